@@ -1,1 +1,1 @@
-"""Many traces as one collection that can be asked: which runs wait for input, what got slower, what costs most."""
+"""A queryable collection of many traces: which runs wait for input, which got slower, and what costs most."""

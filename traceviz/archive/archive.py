@@ -1,4 +1,4 @@
-"""An archive in Python: the commands of the command line, for notebooks and programs.
+"""Python interface to an archive: the commands of the command line, for notebooks and programs.
 
 >>> archive = traceviz.Archive("traces")
 >>> archive.add("runs/", tags={"branch": "main"})
@@ -33,11 +33,11 @@ from traceviz.report import Report
 
 
 class Archive(Shown):
-    """Many traces as one collection.
+    """A collection of many traces.
 
     Args:
-        place: A folder, or a URL that fsspec knows (``s3://bucket/prefix``). It need not exist before :meth:`add`.
-        options: Options of its file system (endpoint, credentials); by default those of the environment.
+        location: A folder, or a URL that fsspec knows (``s3://bucket/prefix``). It need not exist before :meth:`add`.
+        options: Options of its file system (endpoint, credentials); by default from the environment.
     """
 
     shown_as: ClassVar[str] = "archive"
@@ -50,7 +50,7 @@ class Archive(Shown):
 
     @property
     def catalogue(self) -> pl.LazyFrame:
-        """The catalogue as it is now: a row for each trace and rank (:mod:`traceviz.archive.catalogue.columns`).
+        """The current catalogue, with a row for each trace and rank (:mod:`traceviz.archive.catalogue.columns`).
 
         Raises:
             UsageError: there is no archive.
@@ -58,7 +58,7 @@ class Archive(Shown):
         return self.rows().lazy()
 
     def rows(self) -> pl.DataFrame:
-        """Rows of the catalogue, of ready and of quarantined traces, by trace and rank.
+        """Return the catalogue rows of ready and quarantined traces, sorted by trace and rank.
 
         Raises:
             UsageError: there is no archive.
@@ -67,9 +67,9 @@ class Archive(Shown):
         return catalogue.kept(self.store)
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """A table of all traces that have it, with the columns ``format`` and ``trace_id``.
+        """Scan a table over all traces that have it, with the columns ``format`` and ``trace_id``.
 
-        Columns and types are those of :data:`traceviz.trace.schema.TABLES`; nothing is read before ``collect``.
+        Columns and types follow :data:`traceviz.trace.schema.TABLES`. Nothing is read before ``collect``.
 
         Raises:
             UsageError: no such table is declared, or there is no archive.
@@ -90,25 +90,25 @@ class Archive(Shown):
         max_memory: int | None = None,
         progress: Progress = silent,
     ) -> Added:
-        """Add traces: files, folders, patterns, zip and tar files, URLs. Traces that are there are not added again.
+        """Add traces: files, folders, patterns, zip and tar files, URLs. Skip traces that the archive already has.
 
         Args:
-            sources: What to add.
+            sources: Sources of the traces.
             keep_private: Store private data, too.
-            tags: Facts to find these traces by.
-            job: Job whose ranks they are.
-            workers: Processes that convert; by default one per core. A script must call this below
+            tags: Tags of the added traces.
+            job: Job whose ranks the traces are.
+            workers: Number of converting processes; by default one per core. A script must call this below
                 ``if __name__ == "__main__":``.
-            scheduler: Address of a Dask scheduler whose workers convert, instead.
-            runner: Where the work is done, instead of either.
-            retry: Try traces again that could not be read before.
-            max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
-            max_memory: Most memory that a worker may take while it reads, in bytes; ``None`` for what there is.
+            scheduler: Address of a Dask scheduler whose workers convert instead.
+            runner: Runner to use instead of either.
+            retry: Retry traces that could not be read before.
+            max_size: Limit on the unpacked size of JSON, in bytes; ``None`` for a plausible default.
+            max_memory: Memory limit of a worker while it reads, in bytes; ``None`` for all free memory.
             progress: Receives progress.
 
         Raises:
-            UsageError: a source does not exist, or the location holds something else than an archive.
-            OutputError: the archive cannot be written; what was added until then stays.
+            UsageError: a source does not exist, or the location holds something other than an archive.
+            OutputError: the archive cannot be written. Traces added before are kept.
         """
         named = [str(source) for source in sources]
         chosen_runner = runner or runner_for(workers, scheduler, self.store, named)
@@ -116,7 +116,7 @@ class Archive(Shown):
         return add(self.store, named, options, chosen_runner, retry=retry, progress=progress)
 
     def query(self, sql: str, parameters: Parameters | None = None) -> pl.DataFrame:
-        """The answer to an SQL query; tables are those of a trace, with ``trace_id``, and ``catalogue``.
+        """Return the answer to an SQL query over the tables of all traces (with ``trace_id``) and ``catalogue``.
 
         Raises:
             UsageError: the statement is wrong, or there is no archive.
@@ -128,29 +128,29 @@ class Archive(Shown):
         return answer
 
     def report(self, condition: str | None = None, top: int = 10, per: str = "") -> Report:
-        """The report on all traces, or on those that meet an SQL condition.
+        """Report on all traces, or on those that meet an SQL condition.
 
-        Shares of CUDA functions are compared by framework, or by ``per``: a tag, or a column such as ``gpu``.
+        Shares of CUDA functions are compared by framework, or by ``per`` (a tag or a column such as ``gpu``).
         """
         return report_on_all(self.store, where(self.rows(), condition or None), top, per)
 
     def show(self, trace_id: str) -> Report:
-        """The report on one trace, as of its add; the first digits of its id are enough.
+        """Return the saved report of a trace, as written when it was added. The first digits of the id are enough.
 
         Raises:
             UsageError: no trace has such an id, or several have.
-            DamagedTraceError: it could not be read when it was added.
+            DamagedTraceError: the trace could not be read when it was added.
         """
         rows = self.rows()
         found_id = full_id(rows, trace_id)
         return listing.saved_report(self.store, rows.filter(pl.col("trace_id") == found_id).row(0, named=True))
 
     def remove(self, *trace_ids: str, condition: str | None = None) -> int:
-        """Remove traces, by the first digits of their ids or by an SQL condition; returns how many."""
+        """Remove traces by the first digits of their ids or by an SQL condition; return their number."""
         return removal.remove(self.store, select_ids(self.rows(), trace_ids, condition))
 
     def export(self, *trace_ids: str, folder: str | Path, force: bool = False) -> list[Path]:
-        """Copy traces as traceviz folders, named after their ids, into ``folder``."""
+        """Copy traces into ``folder`` as traceviz folders named after their ids."""
         rows = self.rows()
         return export.export_folders(self.store, rows, select_ids(rows, trace_ids, None), Path(folder), force=force)
 

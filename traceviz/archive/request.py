@@ -1,4 +1,4 @@
-"""Requests to a whole archive, each in one piece that can be sent to where the archive lies."""
+"""Requests to a whole archive, each one a value that can be sent to a worker near the archive."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class ReportRequest:
 
     Args:
         store: The archive.
-        condition: Condition of SQL on the rows of its catalogue; empty for all.
+        condition: SQL condition on the rows of its catalogue; empty for all.
         job: Job to report on; empty for all traces.
-        top: Traces listed as the worst.
-        per: What tells groups apart whose shares of CUDA functions are compared; empty for the framework.
+        top: Number of worst traces listed.
+        per: Tag or column that defines the groups for comparing CUDA functions; empty for the framework.
     """
 
     store: Store
@@ -56,10 +56,10 @@ class TrendRequest:
 
 
 def report_for(request: ReportRequest, progress: Progress = silent) -> Report:
-    """The report that a request is for.
+    """Return the requested report.
 
     Raises:
-        UsageError: there is no archive, no such job, or the condition is none.
+        UsageError: there is no archive, no such job, or the condition is not valid.
         OutputError: the archive cannot be reached.
         DamagedTraceError: a trace of the job, or the catalogue, is damaged.
     """
@@ -70,15 +70,15 @@ def report_for(request: ReportRequest, progress: Progress = silent) -> Report:
 
 
 def trend_for(request: TrendRequest, progress: Progress = silent, runner: Runner | None = None) -> Trend:
-    """The trend that a request is for.
+    """Return the requested trend.
 
     Args:
-        request: The figure, and the runs.
+        request: The request.
         progress: Receives progress.
-        runner: Where saved reports are read, of figures that the catalogue does not hold; by default here.
+        runner: Runner that reads saved reports, for figures that are not in the catalogue; by default this process.
 
     Raises:
-        UsageError: there is no archive, no such figure or tag, or the condition is none.
+        UsageError: there is no archive, no such figure or tag, or the condition is not valid.
         OutputError: the archive cannot be reached.
         DamagedTraceError: the catalogue is damaged.
     """

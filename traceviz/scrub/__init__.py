@@ -1,7 +1,7 @@
-"""Removing secrets and personal data from a trace, so that it can be shared.
+"""Removal of secrets and personal data from a trace, so that it can be shared.
 
-A new trace is built from the parts that are known to be harmless, and everything written is then searched for the
-secrets of the source. Every number stays, and so do the names of kernels, ranges and functions.
+A new trace is built from the parts that are known to be harmless. All output is then searched for the secrets of the
+source. Numbers are kept, as are the names of kernels, ranges and functions.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ __all__ = [
 _REPORT_MAGIC = (b"NVIDIA Tegra Profiler Report", b"QDSTRM")
 _DATABASES = frozenset({"nsys-sqlite", "nvprof-sqlite"})
 _WHOLE = {TracevizFolderReader.format: scrub_folder, NsysParquetReader.format: scrub_nsys_parquet}
-"""Formats of folders whose files are tables of one trace."""
+"""Folder formats that consist of the tables of one trace."""
 _RECORDINGS = frozenset({"kineto", "resources", "run", "tf-trace-json", "xplane"})
-"""Formats of folders whose files are written again one by one."""
+"""Folder formats whose files are rewritten one by one."""
 
 
 def secrets_in(source: Path) -> tuple[Secret, ...]:
-    """Secrets of a trace of any format: values of its environment, arguments, users, hosts, home folders.
+    """Return the secrets of a trace of any format: values of its environment, arguments, users, hosts, home folders.
 
-    For writers of files that are made from ``source``, such as converted tables: see :func:`scrub_folder`.
+    This is for writers of files derived from ``source``, such as converted tables (see :func:`scrub_folder`).
 
     Args:
-        source: A file or folder. It is only read; of a damaged one, the bytes are searched. With an export of Nsight
-            Systems, the report beside it is read too, as it has the command line.
+        source: A file or folder. It is only read. If it is damaged, its bytes are searched. For an export of Nsight
+            Systems, the report next to it is read, too, as it has the command line.
 
     Raises:
-        UnreadableError: it cannot be opened.
+        UnreadableError: the source cannot be opened.
     """
     with foreign_errors_in_words(f"{source} cannot be read."):
         if not source.is_dir():
@@ -79,8 +79,8 @@ def secrets_in(source: Path) -> tuple[Secret, ...]:
 def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
     """Write a copy of ``source`` without environment, command line, host, user, paths, captured output and the like.
 
-    What was removed is listed, by kind and count, in ``scrubbed.json``: in the output where that is a folder, else
-    beside it under the name of the output with that ending.
+    Kinds and counts of removed data are listed in ``scrubbed.json``: inside an output folder, or next to an output
+    file, with the file's name as prefix.
 
     Args:
         source: An nsys SQLite or Parquet export, an nvprof database, an XPlane file, a JSON trace of PyTorch,
@@ -89,13 +89,13 @@ def scrub(source: Path, output: Path, *, force: bool = False) -> ScrubReport:
         force: Replace an existing ``output``.
 
     Returns:
-        What was removed, and how many bytes were searched for how many secrets.
+        The removed data, and the numbers of secrets and of searched bytes.
 
     Raises:
-        UnknownFormatError: ``source`` cannot be rewritten; for ``.nsys-rep`` the error states what to do.
+        UnknownFormatError: ``source`` cannot be rewritten; for ``.nsys-rep`` the error states a remedy.
         DamagedTraceError: ``source`` does not exist, or breaks the rules of its format.
         OutputExistsError: ``output`` exists, and ``force`` is false.
-        OutputError: ``output`` cannot be written, or a secret would have stayed in it.
+        OutputError: ``output`` cannot be written, or a secret would remain in it.
     """
     check_regular(source)
     if not source.exists():
@@ -149,7 +149,7 @@ def _is_replaceable(folder: Path) -> bool:
 
 
 def _check_database(source: Path) -> None:
-    """Raise unless ``source`` begins like a SQLite database in UTF-8."""
+    """Raise unless ``source`` starts like a SQLite database in UTF-8."""
     try:
         with source.open("rb") as file:
             head = file.read(64)

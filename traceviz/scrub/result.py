@@ -1,4 +1,4 @@
-"""The result of ``traceviz scrub`` as one frozen value, and the kinds of what it removes."""
+"""Result of ``traceviz scrub`` as one frozen value, and the kinds of removed data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeAlias
 from traceviz.untrusted.json_documents import read_object
 
 MANIFEST = "scrubbed.json"
-"""File that lists what was removed: in a folder under this name, beside a file under its name with this ending."""
+"""File that lists the removed data: inside a folder under this name, next to a file with the file's name as prefix."""
 KIND = "traceviz.scrubbed"
 
 CLEANED = "texts cleaned of paths and secrets"
@@ -24,21 +24,21 @@ UNKNOWN_TEXTS = "texts of columns not known to be harmless"
 UNUSED_STRINGS = "strings that no kept event refers to"
 
 Outcome: TypeAlias = tuple[Counter[str], int, int]
-"""What was removed and how often, the number of secrets looked for, and the bytes (of text) searched for them."""
+"""Kinds and counts of removed data, the number of secrets, and the number of searched bytes (of text)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScrubReport:
-    """What was removed from a trace, and how that was checked.
+    """The data removed from a trace, and the extent of the check.
 
     Args:
         output: The scrubbed trace.
-        removed: ``(what, count)`` in alphabetical order; only what occurred.
-        secrets: Values found in the source (of environment variables, user and host names, home folders, ids) that
-            were looked for in all of the output.
-        verified_bytes: Bytes of the output in which none of them was found: of the file for a database, of the
-            decoded texts for JSON and for a traceviz folder, whose files are compressed.
-        left_out: ``(name, why)`` of files of the source that cannot be rewritten, and are not in the output.
+        removed: ``(kind, count)`` in alphabetical order; only kinds that occurred.
+        secrets: Values from the source (of environment variables, user and host names, home folders, ids) that were
+            searched in the whole output.
+        verified_bytes: Searched bytes of the output, without a secret: of the file for a database, of the decoded texts
+            for JSON and for a traceviz folder, whose files are compressed.
+        left_out: ``(name, why)`` of files of the source that cannot be rewritten, and were skipped.
     """
 
     output: Path
@@ -48,7 +48,7 @@ class ScrubReport:
     left_out: tuple[tuple[str, str], ...] = ()
 
     def document(self) -> dict[str, object]:
-        """The manifest: kinds and counts, never a value."""
+        """Return the manifest: kinds and counts, never a value."""
         return {
             "kind": KIND,
             "version": 1,
@@ -64,10 +64,10 @@ class ScrubReport:
 
 
 def listed(counts: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """Counts as :attr:`ScrubReport.removed` holds them."""
+    """Return counts in the form of :attr:`ScrubReport.removed`."""
     return tuple(sorted((what, count) for what, count in counts.items() if count))
 
 
 def is_scrubbed_folder(folder: Path) -> bool:
-    """Whether scrub wrote ``folder``."""
+    """Return whether scrub wrote ``folder``."""
     return read_object(folder / MANIFEST).get("kind") == KIND

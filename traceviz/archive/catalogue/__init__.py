@@ -1,1 +1,1 @@
-"""The catalogue of an archive: a row for every trace and rank."""
+"""Catalogue of an archive: a row for every trace and rank."""

@@ -22,7 +22,7 @@ _TYPES = {"ns": _COUNT, "bytes": _COUNT, "count": _COUNT}
 
 
 def _figure(metric: Metric) -> Column:
-    """A figure that budgets know, too."""
+    """Return the column of a metric that budgets use, too."""
     unit = metric.unit or ""
     return Column(metric.name, _TYPES.get(unit, _SHARE), metric.meaning.capitalize(), unit, nullable=True)
 
@@ -75,6 +75,6 @@ COLUMNS: tuple[Column, ...] = (
     Column("exposed_api_ns", _COUNT, "CUDA API time while the device idled", "ns", nullable=True),
     Column("findings", pa.list_(FINDING), "Findings of its report, with the time at stake of a rank", nullable=True),
 )
-"""Every column, in order."""
+"""All columns, in order."""
 CATALOGUE = pa.schema([pa.field(column.name, column.type, column.nullable) for column in COLUMNS])
-"""The same for Arrow."""
+"""The columns as an Arrow schema."""

@@ -1,4 +1,4 @@
-"""The traces of an archive as a document: a table of the catalogue, and the saved report of one trace."""
+"""Documents on the traces of an archive: a table of the catalogue, and the saved report of one trace."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _LABELS = {
     "source_sha256": "SHA-256",
 }
 _DATES = {"recorded": "recorded_ns", "added": "added_ns"}
-"""Columns of the catalogue as dates, by the names that SQL has for them."""
+"""Date columns of the listing, with the catalogue columns they are computed from."""
 _WHOLE = frozenset({"trace_id", "verdict"})
-"""Columns of ids and of one of a few texts: a shortened one would be of no use."""
+"""Columns of ids and of short fixed texts. A shortened value would be useless."""
 _MOMENTS = frozenset({"recorded_ns", "added_ns", "changed_ns"})
 """Points in time: nanoseconds since 1970, not durations."""
 _UNITS: frozenset[str] = frozenset(get_args(Unit))
@@ -54,15 +54,15 @@ _UNITS: frozenset[str] = frozenset(get_args(Unit))
 def listing(
     store: Store, rows: pl.DataFrame, columns: Sequence[str] = (), sort: Sequence[str] = (), limit: int | None = None
 ) -> Report:
-    """A table of traces, one row for each rank; those that cannot be read are in a table of their own.
+    """Return a table of traces with one row per rank. Unreadable traces are in a separate table.
 
     Args:
-        store: The archive, for its name.
+        store: The archive; only its name is used.
         rows: Rows of the catalogue to show.
         columns: Columns to show; by default :data:`DEFAULT_COLUMNS`.
-        sort: Columns to sort by, the most important first; ``-`` before a name: largest first. Unknown values are last.
-            Without any, the newest recording is first.
-        limit: Most rows to show.
+        sort: Columns to sort by, the most important first; ``-`` before a name sorts the largest first. Unknown values
+            are last. By default the newest recording is first.
+        limit: Maximum number of rows.
 
     Raises:
         UsageError: there is no such column.
@@ -86,14 +86,14 @@ def listing(
 
 
 def saved_report(store: Store, row: dict[str, Any]) -> Report:
-    """The report of a trace, as of its add: that of ``traceviz report``, with the id beside the source.
+    """Return the report of a trace that was saved when it was added, with the id next to the source.
 
     Args:
         store: The archive.
         row: A row of the catalogue.
 
     Raises:
-        DamagedTraceError: the trace could not be read, or its report is gone.
+        DamagedTraceError: the trace could not be read, or its report is missing.
     """
     if row["state"] != "ready":
         raise DamagedTraceError(
@@ -116,7 +116,7 @@ def saved_report(store: Store, row: dict[str, Any]) -> Report:
 
 
 def _quarantined(rows: pl.DataFrame) -> tuple[Grid | Prose, ...]:
-    """Why traces could not be read: as sentences, which are too long for a column, and as a table."""
+    """Return the reasons why traces could not be read: as sentences (too long for a column) and as a table."""
     reasons = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in rows.iter_rows(named=True))
     return (*map(Prose, reasons), replace(_grid(rows, ERROR_COLUMNS), audience="machine"))
 
@@ -124,7 +124,7 @@ def _quarantined(rows: pl.DataFrame) -> tuple[Grid | Prose, ...]:
 def _sorted(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     bare = [name.removeprefix("-") for name in names]
     _check(bare)
-    if not names:  # the newest recording first, ranks of a job together
+    if not names:  # The newest recording comes first; ranks of a job stay together.
         order = ("recorded_ns", "job", "rank", "source")
         return rows.sort(*order, descending=[True, False, False, False], nulls_last=True)
     bare = [_DATES.get(name, name) for name in bare]
@@ -136,7 +136,7 @@ def _check(names: Sequence[str]) -> None:
     """Raise if the catalogue has no such column.
 
     Raises:
-        UsageError: see above.
+        UsageError: a column does not exist.
     """
     known = [*(column.name for column in COLUMNS), *_DATES]
     for name in names:
@@ -163,7 +163,7 @@ def _column(name: str) -> Column:
 
 
 def _shown(name: str, value: Any) -> Value:
-    """A value of the catalogue for a document: dates, lists and maps as text."""
+    """Convert a value of the catalogue for a document: dates, lists and maps become text."""
     if value is None:
         return None
     if name in _DATES:

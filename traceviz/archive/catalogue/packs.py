@@ -1,4 +1,4 @@
-"""Tables of many small traces together in one file each: a query over thousands of traces opens few files.
+"""Packs: files that hold one table of many small traces, so that a query over thousands of traces opens few files.
 
 ::
 
@@ -6,9 +6,9 @@
                    ...                  and so for every table
                    manifest.json        the traces, when their manifests were written, sizes and sums of the files
 
-A pack is a copy and nothing else: whatever is in it is in the folders of its traces, too. ``add`` makes packs when
-enough traces wait for one. Nobody uses a pack of which a single trace is gone or was written anew since, and the next
-add removes it; so does whoever removes a trace. Archives on object stores have none.
+A pack is only a copy: the folders of its traces hold all its data. ``add`` makes packs when enough traces wait for one.
+A pack is stale if any of its traces was removed or rewritten. Stale packs are not used, and the next ``add`` removes
+them. Removing a trace removes its packs, too. Archives on object stores have no packs.
 """
 
 from __future__ import annotations
@@ -31,34 +31,34 @@ from traceviz.untrusted.json_documents import document_of
 
 FOLDER = "packed"
 FEWEST = 500
-"""Traces that must wait for a pack; a query over fewer opens their files as quickly."""
+"""Minimum number of waiting traces for a new pack. A query over fewer traces is as fast without one."""
 MOST = 2_000
-"""Traces of a pack."""
+"""Maximum number of traces in a pack."""
 LARGEST = 1 << 20
-"""Traces of larger sources are not packed: they are copied for nothing, as few files hold much already; bytes."""
+"""Maximum source size of a packed trace, in bytes. Larger traces gain nothing, as their few files already hold much."""
 _ROWS = 100_000
-"""Rows of a row group: what one core reads while another reads the next."""
+"""Rows of a row group. One core reads a group while another reads the next."""
 _FILE = "\0file"
-"""Name of a temporary column; no table has one of this name."""
+"""Name of a temporary column; no table has such a column."""
 _DECLARED = hashlib.sha256(
     "\n".join(
         f"{table.name} {column.name} {column.type}" for table in schema.TABLES.values() for column in table.columns
     ).encode()
 ).hexdigest()
-"""Tables and columns that this version declares. A pack of another one may lack some that the traces have."""
+"""Tables and columns declared by this version. A pack of another version may lack some."""
 
 Mark = tuple[int, int]
-"""When the manifest of a trace was written, in nanoseconds, and its bytes: another one is written for other tables."""
+"""Modification time (nanoseconds) and size (bytes) of a trace's manifest. They change when other tables are written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """Tables of some traces.
+    """Tables of several traces.
 
     Args:
         name: Its folder.
         traces: Id and format of each trace, with the mark of its manifest.
-        tables: Names of the tables that any of them has.
+        tables: Names of the tables that any of the traces has.
     """
 
     name: str
@@ -67,16 +67,16 @@ class Pack:
 
     @property
     def ids(self) -> frozenset[str]:
-        """Ids of its traces."""
+        """Ids of the packed traces."""
         return frozenset(trace_id for _, trace_id in self.traces)
 
     def path(self, store: Store, table: str) -> str:
-        """The file of a table."""
+        """Return the path of a table's file."""
         return store.url_of(FOLDER, self.name, f"{table}.parquet")
 
 
 def packs(store: Store) -> list[Pack]:
-    """Packs that can be used: whole, and each of their traces is there as it was when it was packed."""
+    """Return the usable packs: complete, and with all traces unchanged since packing."""
     if not store.is_local:
         return []
     found = (_read(store, name) for name in store.names(FOLDER) if not _damage(store, name, quick=True))
@@ -84,7 +84,7 @@ def packs(store: Store) -> list[Pack]:
 
 
 def pack(store: Store, rows: pl.DataFrame) -> None:
-    """Remove packs that can no longer be used, and make new ones where enough traces wait and there is room.
+    """Remove stale packs, and make new ones if enough traces wait and there is disk space.
 
     Args:
         store: The archive.
@@ -103,7 +103,7 @@ def pack(store: Store, rows: pl.DataFrame) -> None:
     packed = {trace for one in usable for trace in one.traces}
     waiting = [trace for trace in traces if trace not in packed]
     while len(waiting) >= FEWEST:
-        # Nothing is lost without a pack. Queries and `verify` say which table is damaged.
+        # Nothing is lost without a pack. Queries and `verify` report the damaged table.
         with suppress(pl.exceptions.PolarsError, OSError, OutputError):
             _make(store, waiting[:MOST])
         waiting = waiting[MOST:]
@@ -124,7 +124,7 @@ def drop(store: Store, trace_ids: Collection[str]) -> None:
 
 
 def damaged(store: Store, *, quick: bool = False) -> Iterator[tuple[str, str]]:
-    """Folders of packs that are not as they were written, and how they differ.
+    """Yield the damaged packs, as folder and difference from the manifest.
 
     Args:
         store: The archive.
@@ -132,12 +132,12 @@ def damaged(store: Store, *, quick: bool = False) -> Iterator[tuple[str, str]]:
     """
     for name in store.names(FOLDER) if store.is_local else ():
         why = _damage(store, name, quick=quick)
-        if why and store.exists(FOLDER, name):  # nobody removed it meanwhile
+        if why and store.exists(FOLDER, name):  # another program may have removed it
             yield f"{FOLDER}/{name}", why
 
 
 def _damage(store: Store, name: str, *, quick: bool) -> str:
-    """How a pack differs from its manifest; empty where it does not."""
+    """Return how a pack differs from its manifest; empty if it does not."""
     files = files_of(_manifest(store, name))
     if files is None:
         return f"its {LAST} cannot be read"
@@ -162,7 +162,7 @@ def _manifest(store: Store, name: str) -> dict[str, object] | None:
 
 
 def _read(store: Store, name: str, *, any_version: bool = False) -> Pack | None:
-    """A pack; ``None`` where it cannot be read, or another version made it."""
+    """Read a pack; return ``None`` if it is unreadable or was made by another version."""
     manifest = _manifest(store, name)
     files = files_of(manifest)
     if manifest is None or files is None or not (any_version or manifest.get("declared") == _DECLARED):
@@ -181,7 +181,7 @@ def _is_current(store: Store, pack: Pack) -> bool:
 
 
 def _mark(store: Store, trace: tuple[str, str]) -> Mark | None:
-    """The mark of a trace; ``None`` where it is not there."""
+    """Return the mark of a trace; ``None`` if the trace does not exist."""
     try:
         facts = Path(store.url_of(*trace_parts(*trace), LAST)).stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -190,11 +190,11 @@ def _mark(store: Store, trace: tuple[str, str]) -> Mark | None:
 
 
 def _make(store: Store, traces: Sequence[tuple[str, str]]) -> None:
-    """A pack of those of the traces that are there.
+    """Write a pack of those traces that exist.
 
     Raises:
         OutputError: the archive cannot be written.
-        OSError, PolarsError: a table cannot be read, or was removed meanwhile; there is no room.
+        OSError, PolarsError: a table cannot be read or was just removed, or the disk is full.
     """
     marks = {trace: mark for trace in traces if (mark := _mark(store, trace)) is not None}
     name = uuid.uuid4().hex
@@ -208,12 +208,12 @@ def _make(store: Store, traces: Sequence[tuple[str, str]]) -> None:
         manifest = {"declared": _DECLARED, "traces": held, "files": files}
         (folder / LAST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
     made = _read(store, name)
-    if made is None or not _is_current(store, made):  # who removed a trace meanwhile may not have seen this pack
+    if made is None or not _is_current(store, made):  # a trace may have been removed concurrently
         store.remove(FOLDER, name)
 
 
 def _write(store: Store, traces: Sequence[tuple[str, str]], table: str, target: Path) -> None:
-    """Write a table of all traces that have it, with ``format``, unless it states that itself, and ``trace_id``."""
+    """Write a table of all traces that have it, with ``trace_id``, and with ``format`` unless the table has it."""
     paths = ((Path(store.url_of(*table_parts(*trace, table))), trace) for trace in traces)
     files = {str(path): trace for path, trace in paths if path.exists()}
     if not files:

@@ -1,4 +1,4 @@
-"""Rows of the catalogue: what is worth knowing of a trace without opening it, for each of its ranks.
+"""Rows of the catalogue: the facts on each rank of a trace that are available without opening it.
 
 A trace of several ranks has a row for each, with the figures of the report on that rank alone (``traceviz report
 --rank``). Any other trace has one row, with the figures of its report.
@@ -33,26 +33,26 @@ _TAG = "tag."
 _JOB_TAGS = ("job", "job_id")
 """Tags that name the job."""
 _WORLD_SIZES = frozenset({"distributedinfo.world_size", "world_size", "worldsize"})
-"""Settings that state how many ranks the job has."""
+"""Settings that state the number of ranks in the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of a trace before it is read.
+    """Facts on a trace that are known before it is read.
 
     Args:
         trace_id: Its id.
         sha256: SHA-256 of its source.
-        size: Bytes of its source.
-        name: Its name for people: a path from the source that the user named.
-        source: That name as it may be shown.
-        now_ns: When it is added, Unix time.
-        version: Of traceviz.
+        size: Size of its source in bytes.
+        name: Display name: a path from the source that the user named.
+        source: The name without private parts.
+        now_ns: Time of adding, Unix time in nanoseconds.
+        version: Version of traceviz.
         tags: Tags that the user gave.
         job: Job that the user gave.
-        found_job: Job that its location states.
-        owner: Mark that keeps jobs of different users apart; empty where the location states no user.
-        private: Whether what is private is kept.
+        found_job: Job stated by its location.
+        owner: Mark that distinguishes jobs of different users; empty if the location states no user.
+        private: True if private data is kept.
     """
 
     trace_id: str
@@ -70,21 +70,21 @@ class Origin:
 
 
 def quarantined_rows(origin: Origin, error: str) -> pa.Table:
-    """The row of a trace that cannot be read."""
+    """Return the row of a trace that cannot be read."""
     return table_of([{**_known(origin), "state": "quarantined", "error": error, **_given(origin, {}, None)}])
 
 
 def ready_rows(
     origin: Origin, tables: TraceTables, report: Report, format_name: str, tags: Mapping[str, str]
 ) -> pa.Table:
-    """A row for every rank of a trace.
+    """Return a row for every rank of a trace.
 
     Args:
-        origin: Where it is from.
+        origin: Origin of the trace.
         tables: Its tables.
-        report: The report on all of it.
+        report: The report on the whole trace.
         format_name: Its format.
-        tags: Tags that the recording states.
+        tags: Tags stated by the recording.
     """
     ranks = stated_ranks(tables)
     reports = _by_rank(tables, report, ranks, origin.name)
@@ -99,23 +99,23 @@ def ready_rows(
 
 
 def stated_tags(tables: TraceTables) -> dict[str, str]:
-    """Tags of a run of ``traceviz collect``."""
+    """Return the tags of a run of ``traceviz collect``."""
     return {key.removeprefix(_TAG): value for key, value in settings(tables) if key.startswith(_TAG)}
 
 
 def stated_ranks(tables: TraceTables) -> tuple[int, ...]:
-    """Ranks that the trace itself names, in order."""
+    """Return the ranks that the trace itself states, in order."""
     ranks = tables.arrow("processes").column("rank").to_pylist()
     return tuple(sorted({rank for rank in ranks if rank is not None}))
 
 
 def table_of(rows: list[Row]) -> pa.Table:
-    """Rows of the catalogue as a table; missing values are null."""
+    """Convert catalogue rows to a table; missing values become null."""
     return rows_to_table("catalogue", rows, declared=CATALOGUE)
 
 
 def with_times(rows: pa.Table, changed_ns: int, added_ns: int | None = None) -> pa.Table:
-    """The rows with the time ``changed_ns`` at which they are written, and ``added_ns`` where it is given."""
+    """Return the rows with the write time ``changed_ns``, and with ``added_ns`` if it is given."""
     times = {"changed_ns": changed_ns, **({} if added_ns is None else {"added_ns": added_ns})}
     for name, time in times.items():
         values = pa.array([time] * len(rows), pa.int64())
@@ -124,7 +124,7 @@ def with_times(rows: pa.Table, changed_ns: int, added_ns: int | None = None) -> 
 
 
 def tag_pairs(tags: Any) -> list[tuple[str, str]] | None:
-    """Entries of a map as Arrow takes them; polars gives a dict or structs, depending on its version."""
+    """Return the entries of a map as Arrow takes them. Polars gives a dict or structs, depending on its version."""
     if tags is None:
         return None
     return list(tags.items()) if isinstance(tags, dict) else [(entry["key"], entry["value"]) for entry in tags]
@@ -155,14 +155,14 @@ def _known(origin: Origin) -> Row:
 
 
 def _given(origin: Origin, stated: Mapping[str, str], job: str | None) -> Row:
-    """Tags and job: those of the user count first, then those of the recording."""
+    """Return tags and job. Those of the user override those of the recording."""
     tags = {**stated, **origin.tags}
     named = next((tags[key] for key in _JOB_TAGS if key in tags), None)
     return {"tags": sorted(tags.items()), "job": origin.job or named or job}
 
 
 def _job(name: str, ranks: tuple[int, ...], world_size: int | None) -> str | None:
-    """The job that the name of a trace states, where it names a rank or the trace is one rank of several.
+    """Return the job stated by a trace's name, if the name has a rank or the trace is one of several ranks.
 
     It is the same for all ranks: ``job42`` for ``job42/rank3.json``, ``logs/big_rank*.json`` for
     ``logs/big_rank3.json``. A trace of several ranks is a job by itself.
@@ -181,13 +181,13 @@ def _job(name: str, ranks: tuple[int, ...], world_size: int | None) -> str | Non
 
 
 def settings(tables: TraceTables) -> list[tuple[str, str]]:
-    """Keys and values that the trace states."""
+    """Return the settings of the trace as keys and values."""
     rows = tables.arrow("settings").select(["key", "value"]).to_pylist() if "settings" in tables else []
     return [(row["key"], row["value"]) for row in rows if row["value"] is not None]
 
 
 def _of_run(tables: TraceTables, report: Report) -> Row:
-    """The facts of the run, its devices and its report."""
+    """Return the facts of the run, its devices and its report."""
     run = tables.run_facts()
     names = [device["name"] for device in tables.arrow("devices").to_pylist() if device["name"]]
     return {
@@ -210,11 +210,11 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
 
 
 _OF_A_RANK = "of a rank"
-"""How the basis of a finding's share ends if it does not add up the times of all ranks."""
+"""Suffix of a finding's share basis if the share does not sum the times of all ranks."""
 
 
 def _finding(finding: Finding, ranks: int) -> Row:
-    """A finding with the stake of one rank: in a trace of several ranks without numbers, their mean."""
+    """Return a finding with the stake of one rank. In a trace of several ranks without numbers, this is the mean."""
     summed_over = 1 if finding.share_of.endswith(_OF_A_RANK) else ranks
     return {
         "code": finding.code,
@@ -233,17 +233,17 @@ _METRICS = {metric.name: metric for metric in METRICS if metric.name in CATALOGU
 
 
 def _figure(metric: Metric, report: Report) -> float | int | None:
-    """A figure that budgets know, as a whole number where the catalogue has one; ``None``: not measured."""
+    """Read a metric that budgets use, as a whole number if the catalogue column is one; ``None`` if not measured."""
     try:
         value = metric.read(Candidate((report,))).value
-    except UsageError:  # the fact is there, and no number
+    except UsageError:  # the fact exists, but is not a number
         return None
     is_whole = pa.types.is_integer(CATALOGUE.field(metric.name).type)
     return round(value) if value is not None and is_whole else value
 
 
 def _fact(report: Report, slug: str, key: str) -> int | None:
-    """A count or time of the report; ``None`` if the report does not state it."""
+    """Read a count or time of the report; ``None`` if the report does not state it."""
     try:
         value = report.fact(slug, key)
     except KeyError:
@@ -252,7 +252,7 @@ def _fact(report: Report, slug: str, key: str) -> int | None:
 
 
 def _launch_bound(report: Report) -> float | None:
-    """The share at stake by late launches: 0 if too little for a finding, unknown without kernels."""
+    """Return the share at stake by late launches: 0 if too small for a finding, ``None`` without kernels."""
     shares = [finding.share for finding in report.findings if finding.slug == _LAUNCH_BOUND]
     if shares:
         return shares[0]

@@ -2,12 +2,12 @@
 
 ::
 
-    catalogue/20261121T193000.123456-4f1c....parquet      rows of one add; the time, and the SHA-256 of the content
-    catalogue/20261121T201500.654321-9b07....parquet      rows of another: newer rows of a trace and rank count
+    catalogue/20261121T193000.123456-4f1c....parquet      rows of one add; named by time and SHA-256 of the content
+    catalogue/20261121T201500.654321-9b07....parquet      rows of another; the newest rows of a trace win
 
-Several programs may write at once: each writes its own segments, and nobody waits. A reader takes all segments, and of
-every trace the rows that were written last. It repeats the listing until it has read all segments of one: during a
-listing, another program may write a merged segment that is not on it yet, and remove segments that are.
+Several programs may write at the same time. Each writes its own segments without waiting. A reader reads all segments,
+and keeps the rows of each trace that were written last. It repeats the listing until it has read every listed segment.
+Another program may merge during a listing: it writes a new segment that is not listed yet, and removes listed ones.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from traceviz.core.errors import DamagedTraceError
 
 FOLDER = "catalogue"
 MOST_SEGMENTS = 32
-"""With more segments than this, :func:`merge` makes them one."""
+"""Maximum number of segments. Above it, :func:`merge` merges them into one."""
 _SHA256_DIGITS = 64
 PARQUET_ERRORS = (pa.ArrowException, OSError, ValueError, NotImplementedError, LookupError, OverflowError, MemoryError)
-"""Errors of reading a damaged Parquet file: a damaged size may be larger than all memory."""
+"""Errors of reading a damaged Parquet file. A damaged size may exceed all memory."""
 _MOST_LISTINGS = 8
-"""A segment that is listed so often, but never there, was not merged by another program."""
+"""Maximum number of listings. A segment listed so often but never found was not merged by another program."""
 
 
 def read(store: Store, skip: frozenset[str] = frozenset()) -> pl.DataFrame:
-    """All rows that count, by trace and rank: of every trace those that were written last.
+    """Return the current rows by trace and rank: for each trace, those that were written last.
 
     Args:
         store: The archive.
@@ -61,7 +61,7 @@ def read(store: Store, skip: frozenset[str] = frozenset()) -> pl.DataFrame:
 
 
 def kept(store: Store) -> pl.DataFrame:
-    """The rows of :func:`read` without those of removed traces.
+    """Return the rows of :func:`read` except those of removed traces.
 
     Raises:
         UsageError: there is no archive.
@@ -72,7 +72,7 @@ def kept(store: Store) -> pl.DataFrame:
 
 
 def ready(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of traces that can be asked."""
+    """Return the rows of traces that can be queried."""
     return rows.filter(pl.col("state") == "ready")
 
 
@@ -87,9 +87,9 @@ def append(store: Store, rows: pa.Table) -> str:
 
 
 def merge(store: Store, most: int = MOST_SEGMENTS) -> None:
-    """Merge many segments into one: the new one is written before the old ones are removed.
+    """Merge segments into one if there are too many. The new one is written before the old ones are removed.
 
-    Rows that no longer count are left out. If another program is merging as well, the rest is looked at again.
+    Outdated rows are left out. If another program merges at the same time, the remaining segments are merged again.
     """
     for _ in range(_MOST_LISTINGS):
         names = segments(store)
@@ -106,15 +106,15 @@ def merge(store: Store, most: int = MOST_SEGMENTS) -> None:
 
 
 def segments(store: Store) -> list[str]:
-    """Names of the segments, oldest first."""
+    """Return the names of the segments, oldest first."""
     return [name for name in store.names(FOLDER) if name.endswith(".parquet")]
 
 
 def read_segment(store: Store, name: str) -> pa.Table:
-    """The rows of a segment.
+    """Read the rows of a segment.
 
     Raises:
-        FileNotFoundError: there is none; another program merged it.
+        FileNotFoundError: the segment is gone, as another program merged it.
         DamagedTraceError: it cannot be read.
     """
     data = store.read(FOLDER, name)
@@ -128,13 +128,13 @@ def read_segment(store: Store, name: str) -> pa.Table:
 
 
 def parsed(data: bytes) -> pa.Table:
-    """Rows that were written as a Parquet file.
+    """Parse rows from the bytes of a Parquet file.
 
     Raises:
         DamagedTraceError: they cannot be read.
     """
     try:
-        with pq.ParquetFile(io.BytesIO(data)) as file:  # read_table loads pyarrow.dataset, and with it pandas
+        with pq.ParquetFile(io.BytesIO(data)) as file:  # read_table would load pyarrow.dataset, and thus pandas
             rows = with_added(file.read())
         rows.validate(full=True)
     except PARQUET_ERRORS as error:
@@ -143,10 +143,10 @@ def parsed(data: bytes) -> pa.Table:
 
 
 def stored_rows(store: Store, format_name: str, trace_id: str) -> pa.Table | None:
-    """The rows in the folder of a trace; ``None`` if the folder is not whole, or is just being removed.
+    """Return the rows in a trace's folder; ``None`` if the folder is incomplete or being removed.
 
-    Whole means: there is a manifest, every file has the stated size, and the rows have the stated SHA-256, can be read,
-    and belong to this trace. The content of the other files is not read.
+    A folder is complete if it has a manifest, every file has the stated size, and the rows are valid. Valid rows have
+    the stated SHA-256, can be read, and belong to this trace. The content of other files is not read.
 
     Raises:
         OutputError: the archive cannot be read.
@@ -176,7 +176,7 @@ def _unreadable(store: Store, name: str, why: str) -> DamagedTraceError:
 
 
 def _newest(parts: list[pa.Table]) -> pl.DataFrame:
-    """Of every trace the rows that were written last; parts are in the order of their names."""
+    """Return the rows of each trace that were written last. Parts are in the order of their names."""
     rows = pl.from_arrow(pa.concat_tables([CATALOGUE.empty_table(), *parts]))
     assert isinstance(rows, pl.DataFrame)
     newest = pl.col("changed_ns").max().over("trace_id")
@@ -184,10 +184,10 @@ def _newest(parts: list[pa.Table]) -> pl.DataFrame:
 
 
 def with_added(table: pa.Table) -> pa.Table:
-    """A segment with nulls for the columns that an older traceviz did not write.
+    """Add null columns to a segment that an older traceviz wrote without them.
 
     Raises:
-        ValueError: columns that every traceviz writes are missing or empty.
+        ValueError: required columns are missing or empty.
     """
     present, rows = set(table.column_names), len(table)
     for field in CATALOGUE:

@@ -1,1 +1,1 @@
-"""From a source to a trace of the archive."""
+"""Conversion of a source to a trace of the archive."""

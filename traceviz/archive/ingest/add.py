@@ -1,7 +1,6 @@
-"""Adding traces to an archive: every item once, whatever happens to the others.
+"""Adding traces to an archive: each item once, regardless of failures of other items.
 
-A converted trace is safe whatever happens next: its folder holds its rows of the catalogue, so that a later add takes
-up an interrupted one.
+A converted trace survives an interruption. Its folder holds its catalogue rows, so that a later add resumes from it.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from traceviz.version import __version__
 
 FLUSH_TRACES = 64
 FLUSH_S = 30.0
-"""Rows are written to the catalogue after so many traces, or so many seconds."""
+"""Rows are written to the catalogue after this many traces or seconds."""
 NO_TRACE = "no-trace"
-"""Code of files beside traces that are none."""
+"""Code of files in the sources that are not traces."""
 _REMOVED = "Another program removed it from the archive at the same time. Add it again."
 
 
@@ -48,8 +47,8 @@ class Quarantined:
 
     Args:
         trace_id: Its id.
-        source: Its name.
-        error: Why.
+        source: Its display name.
+        error: The error.
     """
 
     trace_id: str
@@ -63,16 +62,16 @@ class Added:
 
     Args:
         added: Traces that were added.
-        taken_up: Those of them that an interrupted add had converted.
-        mended: Traces that the catalogue had, but whose folder was missing or damaged.
-        known: Traces that were there already.
-        known_private: Those of them that hold private data, which this add was not to keep.
+        taken_up: The added traces that an interrupted add had already converted.
+        mended: Traces in the catalogue whose folder was missing or damaged, and was written again.
+        known: Traces that the archive already had.
+        known_private: The known traces that hold private data, although this add does not keep private data.
         quarantined: Traces that cannot be read.
-        still_quarantined: Traces that could not be read by an earlier add, and were not tried again.
-        refused: What was not read, and why.
-        left_out: Reports of nsys whose export lies beside them and was added instead.
-        ignored: Files that are no traces.
-        removed: Kinds of private data that were removed from the added traces, and how often.
+        still_quarantined: Traces that an earlier add could not read, and that were not retried.
+        refused: Items that were not read, with the reason.
+        left_out: Reports of nsys that were replaced by their export in the same folder.
+        ignored: Files that are not traces.
+        removed: Kinds and counts of private data that was removed from the added traces.
         ids: Ids of the traces that were added, in order.
     """
 
@@ -91,12 +90,12 @@ class Added:
 
     @property
     def has_traces(self) -> bool:
-        """Whether any were found, readable or not."""
+        """True if any traces were found, readable or not."""
         return bool(self.added or self.mended or self.known or self.quarantined or self.still_quarantined)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every trace is in the archive."""
+        """True if every trace is in the archive."""
         return not (self.quarantined or self.still_quarantined or self.refused)
 
 
@@ -109,24 +108,24 @@ def add(
     retry: bool = False,
     progress: Progress = silent,
 ) -> Added:
-    """Add all traces in ``sources``; those that are there already are not converted again.
+    """Add all traces in ``sources``. Traces that the archive already has are not converted again.
 
     Args:
-        store: The archive; made where there is none.
+        store: The archive; created if it does not exist.
         sources: Files, folders, patterns, archive files, URLs.
-        options: How traces are added.
-        runner: Where the work is done.
-        retry: Try traces again that could not be read before. Another version of traceviz tries them anyway.
+        options: Options of the add.
+        runner: Runner that does the work.
+        retry: Retry traces that could not be read before. Another version of traceviz always retries them.
         progress: Receives progress.
 
     Raises:
         UsageError: the location of the archive holds something else; a source does not exist.
-        OutputError: the archive cannot be written (the disk is full). What was added until then stays.
+        OutputError: the archive cannot be written (the disk is full). Traces added before are kept.
     """
     layout.check_location(store)
     discovery = _Discovery(items(sources, options.limits))
     try:
-        if not discovery.has_items():  # no archive is made for nothing
+        if not discovery.has_items():  # do not create an archive without traces
             return _Adding(store, catalogue.read(store), keep_private=options.keep_private).outcome(discovery)
         layout.create(store)
         _sweep(store)
@@ -141,7 +140,7 @@ def add(
             except BaseException as error:
                 with suppress(OutputError):  # the folders hold the rows, too
                     adding.flush()
-                with suppress(OutputError):  # of workers that were ended
+                with suppress(OutputError):  # remove temporary files of terminated workers
                     _sweep(store)
                 if isinstance(error, OutputError):
                     raise adding.with_count(error) from error
@@ -159,7 +158,7 @@ def _sweep(store: Store) -> None:
 
 
 def _work(runner: Runner, adding: _Adding, discovery: _Discovery, options: IngestOptions, progress: Progress) -> None:
-    """Ingest all items; those whose worker failed are quarantined."""
+    """Ingest all items; quarantine those whose worker failed."""
     store = adding.store
 
     def take(item: Item, result: Ingested | RunnerError) -> str:
@@ -183,7 +182,7 @@ def _work(runner: Runner, adding: _Adding, discovery: _Discovery, options: Inges
 
 
 class _Discovery:
-    """Items in the order of their discovery; refusals are collected apart."""
+    """Items in the order of discovery; refusals are collected separately."""
 
     def __init__(self, items_and_refusals: Iterator[Item | Refused]) -> None:
         self._items_and_refusals = items_and_refusals
@@ -194,7 +193,7 @@ class _Discovery:
         self.refused: list[Refused] = []
 
     def has_items(self) -> bool:
-        """Whether there are any; looks for the first."""
+        """Return whether there are any items; discovers the first one."""
         self._first = next(self._items(), None)
         return self._first is not None
 
@@ -206,11 +205,11 @@ class _Discovery:
         self._is_all = True
 
     def position_of(self, item: Item) -> int:
-        """Number of items before it."""
+        """Return the number of items before this one."""
         return self._positions[item]
 
     def report_done(self, progress: Progress) -> None:
-        """Report that one more item is done; the total is known once the sources are exhausted."""
+        """Report that one more item is done. The total is known once the sources are exhausted."""
         self._done += 1
         progress("adding traces", self._done, len(self._positions) if self._is_all else None)
 
@@ -227,7 +226,7 @@ class _Discovery:
 
 
 class _Adding:
-    """The results so far, and rows that the catalogue does not have yet."""
+    """Results so far, and rows that are not in the catalogue yet."""
 
     def __init__(self, store: Store, before: pl.DataFrame, *, keep_private: bool, held: Lease | None = None) -> None:
         self.store = store
@@ -253,7 +252,7 @@ class _Adding:
         self.refused: list[Refused] = []
 
     def take(self, position: int, item: Item, result: Ingested | RunnerError) -> str:
-        """Note the result of an item; returns why it must be quarantined, where its worker failed.
+        """Record the result of an item. If its worker failed, return the reason for its quarantine.
 
         Raises:
             OutputError: the archive cannot be written.
@@ -273,9 +272,9 @@ class _Adding:
         return ""
 
     def renamed(self) -> list[Item]:
-        """The first item of each trace that was found under several names, and written under another than the first.
+        """Return the first items of traces that have several names and were not written under the first one.
 
-        Which worker is done first is chance. The name and the job of a trace must not be.
+        The order in which workers finish is random, but the name and job of a trace must be deterministic.
         """
         return [
             self._first[trace_id][1]
@@ -284,13 +283,13 @@ class _Adding:
         ]
 
     def with_count(self, error: OutputError) -> OutputError:
-        """The error that ends the add, with the number of traces that were added before."""
+        """Return the error that ends the add, extended by the number of traces added before."""
         count = len(self._ids)
         done = f"{count:,} trace{'s were' if count != 1 else ' was'} added before."
         return OutputError(error.what, error.why, f"{error.fix} {done}".strip())
 
     def flush(self) -> None:
-        """Write the rows that wait.
+        """Write the pending rows.
 
         Raises:
             OutputError: the archive cannot be written.
@@ -303,7 +302,7 @@ class _Adding:
             self._drop_removed(rows)
 
     def _drop_removed(self, written: pa.Table) -> None:
-        """Take out traces again that were taken up while another program was removing them."""
+        """Remove traces that were added while another program was removing them."""
         if not self._taken_up:
             return
         rows = pl.from_arrow(written)
@@ -319,7 +318,7 @@ class _Adding:
         self._taken_up.clear()
 
     def outcome(self, discovery: _Discovery) -> Added:
-        """The results of the add."""
+        """Return the results of the add."""
         refused = (*discovery.refused, *self.refused)
         return Added(
             added=self._counts["added"] + self._counts["taken up"],
@@ -352,7 +351,7 @@ class _Adding:
             if is_first:
                 self._quarantined[trace_id] = Quarantined(trace_id, first["source"], first["error"])
                 self._keep(result.rows, trace_id)
-        elif trace_id in self._ids and result.outcome == "added":  # once more, under the name that was found first
+        elif trace_id in self._ids and result.outcome == "added":  # again, under the name that was found first
             self._written[trace_id] = position
             self._keep(result.rows, trace_id)
         elif trace_id in self._ids or (result.outcome == "known" and trace_id in self._ready):
@@ -369,7 +368,7 @@ class _Adding:
             self._keep(result.rows, trace_id)
 
     def _keep(self, rows: pa.Table, trace_id: str) -> None:
-        """Collect rows for the catalogue, newer than its rows of the trace, whatever clock wrote those."""
+        """Collect rows for the catalogue, with a later time than the trace's existing rows, even if clocks differ."""
         changed = max(time.time_ns(), self._changed.get(trace_id, 0) + 1)
         self._changed[trace_id] = changed
         self._waiting.append(with_times(catalogue.with_added(rows), changed, self._added_ns.get(trace_id)))

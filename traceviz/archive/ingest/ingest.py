@@ -1,6 +1,6 @@
-"""One trace into an archive: identified by its content, converted, scrubbed, analysed, and written whole.
+"""Adding one trace to an archive: identify it by its content, convert, scrub, analyse, and write it atomically.
 
-This runs in whatever process or machine the runner uses: it receives everything that it needs, and returns little.
+This runs in a process or machine that the runner chooses. It receives all its inputs as arguments, and returns little.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ from traceviz.untrusted.json_documents import read_document
 from traceviz.version import __version__
 
 ID_DIGITS = 16
-"""Hexadecimal digits of the SHA-256 of a source that are the id of its trace."""
+"""Number of hexadecimal digits in a trace id, taken from the SHA-256 of the source."""
 LARGE = 16 << 20
-"""Larger sources have their memory freed at once, and larger files of tables are not read as a whole; bytes."""
+"""Size in bytes above which memory of a source is freed at once, and files of tables are not read as a whole."""
 MOST_HELD = 64 << 20
-"""Tables that take more memory together wait on disk until they are scrubbed; bytes."""
+"""Maximum memory of tables, in bytes. Larger tables are kept on disk until they are scrubbed."""
 LONGEST_ERROR = 1000
-"""Characters of an error that the catalogue keeps."""
+"""Maximum length of an error in the catalogue, in characters."""
 
 Outcome = Literal["added", "known", "quarantined", "known-quarantined", "refused"]
 
@@ -82,24 +82,23 @@ _UNREADABLE = (
     *(TracevizError, OSError, MemoryError, RecursionError, EOFError, pa.ArrowException, pl.exceptions.PolarsError),
     *(ValueError, TypeError, LookupError, ArithmeticError, AssertionError, AttributeError),
 )
-"""Errors that a damaged or malicious trace may cause in a reader or an analysis: they concern this trace alone, and the
-others are added."""
+"""Errors that a damaged or malicious trace may cause in a reader or an analysis. They affect this trace only."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """How traces are added.
+    """Options for adding traces.
 
     Args:
         keep_private: Store private data, too.
-        tags: Tags of every trace that is added.
-        job: Job whose ranks they are.
-        now_ns: Time at which they are added, Unix time.
-        quarantined: Ids of traces that this version could not read: they are not tried again.
-        anew: Convert and replace a trace that is there, too.
-        limits: Bounds on what archive files may hold.
-        max_size: The longest JSON to read, unpacked, in bytes; ``None`` for what is plausible.
-        max_memory: Most memory that a worker may take while it reads, in bytes; ``None`` for what there is.
+        tags: Tags of every added trace.
+        job: Job whose ranks the traces are.
+        now_ns: Time of adding, Unix time in nanoseconds.
+        quarantined: Ids of traces that this version could not read. They are not retried.
+        anew: If true, convert and replace existing traces.
+        limits: Bounds on the content of archive files.
+        max_size: Limit on the unpacked size of JSON, in bytes; ``None`` for a plausible default.
+        max_memory: Memory limit of a worker while it reads, in bytes; ``None`` for all free memory.
     """
 
     keep_private: bool = False
@@ -118,11 +117,11 @@ class Ingested:
     """The result of an item.
 
     Args:
-        outcome: ``added``; ``known``: its folder was there; ``quarantined``; ``known-quarantined``: it was not tried
-            again; ``refused``: not even its content could be read.
-        rows: Its rows of the catalogue.
-        refused: Why it was refused.
-        removed: Kinds of private data in it, and how often they occurred.
+        outcome: ``added``; ``known``: its folder existed; ``quarantined``; ``known-quarantined``: not retried;
+            ``refused``: its content could not be read.
+        rows: Its catalogue rows.
+        refused: The refusal with its reason.
+        removed: Kinds and counts of private data in it.
     """
 
     outcome: Outcome
@@ -134,7 +133,7 @@ class Ingested:
 def ingest(item: Item, store: Store, options: IngestOptions) -> Ingested:
     """Add one trace.
 
-    A trace that cannot be read is quarantined with its error. Tables are the same wherever and whenever this runs.
+    A trace that cannot be read is quarantined with its error. Tables do not depend on the time or machine.
 
     Raises:
         OutputError: the archive, or the folder for temporary files, cannot be written.
@@ -150,18 +149,18 @@ def ingest(item: Item, store: Store, options: IngestOptions) -> Ingested:
             return _added(local, origin, room, store, options)
         except _UNREADABLE as error:
             _raise_if_full(error, store.called())
-            # A program that could read it may have added it: one that has nsys, or more memory.
+            # A program that can read it (with nsys or more memory) may have added it.
             added_meanwhile = _stored_meanwhile(local, origin, store)
             return added_meanwhile or Ingested(
                 "quarantined", _quarantined(item, local, origin, options, error_text(error))
             )
         finally:
             if (origin.size or 0) > LARGE:
-                gc.collect()  # tables are in reference cycles, and would stay in memory beside those of the next trace
+                gc.collect()  # tables are in reference cycles, and would stay in memory next to those of the next trace
 
 
 def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
-    """Quarantine an item with its error, without trying to read it: its worker died.
+    """Quarantine an item whose worker died, without reading it again.
 
     Raises:
         OutputError: there is no space for temporary files.
@@ -176,7 +175,7 @@ def quarantine(failed: tuple[Item, str], options: IngestOptions) -> Ingested:
 
 @contextmanager
 def _fetched(item: Item, options: IngestOptions) -> Iterator[tuple[Path, Origin, Path] | Ingested]:
-    """The local copy of an item, its origin, and a folder for what is private, while a block lasts; or the refusal."""
+    """Yield the local copy of an item, its origin, and a folder for private data; or yield the refusal."""
     with SPOOL.room() as into:
         try:
             local = fetch(item, into, options.limits)
@@ -210,7 +209,7 @@ def _origin(item: Item, local: Path, sha256: str, size: int, options: IngestOpti
 
 
 def _name_with_folder(item: Item) -> str:
-    """The name of an item; for a file that is a source itself with its folder, which tells ranks of jobs apart."""
+    """Return the name of an item. A single file also gets its folder's name, which distinguishes ranks of jobs."""
     if item.kind == "member" or "/" in item.name or "://" in item.url:  # a URL may hold a signature
         return item.name
     folder = PurePosixPath(item.url).parent.name
@@ -218,7 +217,7 @@ def _name_with_folder(item: Item) -> str:
 
 
 def _added(local: Path, origin: Origin, room: Path, store: Store, options: IngestOptions) -> Ingested:
-    """Convert and write a trace, unless it is there already or another program writes it meanwhile."""
+    """Convert and write a trace, unless it exists or another program writes it concurrently."""
     reader = identify(local)
     format_name = _format(reader, local)
     if not options.anew and (known := _stored(store, format_name, origin.trace_id)) is not None:
@@ -232,7 +231,7 @@ def _added(local: Path, origin: Origin, room: Path, store: Store, options: Inges
         return bool(faster)
 
     parts = trace_parts(format_name, origin.trace_id)
-    raw = room / f"tables-{secrets.token_hex(6)}"  # beside the copy, whatever that is called
+    raw = room / f"tables-{secrets.token_hex(6)}"  # next to the copy, under a unique name
     with store.new_folder(*parts, unless=is_there) as folder:
         converted = _converted(reader, local, origin, (folder, raw), options)
         rows = _write_summary(folder, format_name, converted)
@@ -240,13 +239,13 @@ def _added(local: Path, origin: Origin, room: Path, store: Store, options: Inges
 
 
 def _stored(store: Store, format_name: str, trace_id: str) -> Ingested | None:
-    """A trace whose folder is whole; ``None`` if it is damaged or just being removed."""
+    """Return a trace whose folder is complete; ``None`` if it is damaged or being removed."""
     rows = stored_rows(store, format_name, trace_id)
     return None if rows is None else Ingested("known", rows)
 
 
 def _stored_meanwhile(local: Path, origin: Origin, store: Store) -> Ingested | None:
-    """A trace that cannot be read here, but that another program has added."""
+    """Return a trace that cannot be read here, but that another program has added."""
     try:
         return _stored(store, _format(identify(local), local), origin.trace_id)
     except OutputError:
@@ -256,22 +255,22 @@ def _stored_meanwhile(local: Path, origin: Origin, store: Store) -> Ingested | N
 
 
 def _format(reader: Reader, local: Path) -> str:
-    """Format of a source, whatever file it is in; of a traceviz folder that of the trace it was made of."""
+    """Return the format of a source, independent of its kind of file; for a traceviz folder that of its source."""
     if reader.format != TracevizFolderReader.format:
         return _family(reader.format)
     stated = str(load(local).run_facts().get("format"))
-    # The text in a folder may be anything.
+    # The folder may state any text.
     return stated if stated in map(_family, READERS.names()) else reader.format
 
 
 def _family(format_name: str) -> str:
-    """Return the format of a trace, by the reader of its file: nsys and nvprof write several kinds of files."""
+    """Return the format of a trace for the reader of its file: nsys and nvprof write several kinds of files."""
     return next((name for name in ("nsys", "nvprof") if format_name.startswith(f"{name}-")), format_name)
 
 
 @dataclass(frozen=True, slots=True)
 class _Converted:
-    """A trace whose tables were written: these, where it is from as it may be told, and its tags."""
+    """A trace with written tables, its origin without private parts, and its tags."""
 
     tables: TraceTables
     origin: Origin
@@ -282,7 +281,7 @@ class _Converted:
 def _converted(
     reader: Reader, local: Path, origin: Origin, into: tuple[Path, Path], options: IngestOptions
 ) -> _Converted:
-    """Write the tables of a trace into the first folder; what is private goes into the second at most."""
+    """Write the tables of a trace into the first folder; use the second one for private data only."""
     folder, raw = into
     source = local.name if options.keep_private else origin.source
     facts = {"source": source, "format": reader.format, "source_sha256": origin.sha256}
@@ -293,10 +292,10 @@ def _converted(
         if not _is_on_disk(tables):
             write_tables(folder, _named(tables), facts)
         return _Converted(tables, origin, stated, {})
-    known = (*scrub.secrets_in(local), *scrub.secrets_of_tables(tables))  # only these know the host of a report
+    known = (*scrub.secrets_in(local), *scrub.secrets_of_tables(tables))  # only these contain the host name of a report
     try:
         clean, removed = _scrubbed(tables, facts, raw, folder, known)
-    except OutputError as error:  # of this trace alone: the others are added
+    except OutputError as error:  # it affects this trace only: the others are added
         raise DamagedTraceError(error.what, error.why, "Add it with --keep-private, where that is no harm.") from error
     redactor = scrub.Redactor.of(known)
     source = numbered(origin.source, _clean(read_document(folder / LAST)["source"], redactor))
@@ -306,7 +305,7 @@ def _converted(
 
 
 def _held(tables: Iterator[tuple[str, pa.Table]], folder: Path, facts: Mapping[str, Any]) -> TraceTables:
-    """The tables in memory, or in ``folder`` where that is too much: one of them is in memory at a time then."""
+    """Return the tables in memory. If they are too large, write them to ``folder`` one at a time."""
     held: list[tuple[str, pa.Table]] = []
     size = 0
     for name, table in tables:
@@ -318,7 +317,7 @@ def _held(tables: Iterator[tuple[str, pa.Table]], folder: Path, facts: Mapping[s
             write_tables(folder, chain(_let_go(held), tables), facts)
             return load(folder)
     for _, table in held:
-        table.validate(full=True)  # as those are that come from a file
+        table.validate(full=True)  # as for tables from files
     return TraceTables(dict(held))
 
 
@@ -338,7 +337,7 @@ def _named(tables: TraceTables) -> Iterator[tuple[str, pa.Table]]:
 def _scrubbed(
     tables: TraceTables, facts: Mapping[str, Any], raw: Path, folder: Path, known: Iterable[scrub.Secret]
 ) -> tuple[TraceTables, Counter[str]]:
-    """The tables as they were written into ``folder`` without what is private, and what was removed."""
+    """Write the scrubbed tables into ``folder``; return them with the kinds and counts of removed data."""
     if _is_on_disk(tables):
         removed, _, _ = scrub.scrub_folder(raw, folder, known)
         return load(folder), removed
@@ -347,7 +346,7 @@ def _scrubbed(
 
 
 def _cleaned(origin: Origin, redactor: scrub.Redactor) -> Origin:
-    """The origin without private data; tags and job that the user gave stay."""
+    """Return the origin without private data. Tags and job given by the user are kept."""
     name, source, job = (_clean(text, redactor) for text in (origin.name, origin.source, origin.found_job))
     return replace(origin, name=name, source=numbered(origin.source, source), found_job=job)
 
@@ -357,13 +356,13 @@ def _clean(text: str, redactor: scrub.Redactor) -> str:
 
 
 def _write_summary(folder: Path, format_name: str, converted: _Converted) -> pa.Table:
-    """Write the report of a trace, its rows of the catalogue, and the digests of all its files; returns the rows."""
+    """Write a trace's report, its catalogue rows, and the digests of all its files; return the rows."""
     tables = _at_hand(converted.tables)
     bare_report = report_on(tables)
     report = replace(bare_report, run=(*source_facts((Path(converted.origin.source),)), *bare_report.run))
     (folder / REPORT).write_text(saved.dumps(report), encoding="utf-8")
     rows = ready_rows(converted.origin, tables, report, format_name, converted.tags)
-    # Of few rows, dictionaries and statistics take more room than the values, and zstd sets itself up for each column.
+    # For few rows, dictionaries and statistics take more room than the values, and zstd has a set-up cost per column.
     pq.write_table(rows, folder / ROWS, compression="snappy", use_dictionary=False, write_statistics=False)
     origin = converted.origin
     manifest: dict[str, Any] = read_document(folder / LAST)
@@ -375,7 +374,7 @@ def _write_summary(folder: Path, format_name: str, converted: _Converted) -> pa.
 
 
 def _at_hand(tables: TraceTables) -> TraceTables:
-    """The tables, in memory if they are small: an analysis reads some of them sixty times."""
+    """Return the tables, in memory if they are small: an analysis reads some of them sixty times."""
     files = [source for source in tables.sources.values() if isinstance(source, Path)]
     if sum(path.stat().st_size for path in files) > LARGE:
         return tables
@@ -383,20 +382,20 @@ def _at_hand(tables: TraceTables) -> TraceTables:
 
 
 def sha256_of(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _quarantined(item: Item, local: Path, origin: Origin, options: IngestOptions, error: str) -> pa.Table:
-    """The row of a trace that cannot be read; the error without the folder of the copy."""
+    """Return the row of a trace that cannot be read. The error does not name the folder of the copy."""
     local_error = error.replace(one_line(str(local)), local.name).replace(one_line(str(local.parent)), "")
     message = with_report_advice(printable(" ".join(local_error.split())), item, LONGEST_ERROR)
     if options.keep_private:
         return quarantined_rows(origin, message)
     try:
         known = scrub.secrets_in(local)
-    except (TracevizError, OSError):  # nobody knows what it is
+    except (TracevizError, OSError):  # its secrets are unknown
         known = ()
     redactor = scrub.Redactor.of(known)
     return quarantined_rows(_cleaned(origin, redactor), _clean(message, redactor))
@@ -414,7 +413,7 @@ _CODES: tuple[tuple[type[TracevizError], str], ...] = (
 
 
 def error_text(error: BaseException) -> str:
-    """An error as the catalogue keeps it: ``code: what happened``."""
+    """Return an error in the catalogue's form: ``code: what happened``."""
     ours = error if isinstance(error, TracevizError) else in_our_words(error, "It cannot be read.")
     if ours is None:
         return one_line(f"defect: {defect(error)}: {error}")
@@ -422,11 +421,11 @@ def error_text(error: BaseException) -> str:
 
 
 def _raise_if_full(error: BaseException, archive: str = "") -> None:
-    """Raise if it is no fault of the trace: there is no space, or the archive cannot be reached.
+    """Raise if the trace did not cause the error: the disk is full, or the archive cannot be reached.
 
     Args:
-        error: What was raised while it was added.
-        archive: Name of the archive for people, if it was being written.
+        error: The error that was raised during the add.
+        archive: Display name of the archive, if it was being written.
 
     Raises:
         OutputError: see above.

@@ -1,1 +1,1 @@
-"""What the traces of an archive say together."""
+"""Reports over all traces of an archive."""

@@ -1,4 +1,4 @@
-"""Shares of CUDA API time by function, for each framework or each value of a tag: what frameworks do differently."""
+"""Shares of CUDA API time by function, compared between frameworks or values of a tag."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from traceviz.report import Block, Column, Grid, Prose, Row, Section
 
 SLUG = "cuda_api"
 MOST_TRACES, MOST_BYTES = 1_000, 500_000_000
-"""So many traces, with tables of so many bytes, are read unasked: the calls of more take a while."""
+"""Maximum number of traces, and bytes of their tables, that are read without ``--per``. More take a while."""
 NOTABLE = 0.01
-"""Functions with this share of the API time of any group have a line."""
+"""Minimum share of a group's API time. Functions that reach it in any group get a line."""
 MOST_GROUPS = 8
-"""Groups beside each other, those with the most API time; programs get all of them."""
+"""Maximum number of groups next to each other, those with the most API time. Machine-readable output has all groups."""
 _NONE = "not stated"
 
 
 def recorded_calls(rows: pl.DataFrame) -> int:
-    """How many traces recorded calls of the CUDA API."""
+    """Return the number of traces with recorded calls of the CUDA API."""
     return rows.filter(pl.col("exposed_api_ns").is_not_null())["trace_id"].n_unique()
 
 
 def unread_section(count: int) -> Section:
-    """That so many traces are not read unasked."""
+    """Return a section that states how many traces were not read."""
     said = f"Calls of the CUDA API of {counted(count, 'trace')} were not read, which takes a while"
     return Section(SLUG, "CUDA API", (Prose(f"{said}: --per framework does."),))
 
 
 def cuda_shares(rows: pl.DataFrame, calls: pl.DataFrame, per: str) -> Section:
-    """Shares of functions, in each group of traces.
+    """Return the section with shares of functions in each group of traces.
 
     Args:
         rows: Rows of the catalogue of ready traces.
         calls: Columns ``trace_id``, ``name``, ``calls``, ``total_ns`` of every function in every trace.
-        per: What tells groups apart: a tag, or a column such as ``framework``.
+        per: Tag or column (such as ``framework``) that defines the groups.
 
     Raises:
         UsageError: no row has such a tag.

@@ -1,4 +1,4 @@
-"""Traces of one job's ranks as one: the report that ``traceviz report`` gives on several traces."""
+"""Report on all ranks of a job: the report that ``traceviz report`` gives on several traces."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Member:
 
     Args:
         trace_id: Its id.
-        format: Format of its source, by which its folder is found.
-        source: Its name for people; it may state the rank.
-        ranks: Its ranks, as far as they are known.
-        recorded_ns: When its recording began, Unix time.
-        ended_ns: When it ended.
-        run: Equal for traces that were recorded together.
+        format: Format of its source; part of the path of its folder.
+        source: Its display name, which may state the rank.
+        ranks: Its known ranks.
+        recorded_ns: Start of its recording, Unix time.
+        ended_ns: End of its recording, Unix time.
+        run: Identifier of the run, equal for traces that were recorded together.
     """
 
     trace_id: str
@@ -57,16 +57,16 @@ class Member:
 
 
 def job_names(catalogue: pl.DataFrame) -> list[str]:
-    """Names of all jobs that can be asked, in order."""
+    """Return the names of all jobs that can be queried, in order."""
     return sorted(ready(catalogue)["job"].drop_nulls().unique().to_list())
 
 
 def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
-    """Traces of a job, in the order of their ranks.
+    """Return the traces of a job, in the order of their ranks.
 
     Raises:
-        UsageError: there is no such job, it has a single rank, a rank was captured twice, or the traces are of several
-            runs.
+        UsageError: there is no such job, it has a single rank, a rank was captured twice, or the traces belong to
+            several runs.
     """
     rows = ready(catalogue).filter(pl.col("job") == job)
     if not rows.height:
@@ -98,7 +98,7 @@ def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
 
 
 def _check(job: str, traces: list[Member], rows: int) -> None:
-    """Raise unless the traces are of different ranks of one run."""
+    """Raise unless the traces belong to different ranks of one run."""
     if rows < 2:
         raise UsageError(
             f"Job {job!r} has a single rank: {traces[0].source}.",
@@ -127,18 +127,18 @@ def _check(job: str, traces: list[Member], rows: int) -> None:
 
 
 _APART_NS = 3_600_000_000_000
-"""Recordings that are further apart, an hour, are of different runs: clocks of nodes do not differ by that."""
+"""Gap between recordings, one hour, above which they belong to different runs. Clocks of nodes differ by less."""
 
 
 def _in_time(traces: list[Member]) -> list[Member]:
-    """The traces whose time is known, in order of time."""
+    """Return the traces with a known time, in order of time."""
     return sorted(
         (member for member in traces if member.recorded_ns is not None), key=lambda member: member.recorded_ns or 0
     )
 
 
 def _runs(traces: list[Member]) -> list[str]:
-    """The runs of a job, the last one last."""
+    """Return the runs of a job, the last one last."""
     return list(dict.fromkeys(member.run for member in _in_time(traces) or traces))
 
 
@@ -148,7 +148,7 @@ def _ran(traces: list[Member]) -> str:
 
 
 def _choose(traces: list[Member]) -> str:
-    """Advice that names the last run by its ids, with one trace of each rank."""
+    """Return advice that names the last run by its ids, with one trace of each rank."""
     last, ranks, ids = _runs(traces)[-1], set[int](), list[str]()
     for member in traces:
         if member.run == last and ranks.isdisjoint(member.ranks):
@@ -158,17 +158,17 @@ def _choose(traces: list[Member]) -> str:
 
 
 def report_on_job(store: Store, catalogue: pl.DataFrame, job: str, progress: Progress = silent) -> Report:
-    """The report on all ranks of a job together: their tables on one clock, imbalance, stragglers, collective skew.
+    """Report on all ranks of a job: their tables on one clock, imbalance, stragglers, collective skew.
 
     Args:
-        store: Where the archive is.
+        store: The archive.
         catalogue: Its rows, possibly filtered.
         job: Name of the job.
         progress: Receives progress.
 
     Raises:
-        UsageError: as :func:`members`.
-        DamagedTraceError: a trace is not in the archive as it was written.
+        UsageError: see :func:`members`.
+        DamagedTraceError: a trace is missing or was changed.
         OutputError: the archive cannot be reached.
     """
     traces = members(catalogue, job)
@@ -188,7 +188,7 @@ def report_on_job(store: Store, catalogue: pl.DataFrame, job: str, progress: Pro
 
 
 def _names(traces: tuple[Member, ...]) -> list[str]:
-    """Names that tell the traces apart, with the rank if the trace states none: a path may have stated it."""
+    """Return distinct names of the traces. A name gets the rank if it does not state it."""
     names = [member.source for member in traces]
     if len(set(names)) != len(names):
         names = [f"{member.source} ({member.trace_id})" for member in traces]
@@ -201,10 +201,10 @@ def _names(traces: tuple[Member, ...]) -> list[str]:
 
 @contextmanager
 def local_folder(store: Store, format_name: str, trace_id: str) -> Iterator[Path]:
-    """The folder of a trace on this machine: its own, or a copy of a remote one while the block runs.
+    """Yield a local folder of a trace: its own, or a temporary copy of a remote one.
 
     Raises:
-        DamagedTraceError: it is not there.
+        DamagedTraceError: the folder does not exist.
     """
     parts = trace_parts(format_name, trace_id)
     if not store.exists(*parts, LAST):
@@ -219,6 +219,6 @@ def local_folder(store: Store, format_name: str, trace_id: str) -> Iterator[Path
     with temporary_folder() as temporary:
         for name in store.sizes(*parts):
             if name not in OWN_FILES or name == LAST:
-                target = temporary / Path(name).name  # names of a foreign store stay in the folder
+                target = temporary / Path(name).name  # names from a remote store cannot leave the folder
                 target.write_bytes(store.read(*parts, name))
         yield temporary

@@ -1,4 +1,4 @@
-"""Runs of a catalogue as observations: a run counts once, however many ranks recorded it."""
+"""Runs of a catalogue as observations. A run counts once, regardless of how many ranks recorded it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.report import Better
 
 DATE = "date"
-"""The order of runs if no tag is named."""
+"""Default order of runs."""
 TAG = "tag:"
-"""Prefix for tags whose name has another meaning: ``tag:date``."""
+"""Prefix of tags whose name has another meaning: ``tag:date``."""
 FIELDS = (
     *("framework", "framework_version", "gpu", "format", "producer", "producer_version", "job"),
     "traceviz_version",
 )
-"""Columns that distinguish runs, besides their tags."""
+"""Columns that distinguish runs, in addition to tags."""
 
 _NEUTRAL = frozenset({"span_ns", "steps", "devices", "host_cpu", "host_threads", "epochs"})
-"""Figures for which neither more nor less is better by itself."""
+"""Figures for which neither more nor less is better."""
 _MORE_IS_BETTER = frozenset({"device_busy", "samples_per_second"})
 _NO_FIGURES = frozenset({"rank", "source_bytes", "recorded_ns", "added_ns", "changed_ns"})
 _NUMBERS = re.compile(r"(\d+)")
@@ -36,14 +36,14 @@ _NUMBERS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A column of the catalogue that measures how well a run went.
+    """A catalogue column that measures how well a run went.
 
     Args:
-        name: Its column.
+        name: Name of the column.
         unit: Base unit.
-        meaning: Its meaning in words.
-        better: Which change is a gain.
-        unknown: Why no trace has it.
+        meaning: Its meaning as text.
+        better: Direction of improvement.
+        unknown: Reason why no trace has it.
     """
 
     name: str
@@ -63,14 +63,14 @@ FIGURES: tuple[Figure, ...] = tuple(
     for column in COLUMNS
     if str(column.type) in {"int64", "double"} and column.name not in _NO_FIGURES
 )
-"""Every figure of the catalogue, in its order."""
+"""All figures of the catalogue, in its order."""
 
 
 def figure(name: str) -> Figure:
-    """The figure of this name.
+    """Return the figure of this name.
 
     Raises:
-        UsageError: there is none; the error lists those that exist.
+        UsageError: there is no such figure. The error lists the known figures.
     """
     known = next((candidate for candidate in FIGURES if candidate.name == name), None)
     if known is None:
@@ -82,24 +82,24 @@ _TAGS = pa.map_(pa.string(), pa.string())
 
 
 def tag_values(rows: pl.DataFrame, name: str) -> pl.Series:
-    """The value of a tag for each row; null if a row does not have it."""
+    """Return the value of a tag for each row; null if a row does not have it."""
     values = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(name), occurrence="first")
     return pl.Series(name, values, dtype=pl.String)
 
 
 def tag_names(rows: pl.DataFrame) -> list[str]:
-    """Names of all tags."""
+    """Return the names of all tags."""
     return sorted({name for row in tags_of(rows) for name, _ in row})
 
 
 def tags_of(rows: pl.DataFrame) -> list[list[tuple[str, str]]]:
-    """Names and values of the tags of each row."""
+    """Return the names and values of the tags of each row."""
     maps: Array = rows["tags"].to_arrow().cast(_TAGS)
     return [row or [] for row in maps.to_pylist()]
 
 
 def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
-    """The values of a tag or of one of :data:`FIELDS`, for each row.
+    """Return the value of a tag or of one of :data:`FIELDS` for each row.
 
     Raises:
         UsageError: no row has such a tag.
@@ -113,10 +113,10 @@ def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
 
 
 def with_runs(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with the column ``run``, which is equal for all ranks of one run.
+    """Add the column ``run``, which is equal for all ranks of one run.
 
-    Ranks within a trace belong to one run, and so do traces of one job whose recordings overlap in time: a job of the
-    same name that ran again is another run.
+    Ranks within a trace belong to one run. So do traces of one job whose recordings overlap in time. A later run of a
+    job with the same name is a separate run.
     """
     end = pl.col("recorded_ns") + pl.col("span_ns").fill_null(0)
     latest = end.cum_max().shift(1).over("job", order_by="recorded_ns")
@@ -128,16 +128,16 @@ def with_runs(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> pl.DataFrame:
-    """A figure for every run in which it was measured, in order.
+    """Return a figure for every run in which it was measured, in order.
 
     Args:
-        rows: Rows of the catalogue; only those of ready traces are used.
+        rows: Rows of the catalogue; only ready traces are used.
         name: A column of the catalogue that holds numbers.
-        by: ``date``, or a tag or one of :data:`FIELDS`: then in natural order (2 before 10), within a value by date.
+        by: ``date``, a tag, or one of :data:`FIELDS`. Values are in natural order (2 before 10), equal values by date.
         per: A tag or one of :data:`FIELDS` whose values form groups; one group if empty.
 
     Returns:
-        Columns ``group``, ``key`` (what it is called), ``place`` (equal for runs that have no order), ``value``,
+        Columns ``group``, ``key`` (its label), ``place`` (equal for runs that have no order), ``value``,
         ``recorded_ns``, ``trace_id`` (the first of the run), ``traces`` and ``rows`` (of the catalogue).
 
     Raises:
@@ -168,13 +168,13 @@ _OF_ONE_PROGRAM = ("framework", "gpu", "job")
 
 
 def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple[tuple[str, int], ...]:
-    """How many frameworks, devices and jobs are mixed in one group, as column and number, if more than one.
+    """Return how many frameworks, devices and jobs a group mixes, as column and number, if more than one.
 
     Args:
-        rows: As for :func:`observations`, like the others.
-        name: A column of the catalogue that holds numbers; rows in which it was measured count.
-        by: The order of the runs; different values of it are no mixture.
-        per: What distinguishes groups.
+        rows: As for :func:`observations`.
+        name: A column of the catalogue that holds numbers; only rows with a value count.
+        by: The order of the runs. Its values do not count as a mixture.
+        per: Tag or column that defines groups.
     """
     measured = ready(rows).filter(pl.col(name).is_not_null())
     group = told_apart_by(measured, per) if per and measured.height else pl.lit("", pl.String)
@@ -185,7 +185,7 @@ def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple
 
 
 def _placed(runs: pl.DataFrame, by: str) -> pl.DataFrame:
-    """Runs with their places in the order of their keys, and keys for people."""
+    """Add the places of runs in the order of their keys, and display keys."""
     if by == DATE:
         return runs.with_columns(pl.col("key").alias("place"), _dates(runs["group"], runs["key"]).alias("key"))
     order = {key: place for place, key in enumerate(sorted(runs["key"].unique().to_list(), key=natural))}
@@ -193,13 +193,13 @@ def _placed(runs: pl.DataFrame, by: str) -> pl.DataFrame:
 
 
 def natural(text: str) -> list[tuple[int, int, str]]:
-    """A key that sorts ``v2`` before ``v10``."""
+    """Return a sort key that puts ``v2`` before ``v10``."""
     parts = _NUMBERS.split(text)
     return [(0, int(part), "") if part.isdecimal() and len(part) <= 4000 else (1, 0, part) for part in parts if part]
 
 
 def _dates(groups: pl.Series, times: pl.Series) -> pl.Series:
-    """Days in UTC, with hours and minutes if a day has several runs of a group."""
+    """Format days in UTC, with hours and minutes if a day has several runs of a group."""
     moments = pl.from_epoch(times, "ns")
     days = moments.dt.strftime("%Y-%m-%d")
     several = pl.DataFrame({"group": groups, "day": days}).is_duplicated().any()
@@ -207,5 +207,5 @@ def _dates(groups: pl.Series, times: pl.Series) -> pl.Series:
 
 
 def date(recorded_ns: int | None) -> str | None:
-    """``2026-05-22``, in UTC."""
+    """Format a date in UTC: ``2026-05-22``."""
     return None if recorded_ns is None else f"{datetime.fromtimestamp(recorded_ns / 1e9, UTC):%Y-%m-%d}"

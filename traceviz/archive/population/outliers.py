@@ -1,4 +1,4 @@
-"""Traces whose figures stand out among their like: modified z-scores, from medians and median absolute deviations."""
+"""Outliers among similar traces: modified z-scores, from medians and median absolute deviations."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import polars as pl
 from traceviz.archive.population.observations import FIGURES, tags_of
 
 LEAST = 8
-"""Fewest similar traces among which one can stand out."""
+"""Minimum number of similar traces for detecting an outlier."""
 SCORE = 3.5
-"""Above this modified z-score a value is an outlier (Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers)."""
+"""Modified z-score above which a value is an outlier (Iglewicz and Hoaglin 1993, How to Detect and Handle Outliers)."""
 _SPREAD = 0.01
-"""The median absolute deviation counts as at least this share of the median; for shares, as this value. Otherwise, of
-traces that are almost equal or mostly zero, all or none would be outliers."""
+"""Lower bound of the median absolute deviation, as a share of the median; for shares, as a value. Otherwise all or
+none of the traces that are almost equal or mostly zero would be outliers.
+"""
 _OF_MEAN = 1.2533 * 0.6745
-"""Factor of the mean absolute deviation, which is used if median and median deviation are zero: mostly zeros."""
+"""Factor of the mean absolute deviation. It is used if median and median deviation are zero (mostly zeros)."""
 _NOT_COMPARED = frozenset(
     {
         *("steps", "devices", "span_ns", "exposed_api_ns", "findings_warning", "findings_error"),
         *("device_idle", "input_wait", "step_mean", "training_time", "latency_p95", "energy", "energy_per_step"),
     }
 )
-"""The length of the recording, what grows with it, and figures that others express as well."""
+"""Excluded figures: the recording's length, figures that grow with it, and figures that repeat others."""
 _COMPARED = tuple(figure for figure in FIGURES if figure.name not in _NOT_COMPARED)
 _SHARES = [figure.name for figure in _COMPARED if figure.unit == "ratio"]
 _LIKE = ("job and tags", "framework, GPU", "all traces")
 
 
 def outliers(rows: pl.DataFrame) -> pl.DataFrame:
-    """Figures that stand out: those among the most similar traces first, then by distance.
+    """Return the outliers: those among the most similar traces first, then by distance.
 
-    Each is compared with traces of the same job and tags. If these are fewer than :data:`LEAST`, shares are compared
-    with traces of the same framework and GPU, and then with all. Times, bytes and counts of different programs are not
-    comparable.
+    Each figure is compared with traces of the same job and tags. If these are fewer than :data:`LEAST`, shares are
+    compared with traces of the same framework and GPU, or else with all. Times, bytes and counts are not comparable
+    between programs.
 
     Args:
         rows: Rows of the catalogue of ready traces.
 
     Returns:
         Columns ``trace_id``, ``rank``, ``source``, ``figure``, ``value``, ``median``, ``score`` (0.6745 times the
-        distance from the median, in median absolute deviations), ``among`` (the group that it is compared with),
-        ``like`` (its size).
+        distance from the median, in median absolute deviations), ``among`` (the comparison group), ``like`` (its size).
     """
     values = _values(rows)
     levels = range(len(_LIKE))
@@ -57,13 +57,13 @@ def outliers(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _usable(level: int) -> pl.Expr:
-    """Whether a value has enough similar traces at a level."""
+    """Return whether a value has enough similar traces at a level."""
     enough = (pl.col(f"count{level}") >= LEAST) & pl.col(f"like{level}").is_not_null()
     return enough if level == 0 else enough & pl.col("figure").is_in(_SHARES)
 
 
 def _among(values: pl.DataFrame, placed: pl.DataFrame, level: int) -> pl.DataFrame:
-    """Scores of the values that are compared at a level, against all values there."""
+    """Return scores of the values that are compared at a level, against all values there."""
     column, keys = f"like{level}", ["figure", f"like{level}"]
     middle = pl.col("value").median().alias("median")
     centres = values.drop_nulls(column).group_by(keys).agg(middle, pl.len().cast(pl.Int64).alias("members"))
@@ -85,7 +85,7 @@ def _among(values: pl.DataFrame, placed: pl.DataFrame, level: int) -> pl.DataFra
 
 
 def _values(rows: pl.DataFrame) -> pl.DataFrame:
-    """A row for every measured figure, with its groups of similar traces, from the nearest to all."""
+    """Return a row for every measured figure, with its groups of similar traces, from the nearest to all."""
     names = [figure.name for figure in _COMPARED]
     wide = rows.select(
         *("trace_id", "rank", "source"),
@@ -100,7 +100,7 @@ def _values(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def same_program(rows: pl.DataFrame) -> Sequence[str | None]:
-    """A text for each row that is equal for traces of the same job and tags; ``None`` if neither is known."""
+    """Return a text for each row that is equal for traces of the same job and tags; ``None`` if neither is known."""
     return [
         "\0".join((job or "", *(f"{name}={value}" for name, value in sorted(tags)))) if job or tags else None
         for job, tags in zip(rows["job"].to_list(), tags_of(rows), strict=True)

@@ -1,4 +1,4 @@
-"""The report on all traces of an archive, which a team reads first."""
+"""Report on all traces of an archive: the first report that a team reads."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VERDICTS = tuple(
         *(VerdictCode.NOT_INPUT_BOUND, VerdictCode.SERVING, VerdictCode.CANNOT_JUDGE, VerdictCode.PARTIAL),
     )
 )
-"""Verdicts of reports as the catalogue has them, the worst first."""
+"""Verdicts of reports as named in the catalogue, the worst first."""
 _WORST_BY = ("input_share", "launch_bound", "exposed_api_ns")
 """Figures by which the worst traces are listed."""
 _BOUND = (VerdictCode.HIGHLY_INPUT_BOUND.text, VerdictCode.MODERATELY_INPUT_BOUND.text)
@@ -44,11 +44,11 @@ _UNKNOWN = (VerdictCode.CANNOT_JUDGE.text, VerdictCode.PARTIAL.text)
 
 
 def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
-    """The report on a catalogue.
+    """Return the report on a catalogue.
 
     Args:
         catalogue: Rows of :func:`traceviz.archive.catalogue.segments.read`, possibly filtered.
-        top: Traces listed as the worst by each figure.
+        top: Number of worst traces listed for each figure.
     """
     rows = with_times(ready(catalogue))
     refused = catalogue.filter(pl.col("state") == "quarantined")
@@ -100,7 +100,7 @@ def _between(first: str | None, last: str | None) -> str:
 
 
 def _device_time(rows: pl.DataFrame) -> str:
-    """The name of the time of all devices: GPU time if all are GPUs."""
+    """Return the name of the summed time of all devices: GPU time if all are GPUs."""
     return "device time" if rows["gpu"].str.contains("TPU").any() else "GPU time"
 
 
@@ -109,7 +109,7 @@ def _whole(value: object) -> int | None:
 
 
 def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -> str:
-    """How many traces wait for input, and the most that fixing one finding can save."""
+    """Return a sentence on how many traces wait for input, and the most that fixing one finding can save."""
     left_out = refused["trace_id"].n_unique()
     verdicts = _verdict_counts(rows)
     traces, bound = sum(verdicts.values()), sum(verdicts.get(name, 0) for name in _BOUND)
@@ -125,7 +125,7 @@ def _sentence(rows: pl.DataFrame, refused: pl.DataFrame, stakes: pl.DataFrame) -
 
 
 def _largest(rows: pl.DataFrame, stakes: pl.DataFrame) -> str:
-    """``Most is at stake by pageable-copies (TV303, 18 traces): fixing it would save at most 31.0 h of 212 h ...``."""
+    """Return ``Most is at stake by pageable-copies (TV303, 18 traces): fixing it would save at most 31.0 h of ...``."""
     gpu_ns = int(rows["gpu_ns"].sum())
     whole, column, noun = (
         (gpu_ns, "gpu_stake_ns", _device_time(rows)) if gpu_ns else (int(rows["span_ns"].sum()), "stake_ns", "time")
@@ -140,7 +140,7 @@ def _largest(rows: pl.DataFrame, stakes: pl.DataFrame) -> str:
 
 
 def _verdict_counts(rows: pl.DataFrame) -> dict[str, int]:
-    """Traces by verdict, the worst first; a trace of several ranks counts with the worst of them."""
+    """Count traces by verdict, the worst first. A trace of several ranks counts with its worst verdict."""
     order = {name: position for position, name in enumerate(VERDICTS)}
     verdict = pl.col("verdict").fill_null(VerdictCode.CANNOT_JUDGE.text)
     position = verdict.replace_strict(order, default=len(order))
@@ -155,7 +155,7 @@ _KINDS = (
     ("framework", "Frameworks", pl.lit("not stated")),
     ("gpu", "Devices", pl.when(pl.col("devices") > 0).then(pl.lit(_NO_MODEL)).otherwise(pl.lit(_NO_DEVICE))),
 )
-"""Columns by which traces are counted, and the name of a missing value."""
+"""Columns by which traces are counted, with the label of a missing value."""
 
 
 def _holds(rows: pl.DataFrame) -> Iterator[Block]:
@@ -232,7 +232,7 @@ def _worst(rows: pl.DataFrame, by: Figure, top: int) -> Grid:
 
 
 def _outliers(rows: pl.DataFrame) -> Iterator[Block]:
-    """For people a row for each trace and rank, with its most extreme figure; for programs all figures."""
+    """Yield a table for people (one row per trace and rank, with its most extreme figure), and one for programs."""
     scores = outliers(rows)
     columns = (
         Column("trace_id", "Trace", "text", 0, shorten=False),
@@ -278,7 +278,7 @@ def _outlier(row: dict[str, object]) -> Row:
 
 
 def _coverage(rows: pl.DataFrame) -> Iterator[Block]:
-    """How often each figure was measured: not measured is never the same as fine."""
+    """Yield how often each figure was measured. A missing figure must not look like a good one."""
     unknown = sum(_verdict_counts(rows).get(name, 0) for name in _UNKNOWN)
     yield Facts((Fact("cannot_judge", "traces whose input pipeline cannot be judged", unknown, "count"),))
     columns = (
@@ -297,7 +297,7 @@ def _coverage(rows: pl.DataFrame) -> Iterator[Block]:
 
 
 def _quarantined(refused: pl.DataFrame) -> Section:
-    """Reasons with their counts, and an example in full."""
+    """Return the reasons with their counts, and an example in full."""
     columns = (
         Column("reason", "Reason", "text", 0),
         Column("traces", "Traces", "count", 0),

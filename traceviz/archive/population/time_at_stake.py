@@ -1,4 +1,4 @@
-"""The cost of findings over many traces: upper bounds, in recorded time."""
+"""Cost of findings over many traces, as upper bounds in recorded time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from traceviz.archive.population.observations import with_runs
 from traceviz.report.findings.registry import records
 
 _LARGEST = ("gpu_stake_ns", "stake_ns")
-"""Columns that order findings; without a device, the second alone decides."""
+"""Columns that order findings. Without a device, only the second decides."""
 
 
 def with_times(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with ``span_ns`` (0 if unknown), ``gpu_ns`` (the same for all devices together), and ``run``.
+    """Add ``span_ns`` (0 if unknown), ``gpu_ns`` (``span_ns`` times the number of devices), and ``run``.
 
     A row is a rank with its own devices, so each rank of a job counts once.
     """
@@ -21,19 +21,21 @@ def with_times(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def at_stake(rows: pl.DataFrame) -> pl.DataFrame:
-    """Findings of all rows by code, the most expensive first.
+    """Return the findings of all rows by code, the most expensive first.
 
-    The stake of a finding in a row is at most its share of the recorded time, or that time if it has no share: if a
-    process uses several devices, reports may add up the losses of all, while the share is that of one. If the ranks of
-    a run communicate, they wait for the rank with the most at stake, so that its stake counts for each of them, except
-    for findings on the waiting itself. Stakes of different findings may overlap, and are never added up.
+    The stake of a finding in a row is at most its share of the recorded time, or that time if it has no share. The
+    bound is needed for processes with several devices: reports may sum the losses of all devices, but the share is per
+    device. If the ranks of a run communicate, they wait for the rank with the largest stake. Its stake then counts for
+    every rank, except for findings on the waiting itself. Stakes of different findings may overlap, so they are never
+    summed.
 
     Args:
         rows: The result of :func:`with_times`.
 
     Returns:
-        Columns ``code``, ``name``, ``traces``, ``ranks``, ``errors`` (rows in which it is one), ``stake_ns``,
-        ``gpu_stake_ns`` (of all devices that were in use), ``worst`` (id of the trace with the largest stake).
+        Columns ``code``, ``name``, ``traces``, ``ranks``, ``errors`` (rows in which the finding is an error),
+        ``stake_ns``, ``gpu_stake_ns`` (of all devices that were in use), ``worst`` (id of the trace with the largest
+        stake).
     """
     findings = (
         rows.select("run", "trace_id", "rank", "span_ns", "devices", "findings")
@@ -60,12 +62,12 @@ def at_stake(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _part(share: str, time: str) -> pl.Expr:
-    """A share of a time."""
+    """Return a share of a time."""
     return (pl.col(share) * pl.col(time)).round().cast(pl.Int64)
 
 
 def _of_runs(of_row: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
-    """The stake of a finding in each run, from the stakes in its ranks."""
+    """Return the stake of a finding in each run, from the stakes in its ranks."""
     devices = pl.col("devices").fill_null(0)
     runs = rows.group_by("run").agg(
         (pl.col("communication") > 0).any().alias("waits"),

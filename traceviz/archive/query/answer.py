@@ -1,4 +1,4 @@
-"""Answers of queries for people and programs: a page, CSV, JSON, Markdown, a Parquet file; batch by batch."""
+"""Answers of queries for people and programs: page, CSV, JSON, Markdown, or Parquet file, batch by batch."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SCHEMA = "traceviz.query/1"
 MOMENTS = frozenset({"recorded_ns", "added_ns", "changed_ns", "t0_unix_ns"})
 """Columns of Unix time, shown to people as dates."""
 _EXACT = 2**53
-"""Larger whole numbers are printed in full."""
+"""Bound above which whole numbers are printed in full."""
 _BY_END: tuple[tuple[str, Unit], ...] = (("_ns", "ns"), ("_bytes", "bytes"), ("_share", "ratio"), ("_id", "id"))
 _BY_NAME: dict[str, Unit] = {"share": "ratio", "bytes_per_second": "bytes/s"}
 _IDS = frozenset({"address", "ordinal", "pid", "rank", "step", "stream", "tid"})
@@ -44,7 +44,7 @@ class Leading(Shown):
 
     Args:
         table: The rows.
-        more: Whether there are further rows.
+        more: True if there are more rows.
     """
 
     shown_as: ClassVar[str] = "answer"
@@ -57,14 +57,14 @@ class Leading(Shown):
 
     @property
     def document(self) -> Report:
-        """The rows as a report, with units, for renderers; the table has every column."""
+        """The rows as a report with units, for renderers. The table has every column."""
         grid = _grid(self.table, for_people=True)
         notes = (Prose("There are more rows."),) if self.more else ()
         return _document(counted(len(grid.rows), "row"), (grid, *notes))
 
 
 def leading(batches: pa.RecordBatchReader, limit: int) -> Leading:
-    """The first ``limit`` rows; no more batches are read than these need."""
+    """Return the first ``limit`` rows, reading no more batches than necessary."""
     collected: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
@@ -77,7 +77,7 @@ def leading(batches: pa.RecordBatchReader, limit: int) -> Leading:
 
 
 def first(batches: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
-    """The same answer, limited to its first ``limit`` rows."""
+    """Return the same answer, limited to its first ``limit`` rows."""
 
     def limited() -> Iterator[pa.RecordBatch]:
         left = limit
@@ -91,9 +91,9 @@ def first(batches: pa.RecordBatchReader, limit: int) -> pa.RecordBatchReader:
 
 
 def unit_of(field: pa.Field[Any]) -> Unit:
-    """Unit of a column: the one that the schema declares for its name, or the one of its suffix.
+    """Return the unit of a column: the schema's unit for its name, or the unit of its suffix.
 
-    ``dur_ns`` and ``total_ns`` are times, ``input_share`` and ``api_share`` ratios; anything else is a plain number.
+    ``dur_ns`` and ``total_ns`` are times, ``input_share`` and ``api_share`` are ratios. Others are plain numbers.
     """
     if pa.types.is_boolean(field.type):
         return "bool"
@@ -108,7 +108,7 @@ def unit_of(field: pa.Field[Any]) -> Unit:
 
 
 def _known() -> dict[str, Unit]:
-    """Units of columns by name, if all tables with this column agree."""
+    """Return the units of columns by name, if all tables with this column agree."""
     units_by_name: dict[str, set[str]] = {}
     for column in (*(column for table in TABLES.values() for column in table.columns), *COLUMNS):
         units_by_name.setdefault(column.name, set()).add(column.unit)
@@ -120,7 +120,7 @@ _KNOWN = _known()
 
 
 def page(answer: Leading, width: int, *, color: bool) -> str:
-    """The rows as an aligned table, with units; columns that do not fit the page are named below it."""
+    """Render the rows as an aligned table with units. Columns that do not fit the page are named below it."""
     from traceviz.render.terminal.grid import shown_columns_at  # noqa: PLC0415 (rich takes 0.1 s to import)
 
     grid = _grid(answer.table, for_people=True)
@@ -140,7 +140,7 @@ def page(answer: Leading, width: int, *, color: bool) -> str:
 
 
 def _without_empty(grid: Grid) -> Grid:
-    """The table without empty columns; the first stays."""
+    """Return the table without empty columns, except the first."""
     if not grid.rows:
         return Grid(grid.columns[:1], ())
     kept = [index for index, column in enumerate(grid.columns) if column.importance or not index]
@@ -149,7 +149,7 @@ def _without_empty(grid: Grid) -> Grid:
 
 
 def markdown(answer: Leading) -> str:
-    """The rows as a table in Markdown, with units."""
+    """Render the rows as a Markdown table with units."""
     grid = _grid(answer.table, for_people=True)
     lines = [
         [data(column.label) for column in grid.columns],
@@ -164,17 +164,17 @@ def markdown(answer: Leading) -> str:
 
 
 def csv(batches: pa.RecordBatchReader) -> Iterator[str]:
-    """The answer as CSV, numbers in base units: the heading, then the rows of each batch."""
+    """Yield the answer as CSV with numbers in base units: the heading, then the rows of each batch."""
     renderer, options = CsvRenderer(), RenderOptions()
     empty_table = batches.schema.empty_table()
     yield renderer.render(_document("", (_grid(empty_table),)), options)
     for batch in batches:
         text = renderer.render(_document("", (_grid(pa.Table.from_batches([batch])),)), options)
-        yield text.partition("\n")[2]  # the heading is one line, whatever the names of the columns
+        yield text.partition("\n")[2]  # the heading is one line for any column names
 
 
 def as_json(batches: pa.RecordBatchReader) -> Iterator[str]:
-    """The answer as a JSON document: ``schema``, ``columns`` (name, unit), ``rows`` (an object for each)."""
+    """Yield the answer as a JSON document: ``schema``, ``columns`` (name, unit), ``rows`` (one object each)."""
     columns = [{"name": field.name, "unit": unit_of(field)} for field in batches.schema]
     yield f'{{"schema": {json.dumps(SCHEMA)},\n "columns": {_json(columns)},\n "rows": ['
     separator = "\n"
@@ -196,7 +196,7 @@ def parquet(batches: pa.RecordBatchReader, path: Path, *, narrow: bool = True) -
     Args:
         batches: The answer.
         path: The file.
-        narrow: Whole numbers of 128 bits, the type of sums, become 64 bits.
+        narrow: If true, 128-bit integers (the type of sums) become 64-bit.
 
     Raises:
         UsageError: a number does not fit, or Parquet has no such type.
@@ -221,7 +221,7 @@ def _document(title: str, blocks: tuple[Grid | Prose, ...]) -> Report:
 
 
 def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
-    """The answer as a table of a report; its first column is the last to leave a narrow page."""
+    """Convert the answer to a table of a report. Its first column is the last to be dropped on a narrow page."""
     units: list[Unit] = [unit_of(field) for field in table.schema]
     columns = [list(map(_cell, values)) for values in _columns(table)]
     for index, name in enumerate(table.column_names if for_people else ()):
@@ -231,7 +231,7 @@ def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
             if units[index] in {"count", "id"}:
                 units[index] = "text"
                 columns[index] = [None if value is None else str(value) for value in columns[index]]
-        elif name == "trace_id":  # never cut: a part of it is of no use
+        elif name == "trace_id":  # never shortened: a partial id is useless
             units[index] = "id"
     importance = [0 if not position or set(values) <= {None, ""} else 1 for position, values in enumerate(columns)]
     heads = tuple(
@@ -242,7 +242,7 @@ def _grid(table: pa.Table, *, for_people: bool = False) -> Grid:
 
 
 def _dates(values: pa.ChunkedArray[Any]) -> list[Value]:
-    """Points in Unix time as dates for people."""
+    """Format points in Unix time as dates for people."""
     seconds = pc.divide(values.cast(pa.int64()), 10**9).cast(pa.timestamp("s"))
     return [None if moment is None else str(moment) for moment in seconds.to_pylist()]
 
@@ -252,7 +252,7 @@ def _columns(table: pa.Table) -> list[list[Any]]:
 
 
 def _values(column: pa.ChunkedArray[Any]) -> list[Any]:
-    """The values of a column as Python has them; times as texts where one of them is finer or later than Python's."""
+    """Return the values of a column as Python values. Times become texts if one exceeds Python's precision or range."""
     try:
         return column.to_pylist()
     except (ValueError, OverflowError):
@@ -275,7 +275,7 @@ def _value(scalar: pa.Scalar[Any]) -> Any:
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
-    """A value of Arrow as a type of JSON: whole numbers in full, times and other types as text."""
+    """Convert an Arrow value to a JSON type: whole numbers in full, times and other types as text."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(kind, pa.MapType):
@@ -298,7 +298,7 @@ def _plain_scalar(value: Any, kind: pa.DataType) -> int | float | str:
 
 
 def _cell(value: Any) -> Value:
-    """A value in a table: nested values as JSON."""
+    """Return a value for a table cell; nested values become JSON."""
     if isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     cell: Value = value
@@ -306,7 +306,7 @@ def _cell(value: Any) -> Value:
 
 
 def _finite(value: Any) -> Any:
-    """A value for JSON, which has no infinity: null."""
+    """Return a value for JSON: infinities, which JSON lacks, become null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):

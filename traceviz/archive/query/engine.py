@@ -1,7 +1,7 @@
-"""SQL over an archive: every table of all its traces as one, and the catalogue.
+"""SQL over an archive: each table combined over all traces, and the catalogue.
 
-The engine is DuckDB, in memory and confined: it reads the tables of the archive, writes only its own temporary files,
-loads no extensions, and has no network.
+The engine is DuckDB, in memory and confined. It reads the tables of the archive, writes only its own temporary files,
+loads no extensions, and has no network access.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ ROWS = 50_000
 """Rows of a batch."""
 WRONG = "The query cannot be run."
 MEMORY_SHARE = 0.5
-"""Share of the machine's memory that a query may use before it spills to disk."""
+"""Default memory limit of a query, as a share of the machine's memory. Beyond it, the query spills to disk."""
 _LOOK = 0.1
-"""Seconds between two checks of a waiting thread for a signal to stop."""
+"""Seconds between two checks for signals in a waiting thread."""
 _CONTAINER_MEMORY = Path("/sys/fs/cgroup/memory.max")
 _KIND = re.compile(r"^[A-Z]\w*( \w+)* Error: ")
-"""The kind of error with which messages of DuckDB begin."""
+"""Kind of error at the start of DuckDB's messages."""
 _POSITION = "\nLINE "
-"""What precedes the position in a query, with the line and a mark below it."""
+"""Text before the position in a query. The query line and a mark below it follow."""
 _HUGE = pa.decimal128(38, 0)
-"""The type of sums of whole numbers in DuckDB: 128 bits."""
+"""DuckDB's type of sums of whole numbers: 128 bits."""
 
 
 class Engine:
-    """Answers queries over an archive as it was when the engine was made.
+    """Answers queries over a snapshot of an archive, taken when the engine is created.
 
-    A view of every table of :data:`traceviz.trace.schema.TABLES` holds the rows of all traces that are ready, with
-    ``trace_id`` before and ``format`` behind its own columns; ``catalogue`` has a row for each trace and rank,
-    ``traces`` one for each trace, ``findings`` one for each finding, ``tags`` one for each tag of a trace.
+    A view of every table of :data:`traceviz.trace.schema.TABLES` holds the rows of all ready traces, with ``trace_id``
+    as its first and ``format`` as its last column. ``catalogue`` has a row for each trace and rank, ``traces`` one for
+    each trace, ``findings`` one for each finding, ``tags`` one for each tag of a trace.
 
     Args:
         store: The archive.
-        rows: Its catalogue; read where it is not given.
-        memory: Most bytes that the engine may use before it spills to disk; half of the machine's.
-        threads: Number of threads; one for each core that this process may use.
+        rows: Its catalogue; by default read from the archive.
+        memory: Memory limit in bytes before the engine spills to disk; by default half of the machine's memory.
+        threads: Number of threads; by default one for each core that this process may use.
 
     Raises:
         UsageError: there is no archive.
@@ -98,13 +98,13 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Give back memory and temporary files."""
+        """Release memory and temporary files."""
         self._connection.close()
         self._remove_spill()
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Ids of ready traces of the catalogue whose folders are missing; known after the first query of a table."""
+        """Ids of ready traces in the catalogue whose folders are missing; known after the first query of a table."""
         folders = self._folders
         return tuple(
             trace_id
@@ -115,16 +115,16 @@ class Engine:
         )
 
     def sql(self, text: str, parameters: Parameters | None = None) -> pa.Table:
-        """The answer to one query, all of it in memory.
+        """Return the answer to a query, held in memory.
 
-        Whole numbers of 128 bits, the type of sums, become 64 bits if they fit.
+        128-bit integers (the type of sums) become 64-bit if they fit.
 
         Args:
             text: One ``SELECT``, in DuckDB's SQL.
             parameters: Values for its ``?``, or by name for its ``$name``.
 
         Raises:
-            UsageError: the query is wrong, or does more than read the tables of the archive.
+            UsageError: the query is wrong, or does more than read tables of the archive.
             DamagedTraceError: a table of the archive cannot be read.
         """
         with self.answer(text, parameters) as batches, explained():
@@ -136,9 +136,9 @@ class Engine:
 
     @contextmanager
     def answer(self, text: str, parameters: Parameters | None = None) -> Iterator[pa.RecordBatchReader]:
-        """The answer in batches of :data:`ROWS`; columns of the same name are numbered.
+        """Yield the answer in batches of :data:`ROWS`. Columns with equal names are numbered.
 
-        Errors while they are read are explained, too.
+        Errors during reading of the batches are explained, too.
 
         Raises:
             UsageError: the query is wrong, or does more than read the tables of the archive.
@@ -160,7 +160,7 @@ class Engine:
                 yield batches
 
     def schema(self, text: str) -> pa.Schema:
-        """Names and types of the columns of an answer, without reading any trace.
+        """Return names and types of an answer's columns, without reading any trace.
 
         Raises:
             UsageError: the query is wrong, or does more than read the tables of the archive.
@@ -172,7 +172,7 @@ class Engine:
             return pa.schema(list(zip(_distinct_names(relation.columns), types, strict=True)))
 
     def _open(self, names: frozenset[str] | set[str]) -> None:
-        """Put files behind the views of these tables: a view is empty until a query needs it."""
+        """Connect the views of these tables to files. A view is empty until a query needs it."""
         new = sorted(names - self._opened)
         if new:
             if self._folders is None:
@@ -184,9 +184,9 @@ class Engine:
             self._opened.update(new)
 
     def _found(self) -> dict[str, frozenset[str]]:
-        """Files of the traces that are in no pack, by folder; those of the others are read from the packs.
+        """Return the files of the traces that are in no used pack, by folder. The other traces are read from packs.
 
-        A pack of which most traces are not asked is no help.
+        A pack is not used if most of its traces are not queried.
         """
         asked = {trace_id: format_name for format_name, trace_id in self._traces}
         if len(asked) >= packs.FEWEST:
@@ -213,7 +213,7 @@ class Engine:
 def connect(
     spill: str, store: Store | None = None, *, memory: int | None = None, threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory that can read only the traces of ``store`` and its temporary folder ``spill``.
+    """Open a database in memory that can read only the traces of ``store``, and its temporary folder ``spill``.
 
     Raises:
         MissingToolError: this version of DuckDB does not apply a setting that queries depend on.
@@ -238,21 +238,21 @@ def connect(
 
 
 def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -> None:
-    """Make a table of rows of the catalogue."""
+    """Create a table from rows of the catalogue."""
     connection.register("given", catalogue_table(rows))
     connection.execute(f"CREATE TABLE {name} AS FROM given")
     connection.unregister("given")
 
 
 def narrowed(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa.ChunkedArray[Any]]:
-    """Whole numbers of 128 bits as 64 bits if all fit, else unchanged."""
+    """Convert 128-bit integers to 64-bit if all fit; otherwise leave them unchanged."""
     with suppress(pa.ArrowInvalid):
         values = values.cast(pa.int64())
     return pa.field(name, values.type), values
 
 
 def _message(message: str) -> Lines:
-    """A message of DuckDB without the kind of error, on one line as it may quote a trace; the position has two more."""
+    """Return a DuckDB message on one line (it may quote a trace) without its kind; a position adds two lines."""
     said, _, position = _KIND.sub("", message).rpartition(_POSITION)
     if not said:
         return Lines.of(sentence(position))
@@ -261,7 +261,7 @@ def _message(message: str) -> Lines:
 
 
 def _reachable(store: Store | None) -> list[str]:
-    """The folders of traces and packs in the spellings of the archive, its file system and patterns."""
+    """Return the folders of traces and packs in all spellings: of the archive, of its file system, and as patterns."""
     if store is None:
         return []
     urls = [store.url_of(layout.TRACES)]
@@ -270,7 +270,7 @@ def _reachable(store: Store | None) -> list[str]:
 
 
 def machine_memory() -> int:
-    """Bytes of memory of the machine, or of the container that this process is in."""
+    """Return the memory of the machine, or of the container of this process, in bytes."""
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         bound = _CONTAINER_MEMORY.read_text(encoding="ascii").strip()
@@ -280,7 +280,7 @@ def machine_memory() -> int:
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
-    """Distinct names: the second ``name`` becomes ``name_2``."""
+    """Make names distinct: the second ``name`` becomes ``name_2``."""
     distinct: list[str] = []
     for name in names:
         count, candidate = 1, name
@@ -292,7 +292,7 @@ def _distinct_names(names: Sequence[str]) -> list[str]:
 
 
 class _Patient:
-    """Waits for DuckDB in another thread, so that Ctrl-C ends the query: DuckDB itself ignores it."""
+    """Waits for DuckDB in another thread, so that Ctrl-C ends the query. DuckDB itself ignores it."""
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
@@ -305,10 +305,10 @@ class _Patient:
         self._thread.shutdown()
 
     def wait(self, work: Callable[[], Result]) -> Result:
-        """The result of ``work``."""
+        """Return the result of ``work``."""
         future = self._thread.submit(work)
         try:
-            while not wait([future], _LOOK).done:  # a signal that another thread took does not wake this one
+            while not wait([future], _LOOK).done:  # a signal that another thread received does not wake this one
                 pass
             return future.result()
         except BaseException:
@@ -317,10 +317,10 @@ class _Patient:
 
 
 def _read(reader: pa.RecordBatchReader, patient: _Patient) -> Iterator[pa.RecordBatch]:
-    """The batches of the reader.
+    """Yield the batches of the reader.
 
     Raises:
-        UsageError, DamagedTraceError, TracevizError: as :func:`explained` has it.
+        UsageError, DamagedTraceError, TracevizError: see :func:`explained`.
     """
     with explained():
         while (batch := patient.wait(partial(next, reader, None))) is not None:
@@ -331,7 +331,7 @@ def _read(reader: pa.RecordBatchReader, patient: _Patient) -> Iterator[pa.Record
 def explained(
     connection: duckdb.DuckDBPyConnection | None = None, text: str = "", parameters: Parameters | None = None
 ) -> Iterator[None]:
-    """Turn errors of DuckDB into ours.
+    """Convert errors of DuckDB to errors of traceviz.
 
     Raises:
         UsageError: the query is wrong.
@@ -354,7 +354,7 @@ def explained(
 def _with_position(
     connection: duckdb.DuckDBPyConnection, text: str, parameters: Parameters | None, message: str
 ) -> str:
-    """The same message with the position in the query, which only executing it gives."""
+    """Return the message with the position in the query. Only executing the query gives the position."""
     with connection.cursor() as other:
         try:
             other.execute(text, parameters or None)
@@ -364,7 +364,7 @@ def _with_position(
 
 
 def _cause(message: str) -> TracevizError:
-    """The error of ours for a message of DuckDB."""
+    """Return the traceviz error for a DuckDB message."""
     if message.startswith("Out of Memory Error"):
         return TracevizError(
             "The query needs more memory than its limit.", _message(message), "Give it more: --memory 16GB."

@@ -1,8 +1,8 @@
-"""A query may only read the tables of the archive. Its syntax tree is checked before any of it runs.
+"""Check that a query only reads tables of the archive. Its syntax tree is checked before the query runs.
 
-Refusing kinds of statements is not enough: since DuckDB 2.0 a common table expression may be an ``INSERT`` or a
-``COPY ... TO``, and table functions read files, run SQL from texts, or take addresses in memory. So an allowlist
-decides, and everything else is refused.
+Refusing kinds of statements is not enough. Since DuckDB 2.0 a common table expression may be an ``INSERT`` or a ``COPY
+... TO``. Table functions read files, run SQL from texts, or take memory addresses. Therefore an allowlist decides, and
+everything else is refused.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _TABLE_FUNCTIONS = frozenset(
         *("pragma_version", "range", "repeat", "repeat_row", "unnest"),
     }
 )
-"""Functions in ``FROM`` that reach neither files nor memory of others, and run no SQL of their own."""
+"""Functions in ``FROM`` that access no files and no foreign memory, and run no SQL of their own."""
 _ONLY_READS = "A query reads the tables of the archive, and nothing else."
 _TABLES = "Its tables: traceviz archive query ARCHIVE 'SHOW TABLES'."
 
 
 def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[str]:
-    """Lower-case names of all tables that a query reads, including common table expressions.
+    """Return the lower-case names of all tables that a query reads, including common table expressions.
 
     Raises:
-        UsageError: it is not one query, or does more than read the tables of the archive.
-        duckdb.Error: it has a syntax error.
+        UsageError: the text is not one query, or does more than read tables of the archive.
+        duckdb.Error: the query has a syntax error.
     """
     _check_statements(connection.extract_statements(text))
     names: set[str] = set()
@@ -54,10 +54,10 @@ def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[s
 
 
 def _check_statements(statements: list[Any]) -> None:
-    """Raise unless there is a single statement, and it is a query.
+    """Raise unless there is exactly one statement, and it is a query.
 
     Raises:
-        UsageError: there are none or several, or another kind of statement.
+        UsageError: there is no statement, several, or another kind.
     """
     if len(statements) != 1:
         raise UsageError(
@@ -71,10 +71,10 @@ def _check_statements(statements: list[Any]) -> None:
 
 
 def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
-    """The syntax tree.
+    """Return the syntax tree.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the query cannot be parsed.
     """
     rows = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
     try:
@@ -87,7 +87,7 @@ def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
-    """Queries and tables of a syntax tree, at any depth; expressions have a class besides their type."""
+    """Yield queries and tables of a syntax tree, at any depth. Expressions have a class in addition to their type."""
     left = [tree]
     while left:
         node = left.pop()
@@ -100,10 +100,10 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _table(name: str) -> str:
-    """A name in ``FROM``; DuckDB would take one such as ``x.parquet`` or ``/a/b`` for a file.
+    """Return a name in ``FROM`` in lower case. DuckDB would read ``x.parquet`` or ``/a/b`` as a file.
 
     Raises:
-        UsageError: it names a file.
+        UsageError: the name is a file.
     """
     if "/" in name or "\\" in name or name.lower().endswith((".parquet", ".csv", ".json", ".db", ".duckdb")):
         raise UsageError(f"{name!r} is a file.", _ONLY_READS, _TABLES)

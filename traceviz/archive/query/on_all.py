@@ -1,4 +1,4 @@
-"""The report on all traces with what their tables tell beyond the catalogue."""
+"""Report on all traces, extended by figures that only their tables hold."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from traceviz.archive.storage.store import Store
 from traceviz.report import Report, Section
 
 _BEFORE = "outliers"
-"""Section before which that of the CUDA API stands."""
+"""Section that follows the CUDA API section."""
 _FRAMEWORK, _TABLE = "framework", "cuda_api"
 
 
 def report_on_all(store: Store, catalogue: pl.DataFrame, top: int = 10, per: str = "") -> Report:
-    """The report on a catalogue, and shares of CUDA functions by framework.
+    """Return the report on a catalogue, with shares of CUDA functions by framework.
 
     Args:
-        store: Where the archive is.
+        store: The archive.
         catalogue: Rows of its catalogue, possibly filtered.
-        top: Traces listed as the worst by each figure.
-        per: What tells groups of traces apart whose shares are compared: a tag, or a column such as ``framework``;
-            empty for the framework, where the traces are not too many.
+        top: Number of worst traces listed for each figure.
+        per: Tag or column (such as ``framework``) that defines the compared groups. If empty, the framework is used,
+            unless there are too many traces.
 
     Raises:
         UsageError: no row has such a tag.
@@ -53,7 +53,7 @@ def _cuda_api(store: Store, rows: pl.DataFrame, per: str) -> Section | None:
 
 
 def _bytes(store: Store, rows: pl.DataFrame) -> int:
-    """Size of the tables that would be read."""
+    """Return the size in bytes of the tables to read."""
     sizes = store.sizes(layout.TRACES)
     tables = (layout.table_parts(*trace, _TABLE) for trace in layout.traces_with_table(store, rows, _TABLE))
     return sum(sizes.get("/".join(parts[1:]), 0) for parts in tables)

@@ -1,7 +1,7 @@
-"""A table of all traces of an archive as a polars LazyFrame.
+"""A table over all traces of an archive as a polars LazyFrame.
 
-The names of its folders are never parsed, nor read as patterns: an archive may lie below any folder, even one that is
-called ``x=1`` or ``runs[1]*``.
+Folder names are never parsed or read as patterns. An archive may lie below any folder, even one with a name such as
+``x=1`` or ``runs[1]*``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from traceviz.archive.storage.store import Store
 from traceviz.trace import schema
 
 TRACE_COLUMNS = pa.schema([pa.field("format", pa.string()), pa.field("trace_id", pa.string())])
-"""Columns that name the trace of a row; an id is text, even if it looks like a number."""
+"""Columns that identify the trace of a row. An id is text, even if it looks like a number."""
 _FILE = "\0file"
-"""Name of a temporary column; no table has one of this name."""
+"""Name of a temporary column; no table has such a column."""
 
 
 def scan(store: Store, rows: pl.DataFrame, table: str) -> pl.LazyFrame:
-    """A table of all ready traces that have it, with ``format`` and ``trace_id`` as its last columns.
+    """Scan a table over all ready traces that have it, with ``format`` and ``trace_id`` as its last columns.
 
     Args:
         store: The archive. A remote one is read by its own file system, with the options of the store.
@@ -42,7 +42,7 @@ def scan(store: Store, rows: pl.DataFrame, table: str) -> pl.LazyFrame:
 
 
 def _local(store: Store, traces: Sequence[tuple[str, str]], table: str, declared: pl.Schema) -> pl.LazyFrame:
-    """Scan all files at once, with the file of each row: a thousand separate scans take ten times as long."""
+    """Scan all files with one scan, with the file of each row. A thousand separate scans take ten times as long."""
     files = [store.url_of(*layout.table_parts(*trace, table)) for trace in traces]
     scanned = pl.scan_parquet(
         files,

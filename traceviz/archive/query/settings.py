@@ -1,7 +1,7 @@
-"""Settings of DuckDB that a query depends on: each is set, and then its effect is tried.
+"""Settings of DuckDB that queries depend on. Each is set, and then its effect is tested.
 
-A version of DuckDB may stop listing a setting, rename it, accept it without effect, or change its default. So
-each effect is tried once per connection. Without one of them no query runs.
+A version of DuckDB may stop listing a setting, rename it, accept it without effect, or change its default. So each
+effect is tested once per connection. If one is missing, no query runs.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Setting:
     Args:
         name: Its name in DuckDB.
         value: Its value, as SQL.
-        trial: A statement.
-        expected: The value that it gives if the setting has its effect, or the kind of error that it ends with.
+        trial: A statement that tests the effect.
+        expected: Result of the trial if the setting has its effect, or the kind of error that it raises.
     """
 
     name: str
@@ -34,12 +34,12 @@ class Setting:
 
 # Trials take their values from rows: constants are computed elsewhere in DuckDB.
 SETTINGS = (
-    # The same answer on every machine.
+    # Answers are the same on every machine.
     Setting("TimeZone", "'UTC'", "SELECT (TIMESTAMPTZ '2026-01-01 02:00:00+05')::VARCHAR", "2025-12-31 21:00:00+00"),
-    # Division by zero is null, like everything unknown: no error, and no infinity, which JSON lacks.
+    # Division by zero is null, like everything unknown. It is neither an error nor infinity, which JSON lacks.
     Setting("error_on_division_by_zero", "false", "SELECT 1 % zero FROM range(1) AS t(zero)", None),
     Setting("ieee_floating_point_ops", "false", "SELECT 1 / zero FROM range(1) AS t(zero)", None),
-    # The rest are DuckDB's defaults, which docs/queries.md relies on.
+    # The other settings are DuckDB's defaults, which docs/queries.md relies on.
     Setting("integer_division", "false", "SELECT 1 / (i + 2) FROM range(1) AS t(i)", 0.5),
     Setting("default_order", "'ASCENDING'", "SELECT list(i ORDER BY i) FROM range(2) AS t(i)", [0, 1]),
     Setting(
@@ -49,20 +49,20 @@ SETTINGS = (
         [1, None],
     ),
     Setting("default_collation", "''", "SELECT chr(97) = chr((65 + i)::INTEGER) FROM range(1) AS t(i)", False),
-    # A query reads the tables of the archive, and nothing else.
+    # A query can read only tables of the archive.
     Setting("enable_external_access", "false", "FROM glob('/*')", duckdb.PermissionException),
     Setting("lock_configuration", "true", "SET threads = 1", duckdb.InvalidInputException),
 )
 
 
 def apply(connection: duckdb.DuckDBPyConnection, settings: Sequence[Setting] = SETTINGS) -> None:
-    """Set ``settings``, in their order, for ``connection`` and all its cursors, and try them.
+    """Apply ``settings`` in order to ``connection`` and all its cursors, and test them.
 
     Raises:
-        MissingToolError: one of them has no effect in this version of DuckDB.
+        MissingToolError: a setting has no effect in this version of DuckDB.
     """
     for setting in settings:
-        with suppress(duckdb.Error):  # a version without the setting may behave so anyway: the trial decides
+        with suppress(duckdb.Error):  # a version without the setting may behave like this anyway: the trial decides
             connection.execute(f"SET GLOBAL {setting.name} = {setting.value}")
     with connection.cursor() as cursor:  # queries run on cursors
         for setting in settings:
@@ -73,7 +73,7 @@ def _try(cursor: duckdb.DuckDBPyConnection, setting: Setting) -> None:
     """Raise unless ``setting`` has its effect.
 
     Raises:
-        MissingToolError: it has none.
+        MissingToolError: it has no effect.
     """
     found: object
     try:

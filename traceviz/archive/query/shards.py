@@ -1,4 +1,4 @@
-"""Queries that workers answer: in two halves, over parts of the traces and over their results, or whole.
+"""Queries answered by workers: in two halves (over parts of the traces, then over their results), or as a whole.
 
 ::
 
@@ -9,9 +9,9 @@
     worker 2: traces 51 to 100  --+-- work/query-.../*.parquet --> table `parts` --> SQL here
     worker 1: traces 101 to 150 --'
 
-The first half is right if it does not relate traces, or its results add up: counts, sums, smallest and largest do, a
-median does not. The text does not show that, so the user gives both halves. Workers read the tables near the archive;
-only their results come here.
+The first half is correct if it does not relate traces, or if its results can be combined. Counts, sums, minima and
+maxima can; a median cannot. The query text does not show this, so the user gives both halves. Workers read the tables
+near the archive, and send back only their results.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from traceviz.core.errors import WorkerError
 from traceviz.parsers.base import Progress, silent
 
 PARTS = "parts"
-"""Table of the results of the workers."""
+"""Table of the workers' results."""
 TRACES_PER_PART = 50
 BYTES_PER_PART = 256 << 20
-"""A part has fewer traces if their sources together are larger than this."""
+"""Maximum size of the sources of a part, in bytes. Larger sources make parts of fewer traces."""
 _ANSWER = "answer.parquet"
 _ROWS = "catalogue.parquet"
 _HUGE = pa.decimal128(38, 0)
-"""The type in Arrow of sums of whole numbers: 128 bits."""
+"""Arrow type of sums of whole numbers: 128 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,12 @@ class PartQuery:
     Args:
         store: The archive.
         query: The query.
-        folder: Folder below ``work`` for the answer.
-        number: Position of the answer among those of the other parts.
-        ids: Traces to query, with the rows of the catalogue that lie in ``folder``; ``None``: all as they are.
-        most: Most rows of the answer; ``None``: all.
-        memory: Bytes that the engine may use before it spills to disk; by default this core's share of the machine's.
+        folder: Folder of the answer, below ``work``.
+        number: Position of the answer among the parts.
+        ids: Traces to query, with the catalogue rows stored in ``folder``; ``None``: the whole archive in its current
+            state.
+        most: Maximum number of rows in the answer; ``None``: all.
+        memory: Memory limit in bytes before the engine spills to disk; by default this core's share of the machine.
     """
 
     store: Store
@@ -78,7 +79,7 @@ class PartQuery:
 
 
 class PartsEngine(Engine):
-    """An engine with the answers of the parts as one more table."""
+    """An engine with the answers of the parts as an additional table."""
 
     def __init__(
         self,
@@ -114,21 +115,21 @@ def engine_over_parts(
     memory: int | None = None,
     progress: Progress = silent,
 ) -> Iterator[Engine]:
-    """An engine that has a table ``parts`` besides all others: the answers of all parts, in the order of trace ids.
+    """Yield an engine with the additional table ``parts``: the answers of all parts, in the order of trace ids.
 
     Args:
         store: The archive.
         query: The query on each part.
-        runner: Where the parts are queried.
+        runner: Runner that queries the parts.
         rows: Rows of the catalogue of the traces to query; by default all.
-        size: Most traces of a part. It does not depend on the runner, and so neither does the answer.
-        memory: Bytes that each process may use before it spills to disk.
+        size: Maximum number of traces in a part. It is the same for all runners, so the answer is, too.
+        memory: Memory limit of each process in bytes, before it spills to disk.
         progress: Receives progress.
 
     Raises:
         UsageError: there is no archive, or the query cannot be run.
         WorkerError: the worker of a part died.
-        OutputError: the archive cannot be written: answers wait there.
+        OutputError: the archive, which stores the answers, cannot be written.
     """
     schema = _schema(store, query)
     known = catalogue.read(store) if rows is None else rows
@@ -137,7 +138,7 @@ def engine_over_parts(
             PartQuery(store, query, folder, number, ids, memory=memory)
             for number, ids in enumerate(divided(known, size))
         ]
-        buffer = io.BytesIO()  # the catalogue as it is now: all parts see the same archive, whatever is added meanwhile
+        buffer = io.BytesIO()  # a snapshot: all parts see the same archive during adds
         pq.write_table(catalogue_table(known), buffer, compression="zstd")
         store.write(buffer.getvalue(), WORK, folder, _ROWS)
         missing = _ask(parts, runner, progress)
@@ -147,15 +148,15 @@ def engine_over_parts(
 
 
 class RemoteEngine:
-    """Answers queries as :class:`traceviz.archive.query.engine.Engine` does, each whole, by one worker of a runner.
+    """Answers queries as :class:`traceviz.archive.query.engine.Engine` does. One worker answers a whole query.
 
-    Only the answer comes here; the worker reads the tables and the catalogue.
+    The worker reads the tables and the catalogue, and sends back only the answer.
 
     Args:
         store: The archive.
-        runner: Has the workers.
-        most: Most rows of an answer; ``None``: all.
-        memory: Bytes that the worker may use before it spills to disk.
+        runner: Runner with the workers.
+        most: Maximum number of rows in an answer; ``None``: all.
+        memory: Memory limit of the worker in bytes, before it spills to disk.
     """
 
     def __init__(self, store: Store, runner: Runner, *, most: int | None = None, memory: int | None = None) -> None:
@@ -167,13 +168,13 @@ class RemoteEngine:
 
     @contextmanager
     def answer(self, text: str) -> Iterator[pa.RecordBatchReader]:
-        """The answer to one query in batches.
+        """Yield the answer to a query in batches.
 
         Raises:
             UsageError: there is no archive, or the query cannot be run.
             DamagedTraceError: a table of the archive cannot be read.
             WorkerError: there is no such cluster, or the worker died.
-            OutputError: the archive cannot be written: the answer waits there.
+            OutputError: the archive, which stores the answer, cannot be written.
         """
         schema = _schema(self._store, text)
         with _folder(self._store) as folder:
@@ -186,7 +187,7 @@ def answer_one(request: PartQuery) -> tuple[str, ...]:
     """Run a query, and write the answer into the archive; runs on a worker of the runner.
 
     Returns:
-        Ids of traces that were not there.
+        Ids of missing traces.
 
     Raises:
         UsageError: the query cannot be run.
@@ -198,7 +199,7 @@ def answer_one(request: PartQuery) -> tuple[str, ...]:
         stored = io.BytesIO(request.store.read(WORK, request.folder, _ROWS))
         rows = _frame(pq.read_table(stored, filters=[("trace_id", "in", request.ids)]))
     memory = request.memory or int(machine_memory() * MEMORY_SHARE / usable_cores())
-    threads = None if request.ids is None else 1  # parts run side by side
+    threads = None if request.ids is None else 1  # parts run concurrently
     with Engine(request.store, rows, memory=memory, threads=threads) as engine:
         with engine.answer(request.query) as batches, request.store.new_folder(*request.answer) as folder:
             wanted_batches = batches if request.most is None else first(batches, request.most)
@@ -207,12 +208,12 @@ def answer_one(request: PartQuery) -> tuple[str, ...]:
 
 
 def divided(rows: pl.DataFrame, size: int = TRACES_PER_PART, most_bytes: int = BYTES_PER_PART) -> list[tuple[str, ...]]:
-    """Ids of all ready traces, in order, divided into parts.
+    """Divide the ids of all ready traces, in order, into parts.
 
     Args:
         rows: Rows of the catalogue.
-        size: Most traces of a part.
-        most_bytes: Most bytes of their sources, unless one trace alone has more.
+        size: Maximum number of traces in a part.
+        most_bytes: Maximum bytes of their sources, unless one trace exceeds it.
     """
     traces = catalogue.ready(rows).select("trace_id", "source_bytes").unique("trace_id").sort("trace_id")
     parts: list[list[str]] = []
@@ -227,7 +228,7 @@ def divided(rows: pl.DataFrame, size: int = TRACES_PER_PART, most_bytes: int = B
 
 
 def _schema(store: Store, query: str) -> pa.Schema:
-    """Columns of the answer; a wrong query is rejected before any worker gets it.
+    """Return the columns of the answer. A wrong query is rejected before it is sent to a worker.
 
     Raises:
         UsageError: there is no archive, or the query cannot be run.
@@ -238,7 +239,7 @@ def _schema(store: Store, query: str) -> pa.Schema:
 
 @contextmanager
 def _folder(store: Store) -> Iterator[str]:
-    """Name of a folder in ``work``, which is removed at the end."""
+    """Yield the name of a folder in ``work``, which is removed at the end."""
     name = f"query-{uuid.uuid4().hex}"
     try:
         yield name
@@ -253,7 +254,7 @@ def _frame(table: pa.Table) -> pl.DataFrame:
 
 
 def _ask(parts: Sequence[PartQuery], runner: Runner, progress: Progress) -> list[str]:
-    """Run all parts; returns ids of traces that were missing.
+    """Run all parts; return the ids of missing traces.
 
     Raises:
         TracevizError: a part raised it.
@@ -273,7 +274,7 @@ def _ask(parts: Sequence[PartQuery], runner: Runner, progress: Progress) -> list
 
 
 def _together(parts: Sequence[PartQuery], schema: pa.Schema) -> pa.RecordBatchReader:
-    """The answers of all parts, one after another, as they are read."""
+    """Read the answers of all parts, one after another."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         for part in parts:

@@ -1,4 +1,4 @@
-"""What queries see: a view of every table over the files of all traces, and views of the catalogue."""
+"""Views for queries: one of every table over the files of all traces, and views of the catalogue."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from traceviz.trace.schema import TABLES, Table
 
 _TYPES = {pa.int16(): "SMALLINT", pa.int32(): "INTEGER", pa.int64(): "BIGINT", pa.float64(): "DOUBLE"}
 _SPECIAL = re.compile(r"([*?\[])")
-"""What means other names in a path that DuckDB is given."""
+"""Characters that are patterns in paths given to DuckDB."""
 _TRACE_ID = "substr(split_part(filename, '/', -2), 10)"
-"""Of ``.../format=F/trace_id=ID/kernels.parquet`` the id: DuckDB knows it per file, and skips files by it."""
+"""Id in the path ``.../format=F/trace_id=ID/kernels.parquet``. DuckDB knows it per file, and can skip files by it."""
 _FORMAT = "substr(split_part(filename, '/', -3), 8)"
 
 PACKED = "held.packed"
 """Table with the ids of traces whose tables are read from packs."""
 TIMES = "make_timestamp(recorded_ns // 1000) AS recorded, make_timestamp(added_ns // 1000) AS added"
-"""Moments of the catalogue as timestamps, UTC."""
+"""Times of the catalogue as timestamps in UTC."""
 CATALOGUE_VIEWS: Mapping[str, str] = {
     "catalogue": f"SELECT *, {TIMES} FROM held.rows WHERE state <> 'removed'",  # noqa: S608 (no input)
     "traces": """
@@ -42,11 +42,11 @@ CATALOGUE_VIEWS: Mapping[str, str] = {
         SELECT trace_id, entry.key AS key, entry.value AS value
         FROM (SELECT trace_id, unnest(map_entries(tags)) AS entry FROM traces)""",
 }
-"""Views of the catalogue by name, in the order in which they build on each other."""
+"""Views of the catalogue by name. Later views use earlier ones."""
 
 
 def catalogue_table(rows: pl.DataFrame) -> pa.Table:
-    """Rows of the catalogue with the types that it declares: polars knows no maps. Other columns stay as they are."""
+    """Cast rows of the catalogue to its declared types, as polars has no maps. Other columns are unchanged."""
     table = rows.to_arrow()
     columns = [
         table.column(name).cast(CATALOGUE.field(name).type) if name in CATALOGUE.names else table.column(name)
@@ -56,14 +56,14 @@ def catalogue_table(rows: pl.DataFrame) -> pa.Table:
 
 
 def files_by_trace(store: Store, traces: Sequence[tuple[str, str]]) -> dict[str, frozenset[str]]:
-    """Names of the files of every trace that is there, by its folder; of a trace that is not whole, nothing.
+    """Return the names of the files of every complete trace, by its folder.
 
     Args:
         store: The archive.
-        traces: Format and id of each.
+        traces: Format and id of each trace.
     """
     folders = [trace_parts(*trace) for trace in traces]
-    if store.is_local:  # a thousand small listings take 0.05 s, one through fsspec a second
+    if store.is_local:  # a thousand small listings take 0.05 s; one listing through fsspec takes a second
         named = {url: _names(url) for url in (store.url_of(*parts) for parts in folders)}
     else:
         listed: dict[str, set[str]] = {}
@@ -82,14 +82,14 @@ def _names(folder: str) -> frozenset[str]:
 
 
 def table_view(table: Table, folders: Mapping[str, frozenset[str]], packed: Sequence[str] = ()) -> str:
-    """The query behind the view of a table: its declared columns, ``trace_id`` before and ``format`` behind them.
+    """Return the query of a table's view: its declared columns, with ``trace_id`` first and ``format`` last.
 
-    The columns are stated, not looked up: no file is opened before the query runs, and what the files of an older
-    schema version lack is null.
+    The columns are declared instead of read from files. No file is opened before the query runs, and columns missing in
+    files of an older schema version are null.
 
     Args:
         table: The table.
-        folders: Names of the files of each trace, by its folder.
+        folders: File names of each trace, by its folder.
         packed: Files that hold the table of many traces (:mod:`traceviz.archive.catalogue.packs`).
     """
     name = f"{table.name}.parquet"
@@ -107,7 +107,7 @@ def table_view(table: Table, folders: Mapping[str, frozenset[str]], packed: Sequ
 
 
 def _source(files: Sequence[str], types: Mapping[str, str], options: str = "") -> str:
-    """Files of Parquet as columns of these types."""
+    """Return SQL that reads Parquet files with columns of these types."""
     declared = ", ".join(
         f"{_text(name)}: {{name: {_text(name)}, type: '{type_name}', default_value: NULL}}"
         for name, type_name in types.items()
@@ -117,14 +117,14 @@ def _source(files: Sequence[str], types: Mapping[str, str], options: str = "") -
 
 
 def empty_view(table: Table) -> str:
-    """The same without rows."""
+    """Return the same query without rows."""
     columns = ", ".join(f'CAST(NULL AS {_type(column.type)}) AS "{column.name}"' for column in table.columns)
     nulls = "CAST(NULL AS VARCHAR)"
     return f"SELECT {nulls} AS trace_id, {columns}{_format(table, nulls)} WHERE false"
 
 
 def _format(table: Table, value: str) -> str:
-    """The format of the trace; table ``run`` states it itself."""
+    """Return the column with the trace's format, unless the table itself states it, as ``run`` does."""
     return "" if any(column.name == "format" for column in table.columns) else f", {value} AS format"
 
 
@@ -133,12 +133,12 @@ def _type(kind: pa.DataType) -> str:
 
 
 def literal(path: str) -> str:
-    """A pattern that only this path fits: an archive may be called ``runs[1]``, or ``what?``."""
+    """Return a pattern that matches only this path, as an archive may have a name such as ``runs[1]`` or ``what?``."""
     return _SPECIAL.sub(r"[\1]", path)
 
 
 def _text(text: str) -> str:
-    """A text as SQL has it."""
+    """Quote a text for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -147,7 +147,7 @@ def views(
     names: Sequence[str] = tuple(TABLES),
     packed: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, str]:
-    """Queries behind the views of tables by name; without folders they are empty."""
+    """Return the queries of table views by name. Without folders they are empty."""
     held = packed or {}
     return {
         name: empty_view(TABLES[name]) if folders is None else table_view(TABLES[name], folders, held.get(name, ()))

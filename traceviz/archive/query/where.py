@@ -1,4 +1,4 @@
-"""``--where``: rows of the catalogue that meet a condition, ``verdict = 'highly input-bound' and rank = 0``."""
+"""``--where``: catalogue rows that meet a condition, such as ``verdict = 'highly input-bound' and rank = 0``."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from traceviz.core.process.temporary import temporary_folder
 from traceviz.core.sanitize import Lines
 
 SHORTEST = 4
-"""Digits of an id that are enough where only one trace begins with them."""
+"""Minimum length of a unique id prefix."""
 _LISTED = 4
 _ROW = "row of the catalogue"
-"""Name of the column that identifies rows; no condition can mean it by accident."""
+"""Name of the column that identifies rows. No condition uses it by accident."""
 _BEFORE = 3
-"""Line of the query on which a condition begins."""
+"""Line of the query on which a condition starts."""
 
 
 def where(rows: pl.DataFrame, condition: str | None) -> pl.DataFrame:
-    """The rows of the catalogue that meet a condition, in their order; all of them where there is none.
+    """Return the catalogue rows that meet a condition, in order; all rows without a condition.
 
     Args:
         rows: Rows of the catalogue, or some of its columns.
-        condition: An expression of DuckDB's SQL that is true or false, over the columns of ``rows``; ``tags['batch']``
-            is the value of a tag, ``recorded`` and ``added`` are the times as timestamps (UTC). Rows
-            count if it is true: a value that was not measured is neither above a limit nor below it.
+        condition: A boolean expression of DuckDB's SQL over the columns of ``rows``. ``tags['batch']`` is the value of
+            a tag; ``recorded`` and ``added`` are timestamps (UTC). Rows count if it is true. A value that was not
+            measured is neither above a limit nor below it.
 
     Raises:
-        UsageError: it is no condition; the error names the column that does not exist, and those that do.
+        UsageError: the condition is not valid. The error names an unknown column and lists the known ones.
     """
     if condition is None:
         return rows
@@ -43,10 +43,10 @@ def where(rows: pl.DataFrame, condition: str | None) -> pl.DataFrame:
 
 
 def _matching(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, condition: str) -> list[int]:
-    """Positions of the rows for which the condition is true.
+    """Return the positions of the rows that meet the condition.
 
     Raises:
-        UsageError: it is no condition.
+        UsageError: the condition is not valid.
     """
     has_times = {"recorded_ns", "added_ns"} <= set(rows.columns)
     times = f", {TIMES}" if has_times else ""
@@ -65,17 +65,17 @@ def _matching(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, conditi
 
 
 def _check_is_condition(relation: duckdb.DuckDBPyRelation) -> None:
-    """Raise unless the column of the condition is true or false.
+    """Raise unless the condition is boolean.
 
     Raises:
-        UsageError: it is not.
+        UsageError: it is not boolean.
     """
     if [str(kind) for kind in relation.types[1:]] != ["BOOLEAN"]:
         raise UsageError("It is a value, neither true nor false: compare something, as in input_share > 0.1.")
 
 
 def _why(error: UsageError, condition: str) -> str:
-    """The reason in terms of the condition alone, without the query around it."""
+    """Return the reason in terms of the condition alone, without the surrounding query."""
     if _ROW in error.why:
         return "It sums up rows, and is asked of each row."
     if error.what != WRONG:
@@ -92,7 +92,7 @@ def _why(error: UsageError, condition: str) -> str:
 
 
 def full_id(rows: pl.DataFrame, prefix: str) -> str:
-    """The id that begins with ``prefix``.
+    """Return the id that starts with ``prefix``.
 
     Raises:
         UsageError: no trace has such an id, or several have.
@@ -110,12 +110,12 @@ def full_id(rows: pl.DataFrame, prefix: str) -> str:
 
 
 def select_ids(rows: pl.DataFrame, prefixes: Sequence[str], condition: str | None) -> list[str]:
-    """Ids of the traces with these prefixes, or that meet a condition; in order.
+    """Return the ids of traces with these prefixes, or of those that meet a condition, in order.
 
     Args:
         rows: Rows of the catalogue to select from.
         prefixes: First digits of ids.
-        condition: An expression of SQL on the columns of the catalogue; one rank that meets it is enough.
+        condition: An expression of SQL on the columns of the catalogue; one matching rank is enough.
 
     Raises:
         UsageError: neither or both are given; no trace has such an id; the condition is not valid.

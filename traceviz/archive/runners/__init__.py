@@ -1,1 +1,1 @@
-"""One function over many traces: in this process, in several, or on a cluster."""
+"""Runners: apply one function to many traces in this process, in several, or on a cluster."""

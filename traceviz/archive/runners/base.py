@@ -1,8 +1,8 @@
-"""What a runner is: it runs one function over many traces, here, in processes of this machine, or on a cluster.
+"""Interface of runners, which apply one function to many traces: in this process, in several, or on a cluster.
 
-A runner takes a function and its arguments, and yields every argument with its result, in the order in which they are
-done. It takes an argument from the iterator when a worker is free, so a million of them need no memory. All runners
-give the same results: the function writes what is large, and returns what is small.
+A runner takes a function and its arguments, and yields every argument with its result, in order of completion. It takes
+an argument from the iterator only when a worker is free, so a million arguments need no memory. All runners give the
+same results. The function writes large results to files, and returns small ones.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class RunnerError:
-    """Why there is no result for an argument.
+    """Reason for a missing result of an argument.
 
     Args:
-        code: ``worker-died``: a fault in compiled code, or want of memory, ended the worker twice.
+        code: ``worker-died``: a fault in compiled code, or lack of memory, ended the worker twice.
             ``failed``: the function raised an error.
-        message: What happened, for people.
-        cause: The error that was raised, if it was one of ours.
+        message: Message for people.
+        cause: The raised error, if it is a traceviz error.
     """
 
     code: Literal["worker-died", "failed"]
@@ -36,31 +36,31 @@ class RunnerError:
 
 
 Results: TypeAlias = Generator[tuple[T, R | RunnerError], None, None]
-"""Arguments with their results; closing it ends what is still running."""
+"""Arguments with their results. Closing it terminates running work."""
 
 
 class Runner(Protocol):
-    """Runs a function over arguments."""
+    """Runs a function on many arguments."""
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
-        """Every argument with its result, in any order.
+        """Yield every argument with its result, in any order.
 
-        What happens to one argument does not affect the others.
+        A failure of one argument does not affect the others.
 
         Args:
-            function: Of a module, so that other processes find it.
-            arguments: Small values that can be pickled; taken one by one, as workers become free.
+            function: A module-level function, so that other processes can import it.
+            arguments: Small picklable values, taken one by one as workers become free.
         """
         ...
 
 
 def attempt(function: Callable[[T], R], argument: T) -> R | RunnerError:
-    """What the function returns, or why it failed: nothing is raised across the border of a process."""
+    """Return the function's result or the reason of its failure. Nothing is raised across process borders."""
     try:
         return function(argument)
     except TracevizError as error:
         return RunnerError("failed", str(error), error)
-    except Exception as error:  # noqa: BLE001 (whatever it is, it must reach the process that gave the work)
+    except Exception as error:  # noqa: BLE001 (any error must reach the process that gave the work)
         ours = in_our_words(error, "It could not be done.")
         if ours is not None:
             return RunnerError("failed", str(ours), ours)

@@ -1,4 +1,4 @@
-"""Which runner does the work, and how one function is run on a single argument."""
+"""Choice of the runner from options, and running a function on a single argument."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ R = TypeVar("R")
 def runner_for(
     workers: int | None = None, scheduler: str | None = None, store: Store | None = None, sources: Sequence[str] = ()
 ) -> Runner:
-    """The runner that the options of a command name.
+    """Return the runner for the options of a command.
 
     Args:
-        workers: Processes on this machine; by default one for every core.
-        scheduler: Address of a Dask scheduler, instead.
-        store: The archive, which a cluster must reach.
-        sources: Paths and URLs that are read; a cluster must see the paths.
+        workers: Number of processes on this machine; by default one per core.
+        scheduler: Address of a Dask scheduler to use instead.
+        store: The archive, which the cluster must be able to reach.
+        sources: Paths and URLs to read; a cluster must see the paths.
 
     Raises:
         UsageError: both are given, there are no workers, or Dask is not installed.
@@ -44,15 +44,15 @@ def runner_for(
         raise UsageError(
             "Dask is not installed.", str(error), "Install it: pip install 'traceviz-toolkit[cluster]'."
         ) from None
-    # Workers run in folders of their own, where the same relative path leads elsewhere.
+    # Workers have their own working directories, so relative paths would resolve differently.
     return DaskRunner(scheduler, store, tuple(Path(source).absolute() for source in sources if "://" not in source))
 
 
 def run_one(runner: Runner, function: Callable[[T], R], argument: T) -> R:
-    """The result of one argument.
+    """Run a function on one argument and return its result.
 
     Raises:
-        TracevizError: the function raised it.
+        TracevizError: the function raised this error.
         WorkerError: there is no result for another reason.
     """
     with contextlib.closing(runner.map(function, [argument])) as results:

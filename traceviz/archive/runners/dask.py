@@ -1,24 +1,24 @@
-"""Running one function over many traces on a Dask cluster.
+"""Runner that applies one function to many traces on a Dask cluster.
 
-What is sent is the name of a function and its argument: which trace, and where the archive lies. Workers read the
-source and write the archive themselves, and send back what the function returns, some rows. Dask schedules, balances
-and repeats the work of a worker that died; nothing of that is done here.
+A task is only the name of a function and its argument: the trace and the archive's location. Workers read the source
+and write the archive themselves, and send back the function's result, a few rows. Dask schedules and balances the
+tasks, and repeats those of a worker that died.
 
-What needs a cluster, and what does not:
+Work that needs a cluster, and work that does not:
 
 - ``add`` reads and analyses every byte of every trace: work for a cluster.
-- A query may read every row of a table. DuckDB cannot spread a statement over machines, and a statement cannot be
-  divided by looking at it: only its author knows whether counts per part add up. So the author writes both halves, one
-  over a part of the traces and one over the results of all parts (:mod:`traceviz.archive.query.shards`).
-- The report on a population and most trends read the catalogue only: a row per trace, under a second for thousands.
-  There is nothing to divide. One worker next to the archive may do it all
-  (:func:`traceviz.archive.runners.choose.run_one`), which saves a distant client reading the catalogue. The same holds
-  for a query that is not divided.
-- A trend of a figure that the catalogue lacks reads a saved report of every trace: each worker reads some of them.
+- A query may read every row of a table. DuckDB cannot distribute a statement over machines. A statement cannot be split
+  automatically, either: only its author knows whether results per part can be combined. So the author writes both
+  halves, one over a part of the traces and one over the results of all parts (:mod:`traceviz.archive.query.shards`).
+- The report on a population and most trends read only the catalogue, with one row per trace. Thousands of traces take
+  less than a second, so there is nothing to divide. One worker near the archive may do all the work
+  (:func:`traceviz.archive.runners.choose.run_one`), so that a distant client need not read the catalogue. The same
+  holds for an undivided query.
+- A trend of a figure that the catalogue lacks reads the saved report of every trace. Each worker reads some reports.
 
-Workers should have one thread each (``dask worker --nworkers -1 --nthreads 1``): reading a trace takes memory, and a
-crash takes with it everything else that its worker is doing. So should polars (``POLARS_MAX_THREADS=1`` for the worker,
-which reads it when it loads polars): a query of a small trace takes less time than to wake a thread on another core.
+Workers should have one thread each (``dask worker --nworkers -1 --nthreads 1``). Reading a trace takes memory, and a
+crash aborts all other tasks of the worker. Polars should have one thread, too: set ``POLARS_MAX_THREADS=1`` before the
+worker loads polars. A query of a small trace takes less time than waking a thread on another core.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 PATIENCE_S = 60.0
-"""A cluster may take this long to answer, or to start its first worker."""
+"""Maximum seconds until the cluster answers, or starts its first worker."""
 ANSWER_S = 10.0
-"""Reaching the machine of the scheduler may take this long."""
+"""Maximum seconds for connecting to the scheduler's machine."""
 _ADDRESS = "Name the address that `dask scheduler` prints, tcp://HOST:PORT."
 _AHEAD = 2
-"""Arguments on the cluster for each of its threads: one in work, and one that waits."""
+"""Arguments on the cluster per thread: one running and one queued."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class DaskRunner:
 
     Args:
         scheduler: Address of its scheduler (``tcp://host:8786``), or a connected client, which stays open.
-        store: The archive, which all workers must be able to reach: that is tried before anything is sent.
-        sources: Local files and folders that all workers must see as this machine does.
-        patience_s: The cluster may take this long to answer, or to start its first worker.
+        store: The archive, which all workers must be able to reach. This is checked before any work is sent.
+        sources: Local files and folders that all workers must be able to see.
+        patience_s: Maximum seconds until the cluster answers, or starts its first worker.
     """
 
     scheduler: str | Client
@@ -73,8 +73,8 @@ class DaskRunner:
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
         """See :meth:`traceviz.archive.runners.base.Runner.map`.
 
-        Dask repeats the work of a worker that died, as often as the cluster allows (``allowed-failures``, 3 times).
-        Where several arguments failed together, each is run once more alone, to find the one that kills workers.
+        Dask repeats the work of a worker that died, as often as the cluster allows (``allowed-failures``, 3 times). If
+        several arguments failed together, each is run once more alone, to find which argument kills workers.
 
         Raises:
             UsageError: the address of the scheduler is not valid.
@@ -103,18 +103,18 @@ class DaskRunner:
         _check_listening(self.scheduler, min(self.patience_s, ANSWER_S))
         client, why = _connected(self.scheduler, self.patience_s)
         if client is None:
-            gc.collect()  # the remains of the client would make Python wait for two minutes when it ends
+            gc.collect()  # otherwise the remains of the client delay Python's exit by two minutes
             raise _no_answer(self.scheduler, why)
         with client:
             yield client
 
     def _check(self, client: Client) -> None:
-        """Check that there are workers, with this version of traceviz, and that they see the archive and the sources.
+        """Check that there are workers with this version of traceviz, and that they see the archive and the sources.
 
         Raises:
-            WorkerError: one of these does not hold.
+            WorkerError: a check fails.
         """
-        probe = client.submit(version, pure=False)  # a cluster that grows on demand starts a worker for this
+        probe = client.submit(version, pure=False)  # an adaptive cluster starts a worker for this
         try:
             probe.result(timeout=self.patience_s)
         except TimeoutError:
@@ -127,15 +127,15 @@ class DaskRunner:
         _check_versions(_ask_workers(client, version))
         if self.store is not None:
             _check_reach(client, self.store)
-        for source in filter(Path.exists, self.sources):  # others are patterns; reading reports what is missing
+        for source in filter(Path.exists, self.sources):  # others are patterns; reading reports missing ones
             _check_seen(str(source), _ask_workers(client, path_exists, str(source)))
 
 
 def _check_listening(address: str, seconds: float) -> None:
-    """Check that a server listens at the address: where none does, Dask would try again and again.
+    """Check that a server listens at the address. Without one, Dask would retry again and again.
 
     Raises:
-        UsageError: this is no address.
+        UsageError: the address is not valid.
         WorkerError: no server listens there.
     """
     if address.startswith("inproc://"):  # a cluster within this process
@@ -154,10 +154,10 @@ def _check_listening(address: str, seconds: float) -> None:
 
 
 def _connected(address: str, seconds: float) -> tuple[Client | None, str]:
-    """A client, or why there is none."""
+    """Return a client, or the reason for its absence."""
     try:
         return Client(address, timeout=seconds, set_as_default=False), ""
-    except (OSError, ValueError, MemoryError) as error:  # a server of another protocol: any length may be read
+    except (OSError, ValueError, MemoryError) as error:  # a server of another protocol may cause any length to be read
         return None, str(error)
 
 
@@ -166,17 +166,17 @@ def _no_answer(address: str, why: str) -> WorkerError:
 
 
 def version() -> str:
-    """Version of traceviz where this runs."""
+    """Return the version of traceviz in this process."""
     return __version__
 
 
 def path_exists(path: str) -> bool:
-    """Whether there is such a file or folder where this runs."""
+    """Return whether a file or folder exists on the executing machine."""
     return Path(path).exists()
 
 
 def can_read(store: Store, mark: str) -> bool:
-    """Whether a file of the archive can be read where this runs."""
+    """Return whether the executing machine can read a file of the archive."""
     try:
         return store.read(WORK, mark) == mark.encode()
     except (FileNotFoundError, TracevizError):
@@ -184,10 +184,10 @@ def can_read(store: Store, mark: str) -> bool:
 
 
 def work(function: Callable[[T], R], argument: T, client_version: str) -> R | RunnerError:
-    """Run the function, on a worker. Workers may join late, so each compares its version with that of the client.
+    """Run the function on a worker. Workers may join late, so each call compares the version with the client's.
 
     Raises:
-        WorkerError: they differ.
+        WorkerError: the versions differ.
     """
     _check_versions({"A worker that joined late": version()}, client_version)
     return attempt(function, argument)
@@ -196,13 +196,13 @@ def work(function: Callable[[T], R], argument: T, client_version: str) -> R | Ru
 def _run(
     client: Client, function: Callable[[T], R], arguments: Iterator[T], at_once: int | None
 ) -> Iterator[tuple[T, R | RunnerError]]:
-    """Keep the cluster busy, with no more on it than it can take.
+    """Run all arguments, keeping the cluster busy without overloading it.
 
     Args:
         client: A connected client.
         function: The function to run.
         arguments: Its arguments.
-        at_once: Most arguments on the cluster; by default as many as its threads can take.
+        at_once: Maximum number of arguments on the cluster; by default derived from its threads.
     """
     running: dict[Future[Any], T] = {}
     done = as_completed(loop=client.loop)
@@ -224,18 +224,19 @@ def _run(
             fill()
             yield argument, result
     finally:
-        # What runs on a worker cannot be stopped from here: it ends, and what it wrote is complete.
+        # A task running on a worker cannot be stopped from here. It finishes, and its output is complete.
         client.cancel(list(running))
 
 
 def _result(future: Future[Any]) -> Any:
-    """The result of a task.
+    """Return the result of a task.
 
     Raises:
-        WorkerError: it failed for another reason than its argument.
+        WorkerError: the task failed for a reason other than its argument.
     """
     try:
-        # Not `exception()`: a result stays on its worker until it is fetched; if that worker dies, it is made again.
+        # Not `exception()`: a result stays on its worker until it is fetched. If that worker dies, the result is
+        # computed again.
         return future.result()
     except KilledWorker as error:
         last = error.last_worker.address
@@ -249,10 +250,10 @@ def _result(future: Future[Any]) -> Any:
 
 
 def _ask_workers(client: Client, function: Callable[..., R], *arguments: object) -> dict[str, R]:
-    """The answer of every worker; a worker that dies meanwhile is left out.
+    """Return the answer of every worker. A worker that dies during the call is left out.
 
     Raises:
-        WorkerError: traceviz is not installed on one.
+        WorkerError: traceviz is not installed on a worker.
     """
     answers = client.run(function, *arguments, on_error="return")
     for answer in answers.values():
@@ -270,7 +271,7 @@ def _not_installed(error: ImportError) -> WorkerError:
 
 
 def _check_versions(versions: dict[str, str], expected: str | None = None) -> None:
-    """Raise :class:`WorkerError` where a worker has another version than this: its tables could differ."""
+    """Raise :class:`WorkerError` if a worker has another version than this process, as its tables could differ."""
     expected = expected or __version__
     for worker, its_version in versions.items():
         if its_version != expected:
@@ -282,7 +283,7 @@ def _check_versions(versions: dict[str, str], expected: str | None = None) -> No
 
 
 def _check_reach(client: Client, store: Store) -> None:
-    """Raise :class:`WorkerError` where a worker cannot read what is written here: its folder is a different one."""
+    """Raise :class:`WorkerError` if a worker cannot read a file written here: its folder is a different one."""
     mark = f"traceviz-{uuid.uuid4().hex}"
     store.write(mark.encode(), WORK, mark)
     try:
@@ -292,7 +293,7 @@ def _check_reach(client: Client, store: Store) -> None:
 
 
 def _check_seen(name: str, answers: dict[str, bool]) -> None:
-    """Raise :class:`WorkerError` where a worker does not see what is here."""
+    """Raise :class:`WorkerError` if a worker does not see a local path."""
     for worker, is_seen in answers.items():
         if not is_seen:
             raise WorkerError(

@@ -1,7 +1,7 @@
-"""Running one function over many traces on this machine: in this process, or in several.
+"""Runners that apply one function to many traces on this machine, in this process or in several.
 
-:class:`LocalRunner` has processes of its own instead of those of ``concurrent.futures``: there, one worker that dies
-takes the whole pool with it, and nothing tells which argument it was working on.
+:class:`LocalRunner` manages its own processes instead of using ``concurrent.futures``. There, one dying worker breaks
+the whole pool, and its argument is unknown.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 GRACE_S = 1.0
-"""A worker that must end has this long to remove what it was writing."""
+"""Seconds for a terminating worker to remove unfinished output."""
 _THREAD_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS")
-"""Polars and Arrow take their number of threads from these."""
+"""Variables from which polars and Arrow take their number of threads."""
 _OBJECTS_PER_COLLECTION = 50_000
-"""A small trace makes many short-lived objects, and hardly any that hang in cycles."""
+"""Threshold of the garbage collector. A small trace creates many short-lived objects, but hardly any in cycles."""
 
 
 def usable_cores() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(_cores()) or os.cpu_count() or 1
 
 
 def _cores() -> tuple[int, ...]:
-    """The cores that this process may use, by number; none where the system does not say."""
+    """Return the numbers of the cores that this process may use; empty if the system does not report them."""
     return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
 
 
 @dataclass(frozen=True, slots=True)
 class SerialRunner:
-    """Runs everything in this process, one after another; a fault in compiled code ends it."""
+    """Runs everything in this process, one argument after another. A fault in compiled code ends the process."""
 
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
         """See :meth:`traceviz.archive.runners.base.Runner.map`."""
@@ -62,10 +62,10 @@ class SerialRunner:
 
 @dataclass(frozen=True, slots=True)
 class LocalRunner:
-    """Runs in processes of this machine, each on one argument at a time.
+    """Runs in processes of this machine, each working on one argument at a time.
 
     Args:
-        workers: How many; by default one for every core that this process may use.
+        workers: Number of processes; by default one for every core that this process may use.
     """
 
     workers: int = field(default_factory=usable_cores)
@@ -73,7 +73,7 @@ class LocalRunner:
     def map(self, function: Callable[[T], R], arguments: Iterable[T]) -> Results[T, R]:
         """See :meth:`traceviz.archive.runners.base.Runner.map`.
 
-        An argument whose worker dies is run once more after all others, when nothing else takes memory.
+        An argument whose worker dies is run once more after all others, when no other work takes memory.
 
         Raises:
             WorkerError: processes cannot be started.
@@ -88,7 +88,7 @@ class LocalRunner:
 
 @dataclass(slots=True, eq=False)
 class _Worker(Generic[T]):
-    """A process, the connection to it, the argument that it works on, and the core that is its own, if any."""
+    """A process, its connection, its current argument, and its reserved core, if any."""
 
     process: BaseProcess
     connection: Connection
@@ -98,10 +98,10 @@ class _Worker(Generic[T]):
 
 @dataclass(slots=True)
 class _Pool(Generic[T, R]):
-    """Processes, and what each works on. A worker that dies loses the argument that it had, and no other.
+    """Processes with their current arguments. A worker that dies loses only its own argument.
 
-    While every core has a worker that is busy, each stays on its own core: polars hands every query to another thread,
-    and waking that one on another core takes longer than most queries of a small trace.
+    While every core has a busy worker, each worker is pinned to its own core. Polars hands every query to another
+    thread, and waking a thread on another core takes longer than most queries of a small trace.
     """
 
     function: Callable[[T], R]
@@ -110,7 +110,7 @@ class _Pool(Generic[T, R]):
     has_started: bool = False
 
     def run(self, arguments: Iterator[T]) -> Iterator[tuple[T, R | RunnerError]]:
-        """Run all arguments; those whose worker died once more at the end, one at a time."""
+        """Run all arguments. Those whose worker died are run once more at the end, one at a time."""
         died: list[T] = []
         for argument, result in self._run_all(arguments, self.size):
             if isinstance(result, RunnerError) and result.code == "worker-died":
@@ -118,18 +118,18 @@ class _Pool(Generic[T, R]):
             else:
                 yield argument, result
         if died:
-            self.end()  # and free what idle workers keep in memory
+            self.end()  # this also frees the memory of idle workers
             yield from self._run_all(iter(died), 1)
 
     def ask_to_end(self) -> None:
-        """Close the connections to the workers: with nothing more to do, they end by themselves."""
+        """Close the connections to the workers, so that idle workers exit."""
         for worker in self.workers.values():
             worker.connection.close()
         for worker in self.workers.values():
             worker.process.join(GRACE_S)
 
     def end(self) -> None:
-        """End all processes; those that are working may remove what they were writing."""
+        """Terminate all processes. Busy ones may first remove unfinished output."""
         alive = [worker.process for worker in self.workers.values()]
         for process in alive:
             process.terminate()
@@ -158,7 +158,7 @@ class _Pool(Generic[T, R]):
                 done = (worker.argument, received)
                 if connection in self.workers:
                     idle.append(worker)
-                self._employ(arguments, size, idle, busy)  # before the caller takes its time with the result
+                self._employ(arguments, size, idle, busy)  # before the caller spends time on the result
                 yield done
 
     def _employ(
@@ -174,18 +174,18 @@ class _Pool(Generic[T, R]):
             worker.argument = argument
             busy[worker.connection] = worker
             core = worker.core if len(busy) == self.size else None
-            with contextlib.suppress(OSError):  # it died while it was idle: receiving from it reports that
+            with contextlib.suppress(OSError):  # it died while idle; receiving from it reports that
                 worker.connection.send((self.function, argument, core))
 
     def _start(self, argument: T) -> _Worker[T]:
-        context = multiprocessing.get_context("spawn")  # a fork would inherit the threads' locks, but not the threads
+        context = multiprocessing.get_context("spawn")  # a fork would inherit locks of threads, but not the threads
         ours, theirs = context.Pipe()
         process = context.Process(
             target=_work, args=(theirs, max(usable_cores() // self.size, 1)), daemon=True, name="traceviz worker"
         )
-        resource_tracker.ensure_running()  # its first start lets signals through again, whoever holds them back
-        # It inherits what is held back, and takes signals once it has said what is to become of them.
-        # Another thread may take one for this process meanwhile: a worker that is half started would complain.
+        resource_tracker.ensure_running()  # its first start unblocks signals, even if the caller blocks them
+        # The process inherits the blocked signals, and accepts them once its handlers are installed. Signals are also
+        # held back in this process, as another thread may receive one: a half-started worker would print an error.
         with interrupts.uninterrupted():
             before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
             try:
@@ -200,7 +200,7 @@ class _Pool(Generic[T, R]):
         return worker
 
     def _free_core(self) -> int | None:
-        """A core that no other worker has, where there is one for each."""
+        """Return a core that no other worker has, if there is one core per worker."""
         cores = _cores()
         if not 1 < self.size == len(cores):
             return None
@@ -208,7 +208,7 @@ class _Pool(Generic[T, R]):
         return next((core for core in cores if core not in taken), None)
 
     def _receive(self, worker: _Worker[T]) -> R | RunnerError | None:
-        """The result of a worker, or why it died; ``None`` where it only reports that it has started."""
+        """Return the result of a worker, or the reason of its death; ``None`` if it only reports its start."""
         try:
             received = worker.connection.recv()
         except (EOFError, OSError):
@@ -220,11 +220,11 @@ class _Pool(Generic[T, R]):
         return result  # type: ignore[no-any-return]
 
     def _bury(self, worker: _Worker[T]) -> RunnerError:
-        """Forget a worker that died, and return how it died.
+        """Remove a worker that died, and return how it died.
 
         Raises:
-            WorkerError: no worker ever started, and further ones would not, either.
-            Stopped: the first one was asked to end.
+            WorkerError: no worker ever started, so further ones would fail, too.
+            Stopped: the first one was terminated by a signal.
         """
         del self.workers[worker.connection]
         worker.connection.close()
@@ -241,7 +241,7 @@ class _Pool(Generic[T, R]):
 
 
 def _ending(code: int) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     if code >= 0:
         return f"exit code {code}"
     name = signal.Signals(-code).name
@@ -251,21 +251,21 @@ def _ending(code: int) -> str:
 def _work(connection: Connection, threads: int) -> None:
     """Work until the connection is closed.
 
-    A signal ends it in an orderly way: what was being written is removed, and programs that were started are ended.
+    A signal ends it cleanly: unfinished output is removed, and started programs are terminated.
     """
     interrupts.install(drop_all)
     try:
         try:
             _work_until_closed(connection, threads)
-        except KeyboardInterrupt as error:  # polars takes Ctrl-C for itself while it computes
+        except KeyboardInterrupt as error:  # polars handles Ctrl-C itself while it computes
             raise Stopped(signal.SIGINT) from error
         except Exception:
-            interrupts.check()  # an import that is interrupted may fail with any error
+            interrupts.check()  # an interrupted import may fail with any error
             raise
     except Stopped as stopped:
         interrupts.ignore()
         sys.exit(stopped.exit_code)
-    except MemoryError:  # not even for the result: as one that was killed for its memory
+    except MemoryError:  # not even enough for the result: exit like a process killed for its memory
         sys.exit(1)
 
 
@@ -273,34 +273,34 @@ def _work_until_closed(connection: Connection, threads: int) -> None:
     """Receive functions and arguments, and send results."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    for name in _THREAD_POOLS:  # before the libraries that read them are imported
+    for name in _THREAD_POOLS:  # before the libraries that read these variables are imported
         os.environ.setdefault(name, str(threads))
     skip_pandas()
     anywhere = _cores()
-    gc.disable()  # until what comes with the first function is imported: nothing of it is garbage
+    gc.disable()  # until the imports of the first function are done, as they create no garbage
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
-    with contextlib.suppress(EOFError, OSError):  # the process that gave the work is gone
+    with contextlib.suppress(EOFError, OSError):  # the parent process is gone
         connection.send(None)
         while True:
             function, argument, core = connection.recv()
             gc.enable()
             _stay_on(anywhere if core is None else (core,))
             result = attempt(function, argument)
-            interrupts.check()  # it may be the reason for the result
+            interrupts.check()  # an interrupt may have caused the result
             connection.send((result,))
 
 
 def _stay_on(cores: tuple[int, ...]) -> None:
-    """Keep all threads of this process on these cores; those that start later come from one of them."""
+    """Pin all threads of this process to these cores. Threads started later inherit the setting."""
     if _cores() == cores:
         return
     for thread in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(OSError):  # it has just ended, or may not be moved: then it is as fast as before
+        with contextlib.suppress(OSError):  # the thread has just ended, or cannot be moved (no harm)
             os.sched_setaffinity(int(thread.name), cores)
 
 
 def _leave_with_parent() -> None:
-    """End this process, in an orderly way, when its parent is killed, which then cannot end its workers itself."""
+    """End this process cleanly when its parent is killed, as the parent then cannot end its workers."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()

@@ -1,1 +1,1 @@
-"""Where traces come from: files, folders, URLs, and what is packed in them."""
+"""Sources of traces: files, folders, URLs, and archive files."""

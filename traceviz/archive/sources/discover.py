@@ -1,10 +1,10 @@
-"""From the sources that a person names to traces: files, folders, patterns, zip and tar files, and URLs of these.
+"""Discovery of traces in the sources that a user names: files, folders, patterns, zip and tar files, and URLs of these.
 
-Nothing is converted here, and most files are not read: names and first bytes tell whether a file is a trace
-(:mod:`traceviz.archive.sources.recognise`). A file that a person named counts as a trace whatever it is, so that they
-hear why it is none. In folders and archive files, what is plainly something else is counted and left alone.
+Nothing is converted here, and most files are not read. Names and first bytes show whether a file is a trace
+(:mod:`traceviz.archive.sources.recognise`). A file that the user named always counts as a trace, so that an error
+explains why it is not. In folders and archive files, other files are counted and ignored.
 
-Not looked into: links (except a source that is one itself), devices, hidden files and folders, archive files inside
+The search skips links (except a source that is a link itself), devices, hidden files and folders, archive files inside
 archive files, and archives of traceviz.
 """
 
@@ -50,13 +50,13 @@ _NO_TRACE = "It is no trace: neither its name nor its first bytes are those of o
 
 
 def items(sources: Sequence[str], limits: Limits) -> Iterator[Item | Refused]:
-    """The traces in ``sources``, and what is refused, with the reason; each once, in the order of discovery.
+    """Yield the traces in ``sources``, and refusals with their reasons; each once, in the order of discovery.
 
-    Archive files are listed. Those that cannot be listed otherwise (compressed tar files, remote ones) are copied, see
-    :mod:`traceviz.archive.storage.spool`.
+    Archive files are listed. Compressed tar files and remote archive files must be copied for that (see
+    :mod:`traceviz.archive.storage.spool`).
 
     Raises:
-        UsageError: before the first item: a path or pattern leads to nothing, or there is no such kind of URL.
+        UsageError: raised before the first item, if a path or pattern matches nothing, or a kind of URL is unknown.
         OutputError: there is no space to unpack an archive file.
     """
     expanded = [path for source in sources for path in _expanded(source)]
@@ -82,21 +82,21 @@ def items(sources: Sequence[str], limits: Limits) -> Iterator[Item | Refused]:
                     yield replace(item, job=job, report=item.report or reports.get(item.url, ""))
         except (UsageError, OutputError):
             raise
-        except (TracevizError, OSError) as error:  # of the system: it went away meanwhile
+        except (TracevizError, OSError) as error:  # an error of the system: the file disappeared
             yield Refused(_name_of(path), "unreachable" if is_url(path) else code_of(error), str(error))
 
 
 def fetch(item: Item, into: Path, limits: Limits) -> Path:
-    """The path of a trace on this machine: its own, or that of a copy below ``into`` if it is remote or packed.
+    """Return a local path of a trace: its own, or that of a copy below ``into`` if it is remote or packed.
 
     Args:
-        item: What to fetch.
+        item: The item to fetch.
         into: An empty folder; nothing is written anywhere else (except by :mod:`traceviz.archive.storage.spool`).
         limits: Bounds, as given to :func:`items`.
 
     Raises:
-        DamagedTraceError: it is cut off, or unpacks to something else than its archive file says.
-        UnknownFormatError: it is not there any more, or cannot be reached.
+        DamagedTraceError: it is truncated, or its content differs from what its archive file states.
+        UnknownFormatError: it no longer exists, or cannot be reached.
         OutputError: there is no space for it.
     """
     if item.kind == "member":
@@ -107,7 +107,7 @@ def fetch(item: Item, into: Path, limits: Limits) -> Path:
 
 
 def _expanded(source: str) -> list[str | Refused]:
-    """The paths and URLs that a source stands for. Links that only a pattern matches are refused.
+    """Return the paths and URLs that a source refers to. Links matched by a pattern are refused.
 
     Raises:
         UsageError: there are none.
@@ -117,7 +117,7 @@ def _expanded(source: str) -> list[str | Refused]:
     if is_url(source):
         try:
             paths = _expanded_url(source)
-        except UnknownFormatError as error:  # the others may be reached
+        except UnknownFormatError as error:  # others may still be reachable
             return [Refused(printable(last_part(source)), "unreachable", str(error))]
     elif _exists(Path(source)):
         return [str(Path(source).absolute())]
@@ -133,7 +133,7 @@ def _expanded(source: str) -> list[str | Refused]:
 
 
 def _expanded_url(source: str) -> list[str]:
-    """The URLs that a URL stands for.
+    """Return the URLs that a URL or pattern refers to.
 
     Raises:
         UsageError: no file system of this kind is installed.
@@ -149,14 +149,14 @@ def _expanded_url(source: str) -> list[str]:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError as error:  # no permission, or longer than any path
+    except OSError as error:  # no permission, or the path is too long
         raise UsageError(
             f"{printable(str(path))} cannot be reached.", f"{error.strerror}.", "Check the path."
         ) from None
 
 
 def _name_of(path: str) -> str:
-    """The last part of a path or URL, for people."""
+    """Return the last part of a path or URL, for display."""
     return printable(last_part(path) if is_url(path) else Path(path).name)
 
 
@@ -187,7 +187,7 @@ def _of_url(url: str, limits: Limits) -> Iterator[Item | Refused]:
 
 
 def _named_file(location: Location, size: int | None, limits: Limits) -> Iterator[Item | Refused]:
-    """The items of a file that is a source itself: an archive file, or else a trace."""
+    """Yield the items of a file that is a source itself: of an archive file, or the file as a trace."""
     head = location.head(members.HEAD_BYTES)
     if members.kind_of(head):
         yield from _in(MemberTree.at(location, limits), limits)
@@ -198,7 +198,7 @@ def _named_file(location: Location, size: int | None, limits: Limits) -> Iterato
 
 
 def _in(tree: Tree, limits: Limits) -> Iterator[Item | Refused]:
-    """The items in a tree."""
+    """Yield the items in a tree."""
     yield from tree.refused
     visible = sorted(name for name in tree.sizes if not hidden_part(name))
     whole, archives = whole_folders(visible, tree.head, tree.where)
@@ -225,7 +225,7 @@ def _as_folder(tree: Tree, folder: str, names: Sequence[str], job: str, limits: 
     size = sum(tree.sizes[name] or 0 for name in names)
     if size > limits.bytes:
         return Refused(tree.called(folder), "too-large", f"It has {size:,} bytes; the limit is {limits.bytes:,}.")
-    code, why = excess(tree.packed_size(names), size, limits)  # of all members together: each alone may be allowed
+    code, why = excess(tree.packed_size(names), size, limits)  # all members together; each alone may be allowed
     if code:
         return Refused(tree.called(folder), code, why)
     return tree.item(folder, folder=True, size=size, job=job)
@@ -234,7 +234,7 @@ def _as_folder(tree: Tree, folder: str, names: Sequence[str], job: str, limits: 
 def _files(
     tree: Tree, names: Sequence[str], ranked: Mapping[str, str], reports: Mapping[str, str], limits: Limits
 ) -> Iterator[Item | Refused]:
-    """The traces among single files."""
+    """Yield the traces among single files."""
     beside = beside_captures(names, tree.where)
     unclear: list[str] = []
     for name in names:
@@ -256,7 +256,7 @@ def _files(
 
 
 def _by_head(tree: Tree, name: str, head: bytes | None, job: str, limits: Limits) -> Iterator[Item | Refused]:
-    """The items of a file, as its first bytes tell."""
+    """Yield the items of a file, based on its first bytes."""
     if head is None:
         yield Refused(tree.called(name), "unreadable", "It cannot be read.")
         return
@@ -293,7 +293,7 @@ def _job(tree: Tree, folder: str | None) -> str:
 
 
 def _in_folder(names: Sequence[str], folder: str) -> list[str]:
-    """The files that make up a folder that is one trace, of all names of a tree, sorted."""
+    """Return the files of a folder that is one trace, from the sorted names of a tree."""
     prefix = f"{folder}/" if folder else ""
     return [prefix + name for name in relevant([name[len(prefix) :] for name in below(names, folder)])]
 
@@ -320,7 +320,7 @@ def _fetch_remote(item: Item, into: Path, limits: Limits) -> Path:
     target = into / (folder_name(item) if item.folder else last_part(item.url) or "trace")
     if item.folder:
         tree = RemoteTree.at(item.url, item.name)
-        check_space(into, item.size or 0)  # of all files, before the first is written
+        check_space(into, item.size or 0)  # for all files, before the first is written
         for name in relevant(list(tree.sizes)):
             _copy(tree.location(name), target / name, limits)
         return target
@@ -354,7 +354,7 @@ def _fetch_members(item: Item, into: Path, limits: Limits) -> Path:
 
 
 def _copy(location: Location, target: Path, limits: Limits) -> None:
-    """Write a file to a new one."""
+    """Copy a file to a new one."""
     size = location.size or 0
     if size > limits.bytes:
         raise DamagedTraceError(f"{location.name} is too large.", f"The limit is {limits.bytes:,} bytes.")

@@ -1,14 +1,14 @@
-"""Reports of nsys whose export lies beside them: two files of one recording, of which only one is added.
+"""Reports of nsys with an export in the same folder: two files of one recording. Only one of them is added.
 
 ::
 
-    runs/train.nsys-rep     needs nsys to be read: left out if its export is added at the same time
+    runs/train.nsys-rep     needs nsys to be read; skipped if its export is added at the same time
     runs/train.sqlite       its export by `nsys profile --export=sqlite` or `nsys stats`
 
-Without this rule every such recording would count twice. The first bytes must be those of an
-export: a file that only has its name is no reason to leave out the report. These 16 bytes are cheap to read anywhere,
-even in compressed tar files, which are unpacked anyway. Whether an export can be read as a whole only shows when it is
-read: if it cannot, its error names the report (:func:`with_report_advice`).
+Without this rule every such recording would count twice. A report is skipped only if the other file starts like an
+export; a matching name is not enough. These 16 bytes are cheap to read anywhere, even in compressed tar files, which
+are unpacked anyway. Damage of the export only shows when it is read. Its error then names the report
+(:func:`with_report_advice`).
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from traceviz.scrub.formats.registry import REPORT_SUFFIXES
 
 EXPORT = ".sqlite"
 EXPORTED = "exported"
-"""Code of reports that are left out."""
+"""Code of skipped reports."""
 _MAGIC = b"SQLite format 3\0"
 """First bytes of every SQLite file (https://www.sqlite.org/fileformat.html, 1.3)."""
 
 Heads = Callable[[Iterable[tuple[str, int]]], Iterator[tuple[str, bytes | None]]]
-"""Gives the first bytes of files, each with the given length; ``None`` for a file that cannot be read."""
+"""Returns the first bytes of files, each with the given length; ``None`` for a file that cannot be read."""
 
 
 def export_of(report: str) -> str:
-    """Path or URL of the export beside a report; empty if it is no report."""
+    """Return the path or URL of the export next to a report; empty if the file is not a report."""
     ending = next((suffix for suffix in REPORT_SUFFIXES if report.endswith(suffix)), "")
     return report[: -len(ending)] + EXPORT if ending and not report.endswith(f"/{ending}") else ""
 
 
 def companions(name: str) -> tuple[str, ...]:
-    """Paths or URLs beside a file that are read with it, if they exist.
+    """Return paths or URLs of files that are read together with a file, if they exist.
 
-    For a report, its export, which is read if nsys is missing; for an export, its report, as only that has the command
-    line, whose secrets may stand in both.
+    For a report this is its export, which is read if nsys is missing. For an export it is its report: only the report
+    has the command line, whose secrets may occur in both.
     """
     if export := export_of(name):
         return (export,)
@@ -52,7 +52,7 @@ def companions(name: str) -> tuple[str, ...]:
 
 
 def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
-    """The reports among some files whose export is one of them; the export by the report.
+    """Return the reports whose export is among the files, with the export of each.
 
     Args:
         names: Paths of files that would be added.
@@ -68,7 +68,7 @@ def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
 
 
 def exported_by_name(sources: Collection[str]) -> dict[str, str]:
-    """The same for files that a user named one by one, by a pattern, or together with their folder."""
+    """Do the same for files that a user named one by one, by a pattern, or together with their folder."""
     folders = tuple(f"{source.rstrip('/')}/" for source in sources)
     pairs = {
         source: export
@@ -79,7 +79,7 @@ def exported_by_name(sources: Collection[str]) -> dict[str, str]:
 
 
 def reports_by_export(pairs: Mapping[str, str]) -> dict[str, str]:
-    """The names of the reports that are left out for an export, by its path."""
+    """Return the names of the reports that are skipped for an export, by its path."""
     reports: dict[str, str] = {}
     for report, export in sorted(pairs.items()):
         name = PurePath(report).name
@@ -88,12 +88,12 @@ def reports_by_export(pairs: Mapping[str, str]) -> dict[str, str]:
 
 
 def left_out(name: str, export: str) -> Refused:
-    """A report that is not added."""
+    """Return the refusal of a report that is not added."""
     return Refused(name, EXPORTED, f"It is added from {PurePath(export).name} beside it, which nsys exported from it.")
 
 
 def with_report_advice(error: str, item: Item, longest: int) -> str:
-    """The error of an export that cannot be read, with advice: its report may be readable."""
+    """Add advice to the error of an export that cannot be read: its report may be readable."""
     if not item.report:
         return error[:longest]
     how = "unpack it and name it" if item.kind == "member" else "name it"

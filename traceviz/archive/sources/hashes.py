@@ -1,13 +1,13 @@
-"""The SHA-256 of a source: of its content only, so that a trace is known again wherever it lies, packed or not.
+"""SHA-256 of a source. It covers the content only, so that a trace is recognised at any location, packed or not.
 
-In a run folder (``traceviz collect``) only the recording counts, not what traceviz made of it afterwards::
+In a run folder (``traceviz collect``) only the recording counts, not the files that traceviz derived from it::
 
-    RUN/manifest.json    counts, but for the keys in DERIVED, in whatever order and layout
+    RUN/manifest.json    counts, except the keys in DERIVED, in any order and layout
         raw/...          counts
         tables/...       does not, unless there is nothing in raw/ (--no-keep-raw)
         anything else    does not
 
-So a run that is added once its program has ended, and again with its tables, is one trace.
+So a run that is added when its program has ended, and again with its tables, is one trace.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from traceviz.parsers.shared.log_folders import SUFFIXES as CAPTURES
 from traceviz.untrusted.json_documents import read_document
 
 DERIVED = frozenset({"tables", "overhead", "problems", "verdict"})
-"""Keys that the manifest of a run gets with its tables: their rows, the overhead, problems, and the verdict."""
+"""Keys that a run's manifest gets together with its tables: their rows, the overhead, problems, and the verdict."""
 
 
 def source_sha256(path: Path) -> tuple[str, int]:
-    """Hexadecimal SHA-256 of a file or folder, and its size in bytes.
+    """Return the hexadecimal SHA-256 of a file or folder, and its size in bytes.
 
-    That of a folder is the SHA-256 of a line ``path NUL sha256`` for each of its :func:`files_in`, sorted by path: the
-    bytes of the path from the folder, with ``/`` between its parts. Of a run folder these are the files that were
-    recorded, and the line of its manifest has the SHA-256 of the facts in it that were: as JSON with sorted keys,
-    nothing but ASCII, and ``,`` and ``:`` without blanks.
+    The hash of a folder is the SHA-256 of lines ``path NUL sha256``, one for each of its :func:`files_in`, sorted by
+    path. Paths are bytes, relative to the folder, with ``/`` between their parts. A run folder contributes only its
+    recorded files. The line of its manifest has the SHA-256 of the recorded facts: JSON in ASCII with sorted keys, and
+    ``,`` and ``:`` without blanks.
 
     Raises:
-        UnknownFormatError: it is not there, cannot be read, or is neither file nor folder.
+        UnknownFormatError: the path does not exist, cannot be read, or is neither file nor folder.
     """
     try:
         if not path.is_dir():
@@ -59,9 +59,9 @@ def source_sha256(path: Path) -> tuple[str, int]:
 
 
 def files_in(folder: Path) -> list[str]:
-    """Paths from ``folder`` of the files that make up the trace in it, sorted: see :func:`relevant`.
+    """Return the sorted relative paths of the files of the trace in ``folder`` (see :func:`relevant`).
 
-    Links, and whatever is no regular file, are no part of it.
+    Links and other files that are not regular are excluded.
 
     Raises:
         OSError: a folder cannot be read.
@@ -75,7 +75,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 def _recorded_facts(folder: Path) -> bytes | None:
-    """The part of a run's manifest that counts; ``None`` if the folder is no run."""
+    """Return the part of a run's manifest that counts; ``None`` if the folder is not a run."""
     if not is_run_folder(folder):
         return None
     stated = read_document(folder / MANIFEST)
@@ -84,9 +84,9 @@ def _recorded_facts(folder: Path) -> bytes | None:
 
 
 def relevant(names: Sequence[str]) -> list[str]:
-    """The files that make up a folder that is one trace, sorted by their bytes.
+    """Return the files that belong to a folder that is one trace, sorted by their bytes.
 
-    In a run of TensorFlow's profiler these are its captures: TensorBoard writes its results beside them.
+    In a run of TensorFlow's profiler these are its captures, as TensorBoard writes its results to the same folder.
     """
     captures = [name for name in names if "/" not in name and name.endswith(CAPTURES)]
     own = captures if captures and "manifest.json" not in names else names
@@ -94,12 +94,12 @@ def relevant(names: Sequence[str]) -> list[str]:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether it is a file, and not a link to one."""
+    """Return whether the path is a file, and not a link to one."""
     return path.is_file() and not path.is_symlink()
 
 
 def _file_sha256(path: Path) -> tuple[str, int]:
-    if not path.is_file():  # a named pipe would be waited for
+    if not path.is_file():  # opening a named pipe would block
         raise FileNotFoundError(f"{path.name} is no file.")
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()

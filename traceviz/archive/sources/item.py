@@ -1,4 +1,4 @@
-"""Items that can be added to an archive, and refusals of what is not read."""
+"""Items that can be added to an archive, and refusals of other files."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ Kind = Literal["file", "folder", "member"]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A trace of a source, not yet read.
+    """An unread trace of a source.
 
     Args:
-        url: Path or URL of the file or folder; of a member, that of the archive file that it is in.
-        name: Its name for people: its path from the source, ``runs.zip/job1/rank0.json`` for a member.
-        kind: Whether it is a file, a folder that is one trace (a run folder, a traceviz folder, a run of a log
-            folder of TensorBoard), or a member of a zip or tar file.
-        member: Name inside the archive file, as it is written there.
-        size: Bytes, if that is known without reading it.
-        folder: Whether a member stands for a folder: all members below it are one trace.
-        job: Path of the folder whose files are the ranks of a job, by their names; empty if they are not.
-        report: Name of the report of nsys that is left out, as this is its export; empty if there is none.
+        url: Path or URL of the file or folder; for a member, that of its archive file.
+        name: Display name: the path from the source, such as ``runs.zip/job1/rank0.json`` for a member.
+        kind: A file, a folder that is one trace (a run folder, a traceviz folder, a run in a log folder of
+            TensorBoard), or a member of a zip or tar file.
+        member: Name as written in the archive file.
+        size: Size in bytes, if it is known without reading the item.
+        folder: True if the item is a folder. For a member: all members below it are one trace.
+        job: Path of the folder whose files are the ranks of a job by their names; empty if there is none.
+        report: Name of the nsys report that is skipped because this item is its export; empty if there is none.
     """
 
     url: str
@@ -36,10 +36,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something that is not added, and why: it is unsafe, or no trace.
+    """A file that is not added, with the reason: it is unsafe, or not a trace.
 
     Args:
-        name: Its name for people.
+        name: Its display name.
         code: Stable name of the reason: ``no-trace`` (something else, ignored), ``exported`` (a report of nsys whose
             export is added), ``unsafe-name``, ``link``, ``device``, ``bomb``, ``too-large``, ``too-many``,
             ``encrypted``, ``nested``, ``duplicate``, ``cut``, ``unreadable``, ``unreachable``, ``archive`` (an archive
@@ -54,13 +54,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on what archive files may hold.
+    """Bounds on the content of archive files.
 
     Args:
-        ratio: Most bytes a member may unpack to for each of its packed bytes, beyond its first ``free`` bytes.
-        free: Bytes of a member that are unpacked whatever its ratio.
-        bytes: Most bytes of one trace, unpacked.
-        members: Most members of one archive file.
+        ratio: Maximum unpacked bytes per packed byte of a member, beyond its first ``free`` bytes.
+        free: Bytes of a member that are unpacked at any ratio.
+        bytes: Maximum unpacked bytes of one trace.
+        members: Maximum number of members in one archive file.
     """
 
     ratio: int = 200

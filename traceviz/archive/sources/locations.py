@@ -1,4 +1,4 @@
-"""One file as the source of a trace or of many: on this machine, or behind a URL that fsspec knows."""
+"""File as the source of one or more traces: local, or behind a URL that fsspec supports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Location:
 
     Args:
         url: Path on this machine, or a URL.
-        name: Its name for people.
+        name: Its display name.
     """
 
     url: str
@@ -37,11 +37,11 @@ class Location:
 
     @property
     def local(self) -> Path | None:
-        """Its path, if it lies on this machine."""
+        """Its path, if it is local."""
         return None if is_url(self.url) else Path(self.url)
 
     def head(self, count: int) -> bytes:
-        """Its first bytes.
+        """Return its first bytes.
 
         Raises:
             UnknownFormatError: it cannot be read.
@@ -54,14 +54,14 @@ class Location:
         return head[:count]
 
     def blocks(self, size: int) -> Iterator[bytes]:
-        """All its bytes, in order, in blocks of at most ``size``.
+        """Yield all its bytes, in order, in blocks of at most ``size``.
 
         Raises:
             UnknownFormatError: it cannot be read.
         """
         with explained(self.name):
             if self.local is not None:
-                if not self.local.is_file():  # a named pipe would be waited for
+                if not self.local.is_file():  # opening a named pipe would block
                     raise FileNotFoundError(f"{self.name} is no file.")
                 file: Any = self.local.open("rb")
             else:
@@ -73,12 +73,12 @@ class Location:
 
     @property
     def gives_parts(self) -> bool:
-        """Whether any part of it can be read alone, as in object stores; web servers need not offer that."""
+        """True if parts can be read separately, as in object stores. Web servers need not support that."""
         return self.local is None and not is_web(self.url)
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """The file in its store, opened to read parts of it.
+        """Open the file in its store, for reading parts of it.
 
         Raises:
             UnknownFormatError: it cannot be read.
@@ -99,34 +99,34 @@ class Location:
 
     @property
     def size(self) -> int | None:
-        """Bytes, if they are known."""
+        """Size in bytes, if known."""
         size = self._status.get("size")
         return None if size is None else int(size)
 
     def state(self) -> str:
-        """A text that changes with the content, as far as that shows without reading it."""
+        """Return a text that changes with the content, as far as this shows without reading the file."""
         kept = ("size", "mtime", "ETag", "etag", "LastModified", "md5Hash", "generation")
         return " ".join([self.url, *(f"{key}={self._status[key]}" for key in kept if key in self._status)])
 
 
 def last_part(url: str) -> str:
-    """The name of the file of a URL for people: its last part, never its user, password or signature.
+    """Return the display name of a URL's file: its last part, without user, password or signature.
 
-    It may be the name of a file below a folder; empty where the URL has no path.
+    The name is safe as a file name below a folder; it is empty if the URL has no path.
     """
     path = without_secrets(url).partition("://")[2]
-    if is_web(url):  # where the server unquotes the path
+    if is_web(url):  # the server decodes the path
         path = unquote(path.partition("/")[2])
     name = "".join(character if character.isprintable() else "_" for character in PurePosixPath(path).name)
     return "trace" if name and unsafe(name) else name
 
 
 def reached(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
-    """The file system of a URL, and the path there.
+    """Return the file system of a URL, and the path in it.
 
     Raises:
         UsageError: no file system of this kind is known, or its library is not installed.
-        UnknownFormatError: making the file system connects to the store, and that failed.
+        UnknownFormatError: the connection to the store failed.
     """
     try:
         filesystem, path = url_to_fs(url)
@@ -145,7 +145,7 @@ def reached(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
 
 @contextmanager
 def explained(name: str) -> Iterator[None]:
-    """Turn errors of files and stores into ours.
+    """Convert errors of files and stores to errors of traceviz.
 
     Raises:
         UnknownFormatError: the location cannot be reached or read.

@@ -1,7 +1,7 @@
-"""Names inside archive files and object stores: which may become paths.
+"""Safety of names inside archive files and object stores as paths.
 
-Such names cannot be trusted. They are checked when an archive file is listed, so that everything that is unpacked later
-stays below the folder that it is unpacked into.
+Such names cannot be trusted. They are checked when an archive file is listed, so that unpacking later cannot write
+outside the target folder.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from pathlib import Path
 from traceviz.archive.storage.addresses import printable
 
 MOST_BYTES = 1024
-"""Longest name."""
+"""Maximum length of a name in bytes."""
 MOST_PART = 255
-"""Longest name of one file or folder: what file systems take."""
+"""Maximum length of a file or folder name in bytes, a limit of file systems."""
 _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
 def normal(name: str) -> str:
-    """A name without redundant parts: ``./a//b`` becomes ``a/b``. An unsafe name stays unsafe."""
+    """Remove redundant parts of a name: ``./a//b`` becomes ``a/b``. An unsafe name stays unsafe."""
     lead = "/" if name.startswith("/") else ""
     return lead + "/".join(part for part in name.split("/") if part not in {"", "."})
 
 
 def unsafe(name: str) -> str:
-    """Why a name may not become a path below a folder; empty if it may."""
+    """Return the reason why a name may not become a path below a folder; empty if it may."""
     return next((why for holds, why in _UNSAFE if holds(name)), "")
 
 
@@ -38,7 +38,7 @@ def _too_long(name: str) -> bool:
 
 
 def _is_half(name: str) -> bool:
-    """Whether it holds half of a character, which no path can hold (but bytes that are no UTF-8 can be)."""
+    """Return whether a name holds half a surrogate pair. Paths cannot contain it (unlike bytes that are not UTF-8)."""
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
@@ -62,12 +62,12 @@ _UNSAFE: tuple[tuple[Callable[[str], bool], str], ...] = (
 
 
 def plain_path(path: Path, into: Path, beside: Iterable[Path] = ()) -> Path:
-    """A path that every reader and every table accepts: the path or a link to it, as many accept UTF-8 names only.
+    """Return a path that every reader and table accepts: the path or a link to it, as many accept only UTF-8 names.
 
     Args:
         path: A file or folder.
         into: Folder in which a link may be made.
-        beside: Files beside it that readers look for: the same name with another suffix.
+        beside: Files in the same folder that readers look for: the same name with another suffix.
     """
     name = printable(path.name)
     if name == path.name and str(path).isprintable():
@@ -81,11 +81,11 @@ def plain_path(path: Path, into: Path, beside: Iterable[Path] = ()) -> Path:
 
 
 def text_of(raw: bytes, *, utf8: bool) -> str:
-    """A name in a zip file: UTF-8 wherever possible, since many programs write that without stating it.
+    """Decode a name in a zip file: as UTF-8 if possible, since many programs write UTF-8 without stating it.
 
     Args:
         raw: The bytes of the name.
-        utf8: Whether the file states UTF-8; else it may be in the code page of the first PCs.
+        utf8: True if the file states UTF-8; otherwise the name may be in code page 437.
     """
     try:
         return raw.decode("utf-8")

@@ -1,9 +1,9 @@
-"""Which of many files are traces: by names and first bytes, wherever they lie and however they are packed.
+"""Recognition of traces among many files, by names and first bytes, at any location and in any packing.
 
-A folder is one trace if the files in it are parts of one: a run of ``traceviz collect``, a folder of ``traceviz
-convert``, samples of resources, a ``parquetdir`` export of nsys, the hosts of one run of TensorFlow's profiler. Other
-folders are searched, and every trace in them counts for itself: also the runs of a log folder of TensorBoard, although
-readers would choose the newest.
+A folder is one trace if its files are parts of one trace. Such folders are a run of ``traceviz collect``, a folder of
+``traceviz convert``, samples of resources, a ``parquetdir`` export of nsys, and the hosts of one run of TensorFlow's
+profiler. Other folders are searched, and every trace in them counts separately. This includes the runs in a log folder
+of TensorBoard, although readers would choose the newest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ CERTAIN_SUFFIXES = (
     *CAPTURES,
     *TRACE_JSON,
 )
-"""Suffixes of traces only: such a file is a trace, or a damaged one."""
+"""Suffixes used only by traces. Such a file is a trace, possibly a damaged one."""
 _DOCUMENTS = frozenset(
     f".{ending}"
     for endings in (
@@ -46,40 +46,40 @@ _DOCUMENTS = frozenset(
     )
     for ending in endings.split()
 )
-"""Suffixes of documents, which quote traces at most, and of zip files for other purposes."""
+"""Suffixes of documents, which may quote traces, and of zip files for other purposes."""
 _JSON = (".json", ".json.gz")
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _PROFILE_RUN = re.compile(r"(?:^|/)(?:plugins/profile/[^/]+|\d{4}(?:_\d\d){5}[^/]*)$")
-"""Folders whose files are the hosts of one run: those in the profiler's own folder, or named like these."""
+"""Folders whose files are the hosts of one run: those in the profiler's own folder, or with similar names."""
 _NOWHERE = Path(os.devnull)
-"""Readers get a path below this, where no file is, so that they judge by the bytes, for a member as for a file."""
+"""Base of the paths given to readers. No file exists below it, so readers judge by the bytes, for members and files."""
 
 Read = Callable[[str, int], bytes]
-"""Gives the first bytes of a file by its name; none if it cannot be read."""
+"""Returns the first bytes of a file by its name; empty if it cannot be read."""
 
 
 def hidden_part(name: str) -> str:
-    """The part of a path that is hidden, or private to programs; empty if there is none."""
+    """Return the part of a path that is hidden, or private to programs; empty if there is none."""
     return next((part for part in name.split("/") if part.startswith(".") or part in {"__MACOSX", "__pycache__"}), "")
 
 
 def head_length(name: str) -> int:
-    """First bytes that tell whether a file is a trace: more for JSON, where a list of devices may come first."""
+    """Return how many first bytes are needed to recognise a trace. JSON may start with a long list of devices."""
     return HEAD_TEXT_BYTES if name.lower().endswith(_JSON) else HEAD_BYTES
 
 
 def is_trace_by_name(name: str) -> bool:
-    """Whether the name alone shows that it is meant to be a trace."""
+    """Return whether the name alone shows that the file is meant to be a trace."""
     return name.lower().endswith(CERTAIN_SUFFIXES)
 
 
 def is_other_by_name(name: str) -> bool:
-    """Whether the name alone shows that it is something else."""
+    """Return whether the name alone shows that the file is not a trace."""
     return os.path.splitext(name)[1].lower() in _DOCUMENTS and not is_trace_by_name(name)  # noqa: PTH122 (a name, not a path)
 
 
 def may_be_trace(name: str) -> bool:
-    """Whether traces have such names, among others."""
+    """Return whether traces may have such a name."""
     return name.lower().endswith(_known_suffixes(READERS.all()))
 
 
@@ -89,7 +89,7 @@ def _known_suffixes(readers: tuple[Reader, ...]) -> tuple[str, ...]:
 
 
 def is_trace(name: str, head: bytes) -> bool:
-    """Whether it is a trace, is meant to be one, or represents one (a git-lfs pointer)."""
+    """Return whether a file is a trace, is meant to be one, or represents one (a git-lfs pointer)."""
     if is_trace_by_name(name):
         return True
     if is_other_by_name(name) or not head:
@@ -101,15 +101,15 @@ def is_trace(name: str, head: bytes) -> bool:
 
 
 def whole_folders(names: Collection[str], read: Read, where: str) -> tuple[list[str], list[str]]:
-    """Folders that are one trace each, and those that are archives of traceviz; the outermost of each.
+    """Return the outermost folders that are one trace each, and the outermost archives of traceviz.
 
     Args:
         names: Paths of files.
-        read: Gives their first bytes.
-        where: Path of the folder that the names are from.
+        read: Returns their first bytes.
+        where: Path of the folder that the names are relative to.
 
     Returns:
-        Paths from there, in order; empty for that folder itself.
+        Relative paths, in order; empty for that folder itself.
     """
     inside: defaultdict[str, set[str]] = defaultdict(set)
     for name in names:
@@ -127,7 +127,7 @@ def whole_folders(names: Collection[str], read: Read, where: str) -> tuple[list[
 
 
 def _kind(folder: str, files: set[str], read: Read, path: str) -> str:
-    """The kind of trace that a folder is as a whole; empty if it is only a folder."""
+    """Return the kind of trace that a folder is as a whole; empty if it is only a folder."""
     prefix = f"{folder}/" if folder else ""
     for name, kinds in (
         (MANIFEST, {RUN, MANIFEST_KIND}),
@@ -150,7 +150,7 @@ def _stated_kind(text: bytes) -> str:
 
 
 def beside_captures(names: Iterable[str], where: str) -> set[str]:
-    """Files of TensorFlow's profiler that repeat a part of the capture in their folder."""
+    """Return the files of TensorFlow's profiler that repeat a part of the capture in their folder."""
     inside: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:
         if name.endswith((*CAPTURES, *TRACE_JSON)):
@@ -165,7 +165,7 @@ def beside_captures(names: Iterable[str], where: str) -> set[str]:
 
 
 def jobs(names: Collection[str]) -> Mapping[str, str]:
-    """The job of each trace whose name states a rank, if traces of other ranks with the same name lie beside it.
+    """Return the job of each trace whose name states a rank, if other ranks with the same name exist next to it.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Many files below one name: a folder, a URL, the members of an archive file, behind one interface."""
+"""File trees: a folder, a URL, or the members of an archive file, behind one interface."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traceviz.archive.sources.recognise import hidden_part
 from traceviz.archive.storage.addresses import is_url, printable
 
 _AT_ONCE = 64
-"""Files of an object store that are requested at once: each takes a while to answer."""
+"""Files of an object store that are requested concurrently, as each takes a while to answer."""
 LINK = "It is a link: what it leads to is not followed. Name that itself."
 DEVICE = "It is no file: a device, a named pipe or a socket. It is not opened."
 
@@ -27,10 +27,10 @@ class Tree(ABC):
     """Files below one name.
 
     Args:
-        name: Its name for people.
-        where: Its path, as names of folders may tell the kind of a trace.
-        sizes: Its files by their path from there, with their bytes if known; all names are safe.
-        refused: Its content that is not read.
+        name: Its display name.
+        where: Its path, as names of folders may show the kind of a trace.
+        sizes: Its files by relative path, with their size in bytes if known. All names are safe.
+        refused: Refused parts of its content.
     """
 
     name: str
@@ -40,32 +40,32 @@ class Tree(ABC):
 
     @abstractmethod
     def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
-        """The first bytes of files, each with the given length; ``None`` for a file that cannot be read."""
+        """Yield the first bytes of files, each with the given length; ``None`` for a file that cannot be read."""
 
     @abstractmethod
     def item(self, name: str, *, folder: bool, size: int | None, job: str) -> Item:
-        """The item for a file, or for a folder with its content."""
+        """Return the item for a file, or for a folder with its content."""
 
     def location(self, name: str) -> Location | None:  # noqa: ARG002 (not here)
-        """The location of a file that may be an archive file; ``None`` if such files are not looked into."""
+        """Return the location of a possible archive file; ``None`` if archive files are not searched here."""
         return None
 
     def packed_size(self, names: Sequence[str]) -> int:
-        """Bytes that files take in their packed form."""
+        """Return the packed size of files in bytes."""
         return sum(self.sizes[name] or 0 for name in names)
 
     def head(self, name: str, count: int) -> bytes:
-        """The first bytes of one file."""
+        """Return the first bytes of one file."""
         return next(head for _, head in self.heads([(name, count)])) or b""
 
     def called(self, name: str) -> str:
-        """The name of one of its files for people."""
+        """Return the display name of one of its files."""
         return printable(f"{self.name}/{name}" if name else self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalTree(Tree):
-    """A folder of this machine."""
+    """A local folder."""
 
     root: Path
     name: str
@@ -75,7 +75,7 @@ class LocalTree(Tree):
 
     @classmethod
     def at(cls, root: Path, name: str) -> LocalTree:
-        """The content of a folder. Links are not followed, so that the search ends and stays inside."""
+        """Read the content of a folder. Links are not followed, so that the search terminates and stays inside."""
         sizes: dict[str, int | None] = {}
         refused: list[Refused] = []
         pending = [""]
@@ -120,13 +120,13 @@ class LocalTree(Tree):
         return Item(str(path), self.called(name), "folder" if folder else "file", size=size, folder=folder, job=job)
 
     def location(self, name: str) -> Location:
-        """See :meth:`Tree.place`."""
+        """See :meth:`Tree.location`."""
         return Location(str(self.root / name), self.called(name))
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteTree(Tree):
-    """The files below a URL of an object store."""
+    """Files below a URL of an object store."""
 
     url: str
     name: str
@@ -137,7 +137,7 @@ class RemoteTree(Tree):
 
     @classmethod
     def at(cls, url: str, name: str) -> RemoteTree:
-        """The files below a URL.
+        """List the files below a URL.
 
         Raises:
             UnknownFormatError: it cannot be listed.
@@ -163,11 +163,11 @@ class RemoteTree(Tree):
         return cls(url.rstrip("/"), name, root, sizes, tuple(refused), keys)
 
     def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
-        """See :meth:`Tree.heads`; several files at once."""
+        """See :meth:`Tree.heads`. Several files are requested concurrently."""
         filesystem, _ = reached(self.url)
         left = iter(lengths)
         while part := list(islice(left, _AT_ONCE)):
-            # A store refuses a range beyond the end, and so any range of an empty file.
+            # A store refuses a range beyond the end, and thus any range of an empty file.
             ends = [min(count, count if (size := self.sizes[name]) is None else size) for name, count in part]
             paths = [self.keys[name] for (name, _), end in zip(part, ends, strict=True) if end]
             with explained(self.name):
@@ -185,13 +185,13 @@ class RemoteTree(Tree):
         return Item(url, self.called(name), "folder" if folder else "file", size=size, folder=folder, job=job)
 
     def location(self, name: str) -> Location:
-        """See :meth:`Tree.place`."""
+        """See :meth:`Tree.location`."""
         return Location(f"{self.url}/{name}", self.called(name))
 
 
 @dataclass(frozen=True, slots=True)
 class MemberTree(Tree):
-    """The members of an archive file."""
+    """Members of an archive file."""
 
     packed: Location
     limits: Limits
@@ -203,10 +203,10 @@ class MemberTree(Tree):
 
     @classmethod
     def at(cls, packed: Location, limits: Limits) -> MemberTree:
-        """The members of an archive file.
+        """Return the tree of an archive file's members.
 
         Raises:
-            TracevizError: as :func:`traceviz.archive.sources.packed.members.index_of`.
+            TracevizError: see :func:`traceviz.archive.sources.packed.members.index_of`.
         """
         index = members.index_of(packed, limits)
         refused = tuple(
@@ -220,7 +220,7 @@ class MemberTree(Tree):
         """See :meth:`Tree.heads`."""
         left = iter(lengths)
         first = next(left, None)
-        if first is None:  # the archive file need not be opened, or fetched
+        if first is None:  # avoids opening or fetching the archive file
             return
         with members.listed(self.packed, self.limits) as (file, _):
             for name, count in chain([first], left):
@@ -236,7 +236,7 @@ class MemberTree(Tree):
 
 
 def _size(entry: os.DirEntry[str]) -> int | None:
-    """Bytes of a file; ``None`` if it is gone."""
+    """Return the size of a file in bytes; ``None`` if it no longer exists."""
     try:
         return entry.stat(follow_symlinks=False).st_size
     except OSError:
@@ -244,7 +244,7 @@ def _size(entry: os.DirEntry[str]) -> int | None:
 
 
 def folder_name(item: Item) -> str:
-    """Name of the folder or file that an item is fetched into: the last part of its path inside the source."""
+    """Return the file or folder name that an item is fetched into: the last part of its path inside the source."""
     last = PurePosixPath(item.member or (last_part(item.url) if is_url(item.url) else item.url)).name
     if item.kind == "member" and not item.member:
         last = last.split(".")[0]

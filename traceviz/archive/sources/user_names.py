@@ -1,4 +1,4 @@
-"""Names of users in the paths of sources: an archive does not reveal in whose folders its traces lay."""
+"""Removal of user names from the paths of sources: an archive does not reveal in which home folders its traces lay."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from traceviz.archive.sources.item import Item
 
 HIDDEN = "[removed]"
 _HOME = re.compile(r"(?:^|/)(?:home|homes|nethome|Users|users|u)/([^/]+)")
-"""The user of a home folder; paths in archive files and buckets may begin anywhere."""
+"""User of a home folder. Paths in archive files and buckets may start at any folder."""
 _NOBODY = frozenset({"", "root", "shared", "public", "Shared", "Public"})
 
 
 def users_of(item: Item) -> frozenset[str]:
-    """Users whose names may be in the paths of an item: users of home folders in it, and its owner."""
+    """Return users whose names may be in the paths of an item: users of home folders in it, and its owner."""
     named = {user for path in (item.url, item.name, item.member, item.job) for user in _HOME.findall(path)}
     return frozenset(named | _owner(item.url)) - _NOBODY
 
 
 def below_users(path: str, users: Collection[str]) -> str:
-    """The part of a path below the folders of users, without their names; empty if there is none.
+    """Return the part of a path below the folders of users, without their names; empty if there is none.
 
-    ``home/ada/jobs/a`` becomes ``jobs/a``: it names the job, not the user.
+    ``home/ada/jobs/a`` becomes ``jobs/a``, which names the job but not the user.
     """
     *folders, last = path.split("/")
     owned = [position for position, folder in enumerate(folders) if folder in users]
@@ -32,34 +32,34 @@ def below_users(path: str, users: Collection[str]) -> str:
 
 
 def mark_of_user(path: str, users: Collection[str]) -> str:
-    """Two digits of a hash of the user in whose folder a path lies; empty if there is none.
+    """Return two digits of a hash of the user whose folder contains a path; empty if there is none.
 
-    It keeps jobs of the same name of two users apart. As one of 256 values, it identifies nobody.
+    They distinguish jobs of the same name of two users. One of 256 values does not identify a user.
     """
     owners = [folder for folder in path.split("/")[:-1] if folder in users]
     return hashlib.sha256(owners[-1].encode(errors="replace")).hexdigest()[:2] if owners else ""
 
 
 def folder_below_users(path: str, users: Collection[str]) -> str:
-    """The same for the path of a folder."""
+    """Do the same for the path of a folder."""
     return below_users(f"{path}/", users)
 
 
 def without_user(name: str, users: Collection[str]) -> str:
-    """The name of a file, with :data:`HIDDEN` for a stem that is the name of a user."""
+    """Return the name of a file, with :data:`HIDDEN` for a stem that is the name of a user."""
     stem, dot, ending = name.partition(".")
     return name if stem not in users else f"{HIDDEN}{dot}{ending}"
 
 
 def numbered(name: str, clean: str) -> str:
-    """A cleaned name with a number in each placeholder: ``[removed-417].xplane.pb``.
+    """Number the placeholders of a cleaned name: ``[removed-417].xplane.pb``.
 
-    Names of one archive that lost the same text have the same number, whoever added them, and others most likely
-    another. As one of a thousand values of a hash, the number tells nobody what was removed.
+    Equal removed texts get equal numbers, regardless of the user who added them. Different texts most likely get
+    different numbers. A number is one of a thousand hash values, so it does not reveal the text.
 
     Args:
         name: The name as it was.
-        clean: The same, with :data:`HIDDEN` in place of what is private; returned where it is not that.
+        clean: The same with :data:`HIDDEN` in place of private parts; returned unchanged if it is not that.
     """
     first, *pieces = clean.split(HIDDEN)
     if not name.startswith(first):
@@ -81,8 +81,8 @@ def _number(text: str) -> str:
 
 
 def _owner(url: str) -> set[str]:
-    """The owner of a file on this machine."""
+    """Return the owner of a local file."""
     try:
         return {Path(url).owner()}
-    except (OSError, KeyError, ValueError):  # it is elsewhere, or its owner has no name
+    except (OSError, KeyError, ValueError):  # the file is remote, or its owner has no name
         return set()

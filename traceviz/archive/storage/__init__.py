@@ -1,1 +1,1 @@
-"""Where an archive lies, and how it is written without locks."""
+"""Storage of an archive: its location, and writing without locks."""

@@ -1,4 +1,4 @@
-"""Paths, URLs and names as people see them: harmless in a terminal, without users, passwords and signatures."""
+"""Display of paths, URLs and names: harmless in a terminal, without users, passwords and signatures."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ import re
 import unicodedata
 
 LONGEST = 1024
-"""Characters of the longest name that is shown in full."""
+"""Maximum length of a name that is shown in full, in characters."""
 _WEB = ("http://", "https://")
 _ADDRESS = re.compile(r"(?<![\w+.-])(?=[\w+.-]++://)(?P<before>[\w+.-]*?)(?P<address>\b[A-Za-z][\w+.-]*+://[^\s'\"]*+)")
-"""Addresses with a scheme. What may be one is looked through once and as a whole, however long it is."""
+"""Addresses with a scheme. Each candidate is scanned only once, at any length."""
 _USER = re.compile(
-    r"(?<![^\s'\"/@])(?=[^\s'\"/@]++@[\w\[])"  # a word that ends before a host: looked through once and as a whole
+    r"(?<![^\s'\"/@])(?=[^\s'\"/@]++@[\w\[])"  # a word before a host, scanned only once
     r"(?P<before>[^\s'\"/@]*?)(?<![^\s'\"/:@()=,])[^\s'\"/:@()=,]++:[^\s'\"/@]*+@"
 )
-"""User and password before the name of a host, without a scheme."""
+"""User and password before a host name, without a scheme."""
 _CONTAINER_BEFORE_HOST = frozenset({"abfs", "abfss", "github", "wasb", "wasbs"})
 """Schemes with a container or repository, not a user, before the ``@``."""
 _HIDDEN = ("C", "Zl", "Zp")
-"""Unicode's classes of what a terminal obeys rather than shows: control, format, surrogates, line separators."""
+"""Unicode classes that terminals interpret instead of showing: control, format, surrogates, line separators."""
 
 
 def is_url(source: str) -> bool:
-    """Whether it is a URL rather than a path."""
+    """Return whether the source is a URL rather than a path."""
     protocol, separator, _ = source.partition("://")
     return bool(separator) and not protocol.startswith((".", "/", "~"))
 
 
 def is_web(url: str) -> bool:
-    """Whether it is a page of the web, of which no listings exist."""
+    """Return whether the URL is a web page, which cannot be listed."""
     return url.startswith(_WEB)
 
 
 def printable(name: str) -> str:
-    """A name for people: what a terminal would obey is shown as its code, and the middle of a long one left out."""
+    """Return a display name: control characters become their codes, and long names are shortened in the middle."""
     if len(name) > LONGEST:
         name = f"{name[: LONGEST // 2]}...{name[-LONGEST // 4 :]}"
     return name if name.isprintable() else "".join(map(_printable, name))
@@ -43,7 +43,7 @@ def _printable(character: str) -> str:
     if character.isprintable() and character != "\\":
         return character
     number = ord(character)
-    if 0xDC80 <= number <= 0xDCFF:  # a byte that is no UTF-8, as Python carries it
+    if 0xDC80 <= number <= 0xDCFF:  # a byte that is not UTF-8, as Python stores it
         return f"\\x{number - 0xDC00:02x}"
     if character == "\\" or not unicodedata.category(character).startswith(_HIDDEN):
         return character
@@ -51,18 +51,18 @@ def _printable(character: str) -> str:
 
 
 def shown(url: str) -> str:
-    """A URL or path for people, without user, password and signature."""
+    """Return a URL or path for display, without user, password and signature."""
     return printable(without_secrets(url) if is_url(url) else url)
 
 
 def public(text: str) -> str:
-    """The message of a library, without the users, passwords and signatures of the addresses in it."""
+    """Return a library's message, without the users, passwords and signatures of its addresses."""
     without_addresses = _ADDRESS.sub(lambda match: match["before"] + without_secrets(match["address"]), text)
     return printable(_USER.sub(r"\g<before>", without_addresses))
 
 
 def without_secrets(url: str) -> str:
-    """A URL, or several in a chain, without users, passwords and signatures."""
+    """Return a URL, or a chain of URLs, without users, passwords and signatures."""
     return "::".join(_link_without_secrets(link) for link in url.split("::"))
 
 
@@ -73,7 +73,7 @@ def _link_without_secrets(url: str) -> str:
     path, _, query = rest.partition("?")
     if scheme in {"http", "https"}:
         rest = path.partition("#")[0]
-    elif "=" in query:  # else it is a pattern for any letter, or a part of a name
+    elif "=" in query:  # otherwise it is a pattern for any letter, or a part of a name
         rest = path
     host, slash, path = rest.partition("/")
     if scheme not in _CONTAINER_BEFORE_HOST and "@" in host:

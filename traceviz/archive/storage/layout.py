@@ -1,4 +1,4 @@
-"""What lies where in an archive.
+"""Layout of an archive.
 
 ::
 
@@ -6,10 +6,10 @@
             catalogue/*.parquet                       a row for every trace and rank (traceviz.archive.catalogue)
             traces/format=F/trace_id=ID/*.parquet     tables of a trace, as `traceviz convert` writes them
                                         report.json   its report, saved
-                                        rows.parquet  its rows of the catalogue, from which they can be made again
-                                        manifest.json sizes and sums of all these; written last
+                                        rows.parquet  its catalogue rows, for rebuilding the catalogue
+                                        manifest.json sizes and digests of these files; written last
             packed/NAME/*.parquet                     tables of many traces (traceviz.archive.catalogue.packs)
-            work/                                     what is being written
+            work/                                     unfinished files
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _FORMAT, _ID = "format=", "trace_id="
 
 
 def create(store: Store) -> None:
-    """Make a new archive, or check that there is one.
+    """Create an archive, or check that there is one.
 
     Raises:
-        UsageError: something else is there, or a newer traceviz made it.
+        UsageError: the location holds something else, or an archive of a newer traceviz.
         OutputError: the location cannot be written.
     """
     if not check_location(store):
@@ -49,17 +49,17 @@ def create(store: Store) -> None:
 
 
 def check_location(store: Store) -> bool:
-    """Whether there is an archive; if not, the location is empty.
+    """Return whether there is an archive; if not, the location is empty.
 
     Raises:
-        UsageError: something else is there, or a newer traceviz made it.
+        UsageError: the location holds something else, or an archive of a newer traceviz.
     """
     _check_folder(store)
     if store.exists(MARKER):
         check(store)
         return True
     other_names = sorted({*store.names()} - {WORK})
-    if other_names and not store.exists(MARKER):  # another program may have made it in between
+    if other_names and not store.exists(MARKER):  # another program may just have created it
         held = f"{', '.join(other_names[:3])}{', ...' * (len(other_names) > 3)}"
         raise UsageError(
             f"{store.called()} is not an archive, and not empty: it holds {held}.",
@@ -73,7 +73,7 @@ def check(store: Store) -> None:
     """Raise unless there is an archive that can be read.
 
     Raises:
-        UsageError: there is none, or a newer traceviz made it.
+        UsageError: there is no archive, or a newer traceviz created it.
         DamagedTraceError: its marker cannot be read.
     """
     _check_folder(store)
@@ -104,19 +104,19 @@ def _check_folder(store: Store) -> None:
     """Raise if the location is a file.
 
     Raises:
-        UsageError: see above.
+        UsageError: the location is a file.
     """
     if store.is_local and Path(store.url).is_file():
         raise UsageError(f"{store.called()} is a file, not an archive.", fix="An archive is a folder: name a folder.")
 
 
 def trace_parts(format_name: str, trace_id: str) -> tuple[str, str, str]:
-    """The folder of a trace, as the parts of its path."""
+    """Return the folder of a trace, as the parts of its path."""
     return TRACES, f"{_FORMAT}{format_name}", f"{_ID}{trace_id}"
 
 
 def traces_in(store: Store) -> Iterator[tuple[str, str]]:
-    """Format and id of every trace folder, complete or not, in order."""
+    """Yield format and id of every trace folder, complete or not, in order."""
     for folder in store.names(TRACES):
         if folder.startswith(_FORMAT):
             for name in store.names(TRACES, folder):
@@ -125,7 +125,7 @@ def traces_in(store: Store) -> Iterator[tuple[str, str]]:
 
 
 def manifest_of(store: Store, format_name: str, trace_id: str) -> dict[str, object] | None:
-    """The manifest of a trace; ``None`` if it cannot be read: then the trace does not exist."""
+    """Read the manifest of a trace; return ``None`` if it is unreadable. Then the trace does not exist."""
     try:
         manifest = document_of(store.read(*trace_parts(format_name, trace_id), LAST))
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -134,7 +134,7 @@ def manifest_of(store: Store, format_name: str, trace_id: str) -> dict[str, obje
 
 
 def files_of(manifest: dict[str, object] | None) -> dict[str, dict[str, object]] | None:
-    """Bytes and SHA-256 of every file of a trace, by name; ``None`` if the manifest does not state them."""
+    """Return size and SHA-256 of every file of a trace, by name; ``None`` if the manifest does not state them."""
     files = (manifest or {}).get("files")
     if not isinstance(files, dict) or not all(isinstance(facts, dict) for facts in files.values()):
         return None
@@ -142,12 +142,12 @@ def files_of(manifest: dict[str, object] | None) -> dict[str, dict[str, object]]
 
 
 def leftovers(store: Store, seconds: float, now: float) -> list[str]:
-    """Unfinished files and folders that nobody works on: their writer is dead, or they were not touched for long.
+    """Return abandoned files and folders: their writer is dead, or they were not modified for long.
 
     Args:
         store: The archive.
-        seconds: Time without a touch after which they are abandoned.
-        now: The time, in seconds since 1970.
+        seconds: Time without modification after which they are abandoned.
+        now: The current time, in seconds since 1970.
     """
     names = store.names(WORK)
     dead = {name for name in names if is_of_dead(name)}
@@ -157,12 +157,12 @@ def leftovers(store: Store, seconds: float, now: float) -> list[str]:
 
 
 def table_parts(format_name: str, trace_id: str, table: str) -> tuple[str, str, str, str]:
-    """The file of a table of a trace, as the parts of its path."""
+    """Return the file of a trace's table, as the parts of its path."""
     return *trace_parts(format_name, trace_id), f"{table}.parquet"
 
 
 def traces_with_table(store: Store, rows: pl.DataFrame, table: str) -> list[tuple[str, str]]:
-    """Format and id of all traces that can be asked and have a table, in order.
+    """Return format and id of all ready traces that have a table, in order.
 
     Args:
         store: The archive.

@@ -2,10 +2,10 @@
 
 ::
 
-    work/add-traceviz-3f2a9c01-4711-0b7d...     named after its writer (writers.py); holds the time when the add started
+    work/add-traceviz-3f2a9c01-4711-0b7d...     named after its writer (writers.py); holds the start time of the add
 
-A trace that was written after the start of an add at work may be one of its traces, which the catalogue does not have
-yet. The lease of a dead process, or one that was not renewed for a day, shows nothing: it is a leftover.
+A trace written after the start of a running add may belong to it, and may not be in the catalogue yet. The lease of a
+dead process, or one that was not renewed for a day, is ignored as a leftover.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from traceviz.archive.storage.store import WORK, Store
 from traceviz.core.errors import OutputError
 
 ABANDONED_S = 24 * 3600.0
-"""Files in work that were not touched for so long were left behind; somebody may still be writing younger ones."""
+"""Age in seconds after which unmodified files in work are leftovers. Younger ones may still be in use."""
 _RENEWED_S = 600.0
 _SLACK_S = 60.0
-"""Clocks of an object store and of the machine that adds differ."""
+"""Tolerance for clock differences between an object store and the adding machine, in seconds."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Lease:
 
     Args:
         store: The archive.
-        name: Name of the file.
+        name: Name of the lease file.
         since: Start of the add, in seconds since 1970, by the clock of the archive.
     """
 
@@ -42,7 +42,7 @@ class Lease:
     _renewed_s: float = 0.0
 
     def renew(self) -> None:
-        """Touch the lease from time to time.
+        """Touch the lease, but not too often.
 
         Raises:
             OutputError: the archive cannot be written.
@@ -54,7 +54,7 @@ class Lease:
 
 @contextmanager
 def lease(store: Store) -> Iterator[Lease]:
-    """Hold a lease for a block.
+    """Hold a lease while the block runs.
 
     Raises:
         OutputError: the archive cannot be written.
@@ -69,7 +69,7 @@ def lease(store: Store) -> Iterator[Lease]:
 
 
 def first_start(store: Store) -> float | None:
-    """Return when the first of the adds at work started, with some slack; ``None`` if none is at work."""
+    """Return the start time of the oldest running add, minus some tolerance; ``None`` if no add is running."""
     starts = []
     for name in store.names(WORK):
         if not name.startswith(writers.ADD) or writers.is_of_dead(name):
@@ -77,6 +77,6 @@ def first_start(store: Store) -> float | None:
         touched = store.touched(WORK, name)
         if touched is not None and store.now() - touched > ABANDONED_S:
             continue
-        with suppress(FileNotFoundError, ValueError):  # it has just ended; no file of ours
+        with suppress(FileNotFoundError, ValueError):  # it has just ended, or the file is foreign
             starts.append(float(store.read(WORK, name)))
     return min(starts, default=0.0) - _SLACK_S if starts else None

@@ -1,15 +1,15 @@
-"""Copies that the processes of a machine share: a compressed tar file is unpacked once, a remote one fetched once.
+"""Copies shared by the processes of a machine: a compressed tar file is unpacked once, a remote one fetched once.
 
 ::
 
-    $TMPDIR/traceviz-spool-1000/       of this user only
-        5d41402a...                    a plain zip or tar file; no longer writable, so it is whole
+    $TMPDIR/traceviz-spool-1000/       private to this user
+        5d41402a...                    a plain zip or tar file; read-only when complete
         room-0b7d...                   a folder for temporary files of one process, such as tables with secrets
 
-Each process that reads a copy holds a shared lock on it. The process that makes the copy holds an exclusive lock, and
-the others wait. The last process that lets go of a copy removes it: when its add ends, or when it has been idle for a
-while, as a worker on another machine never hears that the add has ended. The system releases the locks of a process
-that was killed; the next process removes what nobody holds.
+Each process that reads a copy holds a shared lock on it. The process that creates the copy holds an exclusive lock, and
+the others wait. The last process that releases a copy removes it. A process releases its copies when its add ends, or
+after some idle time, as a worker on another machine is not notified of the end. The system releases the locks of a
+killed process; the next process removes unlocked copies.
 """
 
 from __future__ import annotations
@@ -34,49 +34,49 @@ from traceviz.core.process.temporary import drop, note
 from traceviz.core.units import format_value
 
 IDLE_S = 60.0
-"""A process that has used no copy for so long, and has no room open, lets go of its copies."""
+"""Idle time in seconds after which a process without open rooms releases its copies."""
 MOST_HELD = 4
-"""Copies that a process holds; of more, it lets go of the least recently used one."""
+"""Maximum number of copies that a process holds. Beyond it, the process releases the least recently used copy."""
 RESERVE = 64 << 20
-"""Bytes of disk space that are left free."""
+"""Bytes of disk space to keep free."""
 SPACE_CHECKED = 64 << 20
-"""Bytes that are written between two checks of the disk space."""
+"""Bytes written between two checks of the disk space."""
 _ATTEMPTS = 100
-"""To make the folder, which another process may remove at the same time."""
+"""Attempts to create the folder, which another process may remove at the same time."""
 _WHOLE = 0o400
-"""Mode of a copy that is complete."""
+"""Mode of a complete copy."""
 
 
 class NoRoomError(DamagedTraceError):
-    """Something holds, or claims to hold, more than there is space for; smaller things may still fit."""
+    """Not enough space for something large, or for its claimed size. Smaller things may still fit."""
 
 
 class Spool:
-    """The copies and rooms of one process.
+    """Copies and rooms of one process.
 
     Args:
-        idle_s: After so many seconds without use, the process lets go of its copies.
+        idle_s: Seconds without use after which the process releases its copies.
     """
 
     def __init__(self, idle_s: float = IDLE_S) -> None:
         self._idle_s = idle_s
         self._guard = RLock()
         self._held: dict[Path, int] = {}
-        """The open files of the copies that this process holds, the least recently used one first."""
+        """Open files of the copies that this process holds, the least recently used first."""
         self._open_rooms = 0
         self._last_use_s = 0.0
         self._watch: Timer | None = None
 
     def copy_of(self, key: str, make: Callable[[], Iterable[bytes]]) -> Path:
-        """The path of a copy, which stays there until :meth:`release` or until this process has used others.
+        """Return the path of a copy. It exists until :meth:`release`, or until this process has used other copies.
 
         Args:
             key: Identifies the content: location, size, and time or tag.
-            make: Gives the bytes, in blocks; called where no other process has made the copy.
+            make: Returns the bytes, in blocks; called if no other process has created the copy.
 
         Raises:
             OutputError: there is no space for it.
-            Exception: what ``make`` raises; then there is no copy.
+            Exception: raised by ``make``; then there is no copy.
         """
         name = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
         with self._guard:
@@ -90,12 +90,12 @@ class Spool:
             self._sweep(path.parent)
             while path not in self._held:
                 self._hold(path, make)
-            self._last_use_s = time.monotonic()  # making it may have taken long
+            self._last_use_s = time.monotonic()  # creating it may have taken long
             self._start_watch()
             return path
 
     def release(self) -> None:
-        """Let go of all copies of this process; those that no other process holds are removed."""
+        """Release all copies of this process. Those that no other process holds are removed."""
         with self._guard:
             if self._watch is not None:
                 self._watch.cancel()
@@ -107,12 +107,12 @@ class Spool:
 
     @contextmanager
     def room(self) -> Iterator[Path]:
-        """A new empty folder of this user alone, removed when the block ends.
+        """Yield a new empty folder, private to this user, that is removed at the end.
 
-        If this process is killed meanwhile, another process removes the folder.
+        If this process is killed, another process removes the folder.
 
         Raises:
-            OutputError: it cannot be made.
+            OutputError: the folder cannot be created.
         """
         with self._guard:
             folder = _folder()
@@ -133,7 +133,7 @@ class Spool:
             _leave_folder()
 
     def _start_watch(self) -> None:
-        """Check later whether the copies are still used."""
+        """Start a timer that checks whether the copies are still used."""
         if self._watch is None:
             self._watch = Timer(self._idle_s, self._release_if_idle)
             self._watch.daemon = True
@@ -148,13 +148,13 @@ class Spool:
                 self._start_watch()
 
     def _hold(self, path: Path, make: Callable[[], Iterable[bytes]]) -> None:
-        """Try once to hold a copy; it is not held afterwards where another process removed it meanwhile."""
+        """Try once to hold a copy. It is not held afterwards if another process just removed it."""
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        except FileNotFoundError:  # another process has just left the folder
+        except FileNotFoundError:  # another process has just removed the folder
             _folder()
             return
-        except PermissionError:  # it is complete, and this user is not one who may write everything
+        except PermissionError:  # it is complete, and this user is not a superuser
             try:
                 handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
             except FileNotFoundError:
@@ -165,7 +165,7 @@ class Spool:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 if _is_at(handle, path) and not _is_whole(handle):
                     try:
-                        os.ftruncate(handle, 0)  # what a killed process left
+                        os.ftruncate(handle, 0)  # remains of a killed process
                         for block in _with_space(path.parent, make()):
                             write_block(handle, block, path.parent)
                         os.fchmod(handle, _WHOLE)
@@ -185,7 +185,7 @@ class Spool:
         os.close(handle)
 
     def _sweep(self, folder: Path) -> None:
-        """Remove what nobody holds."""
+        """Remove everything that no process holds."""
         for path in _inside(folder):
             with suppress(OSError):
                 handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
@@ -197,7 +197,7 @@ class Spool:
 
 
 SPOOL = Spool()
-"""That of this process: locks belong to a process, and functions that workers run share its copies."""
+"""The spool of this process. Locks belong to a process, so all functions that a worker runs share its copies."""
 atexit.register(SPOOL.release)
 
 
@@ -205,13 +205,13 @@ def check_space(folder: Path, size: int, written: int = 0) -> None:
     """Check that ``size`` bytes can be written.
 
     Args:
-        folder: Where they are to be written.
-        size: Bytes.
-        written: Bytes of the same file that are already written, and are removed where the others do not fit.
+        folder: The target folder.
+        size: Number of bytes.
+        written: Bytes of the same file that are already written, and are removed if the rest does not fit.
 
     Raises:
-        NoRoomError: there is no space for so many, but for fewer.
-        OutputError: there is no space for anything.
+        NoRoomError: there is space, but not for this size.
+        OutputError: there is no space at all.
     """
     free = shutil.disk_usage(folder).free
     if free < size + RESERVE:
@@ -226,10 +226,10 @@ def check_space(folder: Path, size: int, written: int = 0) -> None:
 
 
 def _folder() -> Path:
-    """The folder of this user, for all of their processes.
+    """Return the folder that all processes of this user share.
 
     Raises:
-        OutputError: it cannot be made, or belongs to somebody else.
+        OutputError: it cannot be created, or belongs to another user.
     """
     folder = _path_of_folder()
     for attempts_left in reversed(range(_ATTEMPTS)):
@@ -239,7 +239,7 @@ def _folder() -> Path:
             break
         except OSError as error:
             if attempts_left and isinstance(error, FileNotFoundError | FileExistsError) and folder.parent.is_dir():
-                continue  # another process left it in between
+                continue  # another process removed it in between
             raise OutputError(f"{folder} cannot be created.", f"{error.strerror}.", "Set TMPDIR.") from error
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise OutputError(f"{folder} is not yours alone.", "Unpacked traces are private.", "Set TMPDIR.")
@@ -247,7 +247,7 @@ def _folder() -> Path:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """What the folder holds; nothing where another process has just left it, or no memory is left to look."""
+    """Return the content of the folder; empty if another process just removed it, or memory is exhausted."""
     try:
         return list(folder.iterdir())
     except OSError as error:
@@ -257,7 +257,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _leave_folder() -> None:
-    """Remove the folder of this user where nothing is in it any more."""
+    """Remove the folder of this user if it is empty."""
     with suppress(OSError):
         _path_of_folder().rmdir()
 
@@ -278,7 +278,7 @@ def _with_space(folder: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def write_block(handle: int, block: bytes, folder: Path) -> None:
-    """Write all of a block to an open file below ``folder``.
+    """Write a whole block to an open file below ``folder``.
 
     Raises:
         OutputError: there is no space.
@@ -292,19 +292,19 @@ def write_block(handle: int, block: bytes, folder: Path) -> None:
 
 
 def _new_room(folder: Path) -> tuple[Path, int]:
-    """A new folder, and the open file that holds it."""
+    """Create a room; return its path and the open file that holds it."""
     while True:
         path = note(folder, "room-")
         try:
             path.mkdir(mode=0o700)
-        except FileNotFoundError:  # another process has just left the folder
+        except FileNotFoundError:  # another process has just removed the folder
             _folder()
             continue
         try:
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:  # it was swept before it was held
             continue
-        with suppress(OSError):  # no locks here: then nobody gets one to sweep it, either
+        with suppress(OSError):  # no locks here: then no process can lock and sweep it, either
             fcntl.flock(handle, fcntl.LOCK_SH)
         if _is_at(handle, path):
             return path, handle
@@ -319,7 +319,7 @@ def _remove_unheld(handle: int, path: Path) -> None:
     if not _is_at(handle, path):
         return
     if stat.S_ISDIR(os.fstat(handle).st_mode):
-        # Renamed first, so that a process that has just made it sees at once that it is gone.
+        # Renamed first, so that a process that has just created it notices the removal at once.
         gone = path.with_name(f"gone-{uuid.uuid4().hex}")
         path.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
@@ -328,7 +328,7 @@ def _remove_unheld(handle: int, path: Path) -> None:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Whether the open file is still the one at that path."""
+    """Return whether the open file is still the one at that path."""
     try:
         return os.path.samestat(os.fstat(handle), path.lstat())
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Where an archive lies: a folder, or a prefix of an object store, behind one small set of operations.
+"""Storage of an archive: a folder or a prefix in an object store, behind one small set of operations.
 
-Everything that is written appears complete or not at all. Locally it is written under a temporary name and renamed. A
-remote store shows an object when all of it is there, and a folder there counts as written when its last file is.
+All writes are atomic. A local file is written under a temporary name and renamed. A remote store shows an object only
+when it is complete, and a remote folder counts as written when its last file is.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from traceviz.archive.storage.spool import SPOOL
 from traceviz.core.errors import OutputError, TracevizError, UsageError
 
 WORK = "work"
-"""Folder for what is being written."""
+"""Folder for unfinished files."""
 LAST = "manifest.json"
-"""File of a folder without which it does not exist."""
+"""File that is written last. A folder without it does not exist."""
 _ATTEMPTS = 5
-"""Attempts to put a folder into a remote store while other programs write the same one."""
+"""Attempts to upload a folder to a remote store while other programs write the same one."""
 _BLOCK = 1 << 22
 _LIBRARIES = frozenset(
     {
@@ -41,18 +41,18 @@ _LIBRARIES = frozenset(
         *("paramiko", "requests", "s3fs", "smbclient", "smbprotocol", "spnego", "urllib3"),
     }
 )
-"""Libraries whose errors, which have no common base, say that a store cannot be reached or refuses."""
+"""Libraries whose errors, without a common base class, mean that a store is unreachable or refuses."""
 _TIMES = ("mtime", "LastModified", "last_modified", "updated", "created")
-"""Keys under which file systems of fsspec state when a file was written."""
+"""Keys of modification times in file systems of fsspec."""
 
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The location of an archive; made of texts only, so that it can be sent to other processes and machines.
+    """Location of an archive. It consists of texts only, so that it can be sent to other processes and machines.
 
     Args:
         url: Absolute local path, or a URL that fsspec knows (``s3://bucket/prefix``).
-        options: Options of its file system (endpoint, credentials); by default those of the environment.
+        options: Options of its file system (endpoint, credentials); by default from the environment.
     """
 
     url: str
@@ -60,7 +60,7 @@ class Store:
 
     @classmethod
     def at(cls, location: str | Path, options: Mapping[str, Any] | None = None) -> Store:
-        """The store at a path or URL.
+        """Return the store at a path or URL.
 
         Raises:
             UsageError: no file system of this kind is installed.
@@ -81,40 +81,40 @@ class Store:
 
     @property
     def is_local(self) -> bool:
-        """Whether it is a folder of this machine."""
+        """True if it is a folder of this machine."""
         return "://" not in self.url
 
     def filesystem(self) -> fsspec.AbstractFileSystem:
-        """The file system of fsspec; one per process."""
+        """Return the file system of fsspec; one per process."""
         return self._reached()[0]
 
     def url_of(self, *parts: str) -> str:
-        """Path or URL of something in the archive, for libraries that open files themselves.
+        """Return the path or URL of a part of the archive, for libraries that open files themselves.
 
         Raises:
-            UsageError: it would lie outside.
+            UsageError: it would lie outside the archive.
         """
         return "/".join((self.url, *_safe(parts)))
 
     def called(self, *parts: str) -> str:
-        """Its name for people, or that of something in it: without user, password and signature."""
+        """Return the display name of the store or of a part of it, without user, password and signature."""
         return shown("/".join((self.url, *parts)))
 
     def path_of(self, *parts: str) -> str:
-        """Path of something in the archive as its :meth:`filesystem` takes it.
+        """Return the path of a part of the archive in the form that its :meth:`filesystem` takes.
 
         Raises:
-            UsageError: it would lie outside.
+            UsageError: it would lie outside the archive.
         """
         return self._path(parts)
 
     def exists(self, *parts: str) -> bool:
-        """Whether there is such a file or folder."""
+        """Return whether a file or folder exists."""
         with self._explained():
             return bool(self.filesystem().exists(self._path(parts)))
 
     def names(self, *parts: str) -> list[str]:
-        """Names in a folder, in order; none where there is no such folder."""
+        """Return the names in a folder, in order; empty if there is no such folder."""
         with self._explained():
             filesystem, path = self.filesystem(), self._path(parts)
             filesystem.invalidate_cache(path)
@@ -126,20 +126,20 @@ class Store:
         return sorted({PurePosixPath(name).name for name in inside if name != path.rstrip("/")} - {""})
 
     def read(self, *parts: str) -> bytes:
-        """All of a file.
+        """Read a whole file.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
         """
         with self._explained():
             return bytes(self.filesystem().cat_file(self._path(parts)))
 
     @contextmanager
     def open(self, *parts: str) -> Iterator[BinaryIO]:
-        """Open a file, to read it piece by piece.
+        """Open a file for reading in pieces.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
         """
         with self._explained():
             opened = self.filesystem().open(self._path(parts), "rb")
@@ -147,7 +147,7 @@ class Store:
             yield cast("BinaryIO", _Explained(file, self._explained))
 
     def write(self, data: bytes, *parts: str) -> None:
-        """Write a file, replacing one of that name."""
+        """Write a file, replacing an existing one."""
         with self._explained():
             if not self.is_local:
                 with self._bucket():
@@ -160,20 +160,20 @@ class Store:
                 with temporary.open("xb") as file:
                     file.write(data)
                     file.flush()
-                    os.fsync(file.fileno())  # a name without its content would be a damaged catalogue
+                    os.fsync(file.fileno())  # a name without its content would damage the catalogue
                 temporary.replace(target)
             finally:
                 temporary.unlink(missing_ok=True)
 
     @contextmanager
     def new_folder(self, *parts: str, unless: Callable[[], bool] = lambda: False) -> Iterator[Path]:
-        """A local folder whose files become those of the folder ``parts``, its :data:`LAST` last, when the block ends.
+        """Yield a local folder. At the end its files become the folder ``parts``, with :data:`LAST` written last.
 
         An existing folder is replaced. If the block fails, nothing is left.
 
         Args:
             parts: The folder.
-            unless: Called when the block has ended: whether a folder that appeared meanwhile stays.
+            unless: Called at the end of the block. If it returns true, the existing folder is kept.
         """
         with self._new_temporary() if self.is_local else SPOOL.room() as temporary:
             yield temporary
@@ -184,7 +184,7 @@ class Store:
     def remove(self, *parts: str) -> None:
         """Remove a file, or a folder with its content, if it is there.
 
-        A folder is gone at once. In a local archive, what another program writes in its place meanwhile stays.
+        A folder disappears at once. In a local archive, a new folder that another program writes in its place is kept.
         """
         with self._explained():
             path = self._path(parts)
@@ -193,24 +193,24 @@ class Store:
                 return
             filesystem = self.filesystem()
             if filesystem.exists(f"{path}/{LAST}"):
-                filesystem.rm_file(f"{path}/{LAST}")  # from now on it does not exist
+                filesystem.rm_file(f"{path}/{LAST}")  # from now on the folder does not exist
             try:
                 filesystem.rm(path, recursive=True)
             except FileNotFoundError:
                 return
 
     def touched(self, *parts: str) -> float | None:
-        """When a file, or something below a folder, was last written, in seconds since 1970; ``None`` if unknown."""
+        """Return the last write time of a file, or below a folder, in seconds since 1970; ``None`` if unknown."""
         with self._explained():
             path = self._path(parts)
             times = [_time_of(info) for info in self.filesystem().find(path, withdirs=True, detail=True).values()]
             if self.is_local:
-                with suppress(FileNotFoundError):  # an empty folder, too
+                with suppress(FileNotFoundError):  # an empty folder has a time, too
                     times.append(Path(path).stat().st_mtime)
         return max((time for time in times if time is not None), default=None)
 
     def now(self) -> float:
-        """The time in seconds since 1970, by the clock of :meth:`touched` where possible."""
+        """Return the time in seconds since 1970, by the clock of :meth:`touched` if possible."""
         if not self.is_local:
             return time.time()
         with self._explained():
@@ -222,7 +222,7 @@ class Store:
                 temporary.unlink(missing_ok=True)
 
     def sizes(self, *parts: str) -> dict[str, int]:
-        """Bytes of every file below a folder, by its path from there."""
+        """Return the size in bytes of every file below a folder, by relative path."""
         with self._explained():
             path = self._path(parts)
             listed = self.filesystem().find(path, detail=True)
@@ -247,7 +247,7 @@ class Store:
         )
 
     def _put(self, folder: Path, parts: tuple[str, ...]) -> None:
-        """Put all files of a local folder into a remote one, :data:`LAST` last; others that are there are removed."""
+        """Upload all files of a local folder to a remote one, :data:`LAST` last. Other files there are removed."""
         filesystem, path = self.filesystem(), self._path(parts)
         if filesystem.exists(f"{path}/{LAST}"):
             filesystem.rm_file(f"{path}/{LAST}")
@@ -260,10 +260,10 @@ class Store:
                 filesystem.put_file(str(file), f"{path}/{name}")
 
     def _is_settled(self, folder: Path, parts: tuple[str, ...]) -> bool:
-        """Whether the files of a remote folder are those of the local one, or another program will take care of that.
+        """Return whether a remote folder has the files of the local one, or another program will ensure that.
 
-        Two programs that put the same trace at once may each have put some of its files. The one that put :data:`LAST`
-        last finds the files that the other put before, and puts its own once more.
+        Two programs that upload the same trace at once may each have written some of its files. The program that wrote
+        :data:`LAST` last finds the files of the other program, and uploads its own again.
         """
         files, path = _files_in(folder), self._path(parts)
         if LAST not in files:
@@ -280,7 +280,7 @@ class Store:
             return False  # another program removed it
 
     def _is_same(self, file: Path, info: Mapping[str, Any], parts: tuple[str, ...]) -> bool:
-        """Whether a file is the one that was put: by the MD5 that the store states, or else by reading it back."""
+        """Return whether a stored file equals the local one, by the store's MD5 or else by reading it back."""
         if int(info["size"]) != file.stat().st_size:
             return False
         stated = _md5_of(info)
@@ -313,7 +313,7 @@ class Store:
             shutil.rmtree(temporary, ignore_errors=True)
 
     def _temporary(self) -> Path:
-        """A new path in a local store, on its file system, so that it can be renamed."""
+        """Return a new path in a local store, on its file system, so that it can be renamed."""
         root = Path(self.url, WORK)
         root.mkdir(parents=True, exist_ok=True)
         return root / writers.new_name()
@@ -322,14 +322,14 @@ class Store:
         return "/".join((self._reached()[1].rstrip("/"), *_safe(parts)))
 
     def _reached(self) -> tuple[fsspec.AbstractFileSystem, str]:
-        # A cached listing would hide what other programs write meanwhile.
+        # A cached listing would hide concurrent writes of other programs.
         fresh = {} if self.is_local else {"use_listings_cache": False}
         filesystem, path = url_to_fs(self.url, **fresh, **self.options)
         return filesystem, path
 
     @contextmanager
     def _bucket(self) -> Iterator[None]:
-        """Explain a missing file: while writing, only the bucket can be missing.
+        """Convert a missing-file error. While writing, only the bucket can be missing.
 
         Raises:
             OutputError: there is no such bucket.
@@ -342,7 +342,7 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn errors of the file system into ours; a missing file stays a FileNotFoundError.
+        """Convert errors of the file system to errors of traceviz; a missing file stays a FileNotFoundError.
 
         Raises:
             OutputError: the store cannot be reached, read or written.
@@ -363,12 +363,12 @@ class Store:
 
 
 def is_store_error(error: Exception) -> bool:
-    """Whether an error says that a file system or an object store cannot be reached, or refuses."""
+    """Return whether an error means that a file system or object store is unreachable, or refuses."""
     return isinstance(error, OSError) or type(error).__module__.partition(".")[0] in _LIBRARIES
 
 
 class _Explained(io.RawIOBase):
-    """A file whose errors are explained as those of the store."""
+    """A file that converts its errors as the store does."""
 
     def __init__(self, file: BinaryIO, explained: Callable[[], AbstractContextManager[None]]) -> None:
         super().__init__()
@@ -392,14 +392,14 @@ class _Explained(io.RawIOBase):
 
 
 def digest_of(file: BinaryIO, digest: hashlib._Hash) -> bytes:
-    """The digest of the rest of a file, read piece by piece."""
+    """Return the digest of the rest of a file, read in pieces."""
     while block := file.read(_BLOCK):
         digest.update(block)
     return digest.digest()
 
 
 def _md5_of(info: Mapping[str, Any]) -> bytes:
-    """The MD5 of a file if its store states it; empty if it does not, or if its entity tag is no MD5."""
+    """Return the MD5 of a file if its store states it; empty if it does not, or if its entity tag is not an MD5."""
     with suppress(ValueError):
         if "md5Hash" in info:
             return base64.b64decode(info["md5Hash"])
@@ -409,12 +409,12 @@ def _md5_of(info: Mapping[str, Any]) -> bytes:
 
 
 def _files_in(folder: Path) -> dict[str, Path]:
-    """Files of a local folder by their paths from there, in order."""
+    """Return the files of a local folder by relative path, in order."""
     return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def _time_of(info: Mapping[str, Any]) -> float | None:
-    """When a file was written: file systems state it under different keys, in seconds or as a time."""
+    """Return the write time of a file. File systems state it under different keys, in seconds or as a time."""
     stated = next((info[key] for key in _TIMES if info.get(key)), None)
     if isinstance(stated, str):
         with suppress(ValueError):
@@ -425,7 +425,7 @@ def _time_of(info: Mapping[str, Any]) -> float | None:
 
 
 def _renamed(folder: Path, target: Path) -> bool:
-    """Rename a folder; false where there is one of that name with something in it."""
+    """Rename a folder; return false if a folder of that name with content exists."""
     try:
         folder.rename(target)
     except OSError as error:
@@ -436,10 +436,10 @@ def _renamed(folder: Path, target: Path) -> bool:
 
 
 def _safe(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The parts of a path that stays below the root.
+    """Check that a path stays below the root, and return its parts.
 
     Raises:
-        UsageError: it does not.
+        UsageError: it leaves the root.
     """
     for part in parts:
         names = part.split("/")

@@ -1,10 +1,10 @@
-"""The writers of temporary files, stated in their names, so that what a killed program left can be recognised.
+"""Names of temporary files, which state their writer, so that leftovers of killed programs can be recognised.
 
 ::
 
     traceviz-3f2a9c01-4711-0b7d...    hash of machine and process namespace, process id, random
 
-Only a process in the same namespace can tell whether another is alive: other machines and containers wait a day.
+Only a process in the same namespace can check whether another is alive. Other machines and containers wait a day.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from functools import cache
 from pathlib import Path
 
 ADD = "add-"
-"""Names of leases start so (see ``leases.py``)."""
+"""Prefix of lease names (see ``leases.py``)."""
 _NAME = re.compile(r"(?:add-)?traceviz-([0-9a-f]{8})-([0-9]+)-[0-9a-f]{32}")
 
 
 def new_name() -> str:
-    """A unique name for something that this process writes."""
+    """Return a unique name for a file that this process writes."""
     return f"traceviz-{_here()}-{os.getpid()}-{uuid.uuid4().hex}"
 
 
 def is_of_dead(name: str) -> bool:
-    """Whether it was written by a process that would be visible here, and has ended."""
+    """Return whether the writer of a file would be visible here, and has ended."""
     match = _NAME.fullmatch(name)
     if match is None or match[1] != _here():
         return False
@@ -36,20 +36,20 @@ def is_of_dead(name: str) -> bool:
         os.kill(int(match[2]), 0)
     except ProcessLookupError:
         return True
-    except (OSError, OverflowError):  # the process belongs to another user; or no process has such a number
+    except (OSError, OverflowError):  # the process belongs to another user, or the number is too large
         return False
     return False
 
 
 @cache
 def _here() -> str:
-    """What only processes that see each other have in common: the boot of the machine, and the namespace."""
+    """Return a hash common to all processes that see each other: of the machine's boot and the process namespace."""
     parts = [socket.gethostname()]
     for identify in (_boot, _processes):
         try:
             parts.append(identify())
         except (OSError, ValueError):
-            parts.append(uuid.uuid4().hex)  # only this process itself is known to see it
+            parts.append(uuid.uuid4().hex)  # then only this process itself is known to see it
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 

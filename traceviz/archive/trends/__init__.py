@@ -1,1 +1,1 @@
-"""How figures went from run to run."""
+"""Trends of figures from run to run."""

@@ -1,19 +1,19 @@
-"""Where a series changed for good: change points, by permutation tests.
+"""Lasting changes of a series: change points, by permutation tests.
 
-The search is that of E-divisive (Matteson and James 2014, "A nonparametric approach for multiple change point analysis
-of multivariate data", JASA 109), as used in continuous integration (Daly et al. 2020, ICPE): the position that best
-separates the values before and after it is tested against the same values in random orders. If chance seldom does as
-well, the series is cut there, and each part is searched again. The values before and after are taken from a stretch
-that may be shorter than the part, so that a level that came and went is seen; the stretches are those of seeded binary
-segmentation (Kovács et al. 2023, Biometrika 110): some of every length, n log n in all. At last every cut moves to the
-best position between its neighbours.
+The search follows E-divisive (Matteson and James 2014, "A nonparametric approach for multiple change point analysis of
+multivariate data", JASA 109), as used in continuous integration (Daly et al. 2020, ICPE). The position that best
+separates the values before and after it is tested against the same values in random orders. If random orders seldom
+score as well, the series is cut there, and each part is searched again. The values before and after come from an
+interval that may be shorter than the part, so that temporary levels are detected. The intervals are those of seeded
+binary segmentation (Kovács et al. 2023, Biometrika 110): some of every length, n log n in total. Finally every cut
+moves to the best position between its neighbours.
 
-The exponent is 2, which detects changes of the mean, and none of the spread alone. The mean is that of the ranks of the
-values within a part (Pettitt 1979, Applied Statistics 28), so that one run in ten on a busy machine weighs no more than
-any other.
+The exponent is 2, which detects changes of the mean, but not of the spread alone. The mean is taken over the ranks of
+the values within a part (Pettitt 1979, Applied Statistics 28). So an outlier, such as a run on a busy machine, has no
+more weight than other runs.
 
-Of the series without a change, a share of at most :attr:`Search.level` gets one: this holds for any distribution if the
-values are independent. Machines that drift slowly violate that.
+At most a share :attr:`Search.level` of the series without a change gets one. This holds for any distribution if the
+values are independent. Slow drift of a machine violates this assumption.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ Numbers = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.intp]
 
 _CELLS = 4_000_000
-"""Numbers in memory at once while permuting."""
+"""Maximum count of numbers in memory during permutations."""
 _ORDERS = 20
-"""Random orders beyond the threshold to be expected by chance, so that one more or less does not decide."""
+"""Expected number of random orders beyond the threshold. It limits the influence of a single order."""
 _SHRINK = math.sqrt(0.5)
-"""Length of a stretch, relative to the next longer ones."""
+"""Length of an interval, relative to the next longer ones."""
 _PASSES = 3
-"""How often cuts move to their best positions: each move may enable another."""
+"""Number of passes in which cuts move to their best positions. Each move may enable another."""
 _CLOSE = 1e-9
-"""Orders whose score differs by less than this are equally good: sums round differently."""
+"""Tolerance for equal scores, as sums round differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How change points are searched.
+    """Options of the search for change points.
 
     Args:
-        least: Values on each side of a change, at least: fewer may be a bad night.
-        level: Share of series without a change in which one may be found.
-        permutations: Random orders for each test.
+        least: Minimum number of values on each side of a change. Fewer may be a temporary disturbance.
+        level: Maximum share of series without a change in which one is found.
+        permutations: Number of random orders for each test.
         seed: Seed of the random orders; the same seed gives the same changes.
-        series: Number of series that are searched: each gets its share of the level (Bonferroni).
+        series: Number of searched series. Each gets its share of the level (Bonferroni).
     """
 
     least: int = 3
@@ -60,14 +60,14 @@ class Search:
 
     @property
     def fewest(self) -> int:
-        """Fewest values of a series: with fewer (at 5 %, with seven), no order is rare enough to be a change."""
+        """Minimum number of values in a series. With fewer (as 7 at 5 %), no order is rare enough to be a change."""
         count = 2 * self.least
         while 2 / math.comb(count, count // 2) > self.level:
             count += 1
         return count
 
     def among(self, series: int) -> Search:
-        """The search in each of several series, so that the level holds for all of them together."""
+        """Return the search for each of several series, so that the level holds for all of them together."""
         level = self.level / max(series, 1)
         orders = max(self.permutations, math.ceil(_ORDERS / level) - 1)
         return replace(self, level=level, permutations=orders, series=max(series, 1))
@@ -84,13 +84,13 @@ class ChangePoint:
 def change_points(
     values: Numbers, allowed: npt.NDArray[np.bool_] | None = None, search: Search | None = None
 ) -> tuple[ChangePoint, ...]:
-    """Where the values change, in order.
+    """Return the change points of the values, in order.
 
     Args:
         values: The values in order of time, without NaN.
-        allowed: Whether a change may begin at each value; ``None`` for everywhere. Runs of one version have no order
-            among themselves.
-        search: How to search.
+        allowed: True where a change may start; ``None`` for everywhere. Runs of one version have no order among
+            themselves.
+        search: Options of the search.
     """
     how = search or Search()
     free = np.ones(values.size, dtype=np.bool_) if allowed is None else allowed
@@ -115,7 +115,7 @@ def change_points(
 def _refined(
     values: Numbers, allowed: npt.NDArray[np.bool_], points: tuple[ChangePoint, ...], how: Search
 ) -> tuple[ChangePoint, ...]:
-    """The same changes, each at the best position between its neighbours, as its stretch may have held others."""
+    """Move each change to the best position between its neighbours, as its interval may have held other changes."""
     for index, change in enumerate(points):
         start = points[index - 1].start if index else 0
         end = points[index + 1].start if index + 1 < len(points) else values.size
@@ -127,7 +127,7 @@ def _refined(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A part without a known change, its best position, and the scores of random orders of it."""
+    """A part without a known change, its best position, and the scores of its random orders."""
 
     start: int
     end: int
@@ -150,7 +150,7 @@ def _part(values: Numbers, allowed: npt.NDArray[np.bool_], start: int, end: int,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cuts:
-    """Cuts of stretches from ``start`` to ``end`` at ``at``, one after the other."""
+    """Cuts at ``at`` of the intervals from ``start`` to ``end``, as columns."""
 
     start: Positions
     at: Positions
@@ -158,7 +158,7 @@ class _Cuts:
 
 
 def _cuts(allowed: npt.NDArray[np.bool_], stretches: Sequence[tuple[int, int]], least: int) -> _Cuts:
-    """Every allowed position in every stretch with at least ``least`` values on each side."""
+    """Return every allowed position in every interval with at least ``least`` values on each side."""
     columns: list[Positions] = []
     for start, end in stretches:
         positions = np.arange(start + least, end - least + 1)
@@ -168,7 +168,7 @@ def _cuts(allowed: npt.NDArray[np.bool_], stretches: Sequence[tuple[int, int]], 
 
 
 def _stretches(count: int, shortest: int) -> list[tuple[int, int]]:
-    """Seeded intervals of ``count`` values: all of them, then shorter and shorter ones that overlap by half or more."""
+    """Return seeded intervals of ``count`` values: all, then shorter and shorter ones that overlap by half or more."""
     stretches: dict[tuple[int, int], None] = {}
     length, number = float(count), 1
     while math.ceil(length) >= shortest:
@@ -182,13 +182,13 @@ def _stretches(count: int, shortest: int) -> list[tuple[int, int]]:
 
 
 def _p_value(score: float, parts: list[_Part]) -> float:
-    """Share of random orders of the parts whose best score is as good; the observed order is one of them."""
+    """Return the share of random orders of the parts whose best score is as good. The observed order is one of them."""
     by_chance = np.max([part.by_chance for part in parts], axis=0)
     return float((1 + (by_chance >= score - _CLOSE).sum()) / (1 + by_chance.size))
 
 
 def _by_chance(ranks: Numbers, cuts: _Cuts, generator: np.random.Generator, how: Search) -> Numbers:
-    """The best score of each random order."""
+    """Return the best score of each random order."""
     rows = max(_CELLS // max(cuts.at.size, ranks.size), 1)
     best = []
     for begin in range(0, how.permutations, rows):
@@ -198,10 +198,10 @@ def _by_chance(ranks: Numbers, cuts: _Cuts, generator: np.random.Generator, how:
 
 
 def _scores(rows: Numbers, cuts: _Cuts) -> Numbers:
-    """How well each cut separates the two sides of each row: the difference of their means, in standard deviations.
+    """Score how well each cut separates the two sides of each row: difference of means, in standard deviations.
 
-    There are many short stretches and few long ones, so chance does better in one of the short ones; its advantage is
-    subtracted (Frick et al. 2014, "Multiscale change point inference", JRSS B 76, section 1.2).
+    There are many short intervals and few long ones, so high random scores are more likely in a short one. This
+    advantage is subtracted (Frick et al. 2014, "Multiscale change point inference", JRSS B 76, section 1.2).
     """
     variance = float(rows[0].var())
     if not variance:
@@ -216,7 +216,7 @@ def _scores(rows: Numbers, cuts: _Cuts) -> Numbers:
 
 
 def _ranks(values: Numbers) -> Numbers:
-    """Ranks from 0 on; equal values share the mean of their ranks."""
+    """Return ranks, starting at 0. Equal values get the mean of their ranks."""
     _, position, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks: Numbers = (np.cumsum(counts) - (counts + 1) / 2)[position]
     return ranks

@@ -1,4 +1,4 @@
-"""A trend as a report document, so that every renderer serves it."""
+"""Trend as a report document for all renderers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from traceviz.report import (
 from traceviz.report.verdicts import VerdictCode
 
 _PLOTS = 4
-"""Groups that are plotted for people; JSON has all."""
+"""Maximum number of groups plotted for people. JSON has all groups."""
 _PLURALS = {"framework": "frameworks", "gpu": "kinds of devices", "job": "jobs"}
 _FAR = 10.0
-"""Changes by more than this multiple of the level before are given as factors."""
+"""Changes larger than this multiple of the previous level are given as factors."""
 
 
 def document(trend: Trend) -> Report:
-    """Sections ``trend`` (plots and changes) and, if there are groups, ``groups``."""
+    """Return sections ``trend`` (plots and changes) and, if there are groups, ``groups``."""
     sections = [Section("groups", f"By {trend.per}", (_groups(trend),))] if trend.per else []
     meaning = trend.figure.meaning
     title = f"{meaning[:1].upper()}{meaning[1:]} ({trend.figure.name})"
@@ -47,11 +47,11 @@ def document(trend: Trend) -> Report:
 
 
 def gate(trend: Trend, limit: float) -> tuple[GateResult, ...]:
-    """The results of ``--fail-on-regression``: one for every group, failed ones first.
+    """Return the results of ``--fail-on-regression``: one for every group, failed ones first.
 
     Args:
         trend: The trend.
-        limit: Fails if the last level is worse than the best before it by this much or more, in the unit of
+        limit: Minimum loss of the last level against the best one before it that fails, in the unit of
             :attr:`Shift.change`.
     """
     limit_in_words = f"< {_share(trend, limit)} worse"
@@ -84,13 +84,13 @@ def _gate(trend: Trend, trajectory: Trajectory, limit: float, limit_in_words: st
 
 
 def _share(trend: Trend, value: float) -> str:
-    """``5.0 %``; for shares ``5.0 points``."""
+    """Format a share: ``5.0 %``; for shares ``5.0 points``."""
     text = format_ratio(value)
     return f"{text.removesuffix(' %')} points" if _points(trend) else text
 
 
 def _reach(trend: Trend, value: float, of: str = "of") -> str:
-    """``of 14.5 %``; ``to 60 times the level`` if it would have to double or more."""
+    """Format a limit: ``of 14.5 %``; ``to 60 times the level`` if the figure must at least double."""
     if _points(trend) or value < 1:
         return f"{of} {_share(trend, value)}"
     return f"to {_times(1 + value)} times the level"
@@ -122,7 +122,7 @@ def _about(trend: Trend) -> tuple[Fact, ...]:
 
 
 def _verdict(trend: Trend) -> Verdict:
-    """The sentence on the worst group, and the tally of all groups."""
+    """Return the sentence on the worst group, and the tally of all groups."""
     if not trend.groups:
         return Verdict(VerdictCode.CANNOT_JUDGE, f"Cannot judge: {_why_empty(trend)}.")
     worst = trend.groups[0]
@@ -132,7 +132,7 @@ def _verdict(trend: Trend) -> Verdict:
 
 
 def _kinds(trend: Trend) -> str:
-    """``3 frameworks, 2 jobs``."""
+    """Return the mixed kinds of runs: ``3 frameworks, 2 jobs``."""
     return ", ".join(f"{count:,} {_PLURALS[name]}" for name, count in trend.mixed)
 
 
@@ -146,7 +146,7 @@ _TALLY_WORDS = {
 
 
 def _tally(trend: Trend) -> str:
-    """The number of groups by direction: ``4 groups: 1 worse, 3 as before.``, after a space."""
+    """Return the number of groups by direction: ``4 groups: 1 worse, 3 as before.``, after a space."""
     if not trend.per:
         return ""
     counts = (
@@ -201,7 +201,7 @@ def _points(trend: Trend) -> bool:
 
 
 def _amount(trend: Trend, shift: Shift) -> str:
-    """``+12.1 %``, ``+4.0 points``, ``34 times``, or the difference if the level before is zero."""
+    """Format ``+12.1 %``, ``+4.0 points``, ``34 times``, or the difference if the level before is zero."""
     if shift.change is None:
         return format_change(shift.after - shift.before, trend.figure.unit)
     if shift.change > _FAR and not _points(trend):
@@ -211,7 +211,7 @@ def _amount(trend: Trend, shift: Shift) -> str:
 
 
 def _interval(trend: Trend, shift: Shift) -> str:
-    """``+9.8 to +14.5 %``; ``1.7 to 20 times`` for factors of ten and more."""
+    """Format ``+9.8 to +14.5 %``; ``1.7 to 20 times`` for factors of ten and more."""
     if shift.low is None or shift.high is None:
         return ""
     if shift.high > _FAR and shift.low > -1 and not _points(trend):
@@ -302,7 +302,7 @@ def _group(trend: Trend, trajectory: Trajectory) -> Row:
 
 
 def _runs(trend: Trend) -> Grid:
-    """Every run with its level: for programs, since people see the plot."""
+    """Return every run with its level. This is for programs; people see the plot."""
     columns = (
         Column("group", trend.per or "Group", "text", 9),
         Column("key", trend.by, "text", 9),
@@ -326,7 +326,7 @@ def _with_levels(trajectory: Trajectory) -> Iterator[Row]:
 
 
 def _remarks(trend: Trend) -> Iterator[str]:
-    """Why groups cannot be judged, what was left out, and what intervals do not cover."""
+    """Yield why groups cannot be judged, what was left out, and what intervals do not cover."""
     for trajectory in trend.groups:
         if trajectory.why:
             yield f"Cannot judge {trajectory.group or trend.figure.name}: {trajectory.why}."

@@ -1,4 +1,4 @@
-"""Figures that the catalogue does not hold, from the saved reports of the traces: ``api:cudaMalloc``."""
+"""Figures that are not in the catalogue, from the saved reports of traces: ``api:cudaMalloc``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from traceviz.render.json import loads
 from traceviz.report import Better
 
 _API = "api:"
-"""Prefix of figures on one function of CUDA."""
+"""Prefix of figures on one CUDA function."""
 
 _NEUTRAL = frozenset({"class:device_compute"})
-"""Shares for which neither more nor less is better by itself; for facts of sections it is not known either."""
+"""Shares for which neither more nor less is better. It is not known for facts of sections, either."""
 
 
 REPORTS_PER_PART = 50
-"""Saved reports that one worker reads at a time."""
+"""Number of saved reports that a worker reads at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class FigureRequest:
 
 
 def is_in_catalogue(name: str) -> bool:
-    """Whether the catalogue holds a figure of this name, so that no report is read."""
+    """Return whether the catalogue holds a figure of this name, so that no report must be read."""
     return any(figure.name == name for figure in FIGURES)
 
 
@@ -62,16 +62,16 @@ def with_figure(
     progress: Progress = silent,
     runner: Runner = SerialRunner(),  # noqa: B008 (it has no state)
 ) -> tuple[Figure, pl.DataFrame]:
-    """A figure by its name, and the rows of ready traces with a column of it.
+    """Return a figure by its name, and the rows of ready traces with a column of the figure.
 
     Args:
-        store: Where the archive is.
+        store: The archive.
         rows: Rows of its catalogue.
-        name: A figure of the catalogue, or what budgets know: ``class:NAME``, ``api:FUNCTION``, ``quality:NAME``,
-            ``SECTION.FACT``. Then the saved report of every trace is read; all ranks of a trace get the figure of the
-            whole.
+        name: A figure of the catalogue, or a metric of budgets: ``class:NAME``, ``api:FUNCTION``, ``quality:NAME``,
+            ``SECTION.FACT``. For metrics, the saved report of every trace is read, and all ranks of a trace get its
+            figure.
         progress: Receives progress.
-        runner: Where saved reports are read.
+        runner: Runner that reads saved reports.
 
     Raises:
         UsageError: there is no such figure, or no trace calls its function.
@@ -99,7 +99,7 @@ def with_figure(
 
 
 def _better(definition: Metric) -> Better:
-    """Which direction of a figure is better; that of a figure of quality is told by its name."""
+    """Return the better direction of a figure. The name of a quality figure states it."""
     kind, _, rest = definition.name.partition(":")
     if kind == QUALITY and rest:
         return read_name(rest).better
@@ -107,7 +107,7 @@ def _better(definition: Metric) -> Better:
 
 
 def read_figures(request: FigureRequest) -> list[Reading]:
-    """The figure in the saved reports of some traces, in their order; runs on a worker of the runner.
+    """Return the figure in the saved reports of several traces, in their order; runs on a worker of the runner.
 
     Raises:
         OutputError: the archive cannot be read.
@@ -117,7 +117,7 @@ def read_figures(request: FigureRequest) -> list[Reading]:
 
 
 def _readings(store: Store, name: str, traces: pl.DataFrame, progress: Progress, runner: Runner) -> dict[str, Reading]:
-    """The figure of each trace, by its id, in the order of the traces.
+    """Return the figure of each trace, by its id, in the order of the traces.
 
     Raises:
         OutputError: the archive cannot be read.
@@ -135,10 +135,10 @@ def _readings(store: Store, name: str, traces: pl.DataFrame, progress: Progress,
 
 
 def _metric(name: str) -> Metric:
-    """The metric of this name, of a single run.
+    """Return the metric of this name, for a single run.
 
     Raises:
-        UsageError: there is none; the error names those that exist.
+        UsageError: there is no such metric. The error names the known metrics.
     """
     try:
         definition = metric(name)
@@ -152,7 +152,7 @@ def _metric(name: str) -> Metric:
 
 
 def _meant(name: str, known: Sequence[str]) -> str:
-    """The reason why a name is no figure, if known."""
+    """Return the reason why a name is not a figure, if known."""
     if name in CATALOGUE.names:
         return (
             f"{name} is a column of the catalogue, and no figure: runs are told apart by such (--by, --per, --where)."
@@ -162,9 +162,9 @@ def _meant(name: str, known: Sequence[str]) -> str:
 
 
 def _reading(store: Store, format_name: str, trace_id: str, definition: Metric) -> Reading:
-    """The figure in the saved report of a trace; unknown if the report is missing or cannot be read."""
+    """Return the figure in the saved report of a trace; unknown if the report is missing or cannot be read."""
     try:
         report = loads(store.read(*trace_parts(format_name, trace_id), REPORT).decode("utf-8"))
-    except (FileNotFoundError, UnicodeDecodeError, DamagedTraceError):  # `verify` reports which, and what mends it
+    except (FileNotFoundError, UnicodeDecodeError, DamagedTraceError):  # `verify` reports such traces, and the fix
         return Reading(None, definition.unit or "number")
     return definition.read(Candidate((report,)))

@@ -1,4 +1,4 @@
-"""The trend of a figure from run to run: where it changed, by how much, how surely, and for better or worse."""
+"""Trend of a figure from run to run: its changes with their position, size, confidence and direction."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrendOptions:
-    """How a trend is judged.
+    """Options for judging a trend.
 
     Args:
-        search: How changes are searched; the groups share its level.
-        min_effect: Smaller changes do not count, however sure they are: as a share of the level before; for shares, as
-            a difference.
-        better: Which change is a gain, instead of the default of the figure.
+        search: Search for changes; the groups share its level.
+        min_effect: Minimum size of a change, even if it is significant: a share of the previous level; for shares, a
+            difference.
+        better: Direction of improvement, instead of the default of the figure.
     """
 
     search: Search = field(default_factory=Search)
@@ -54,13 +54,13 @@ class TrendOptions:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The level of one stretch of runs against that of the stretch before.
+    """Level of an interval of runs, compared with the interval before.
 
-    ``change`` and its 95 % interval are shares of the level before; for figures that are shares themselves, differences
-    (0.05 is five percentage points). They are ``None`` if the level before is zero.
+    ``change`` and its 95 % interval are shares of the previous level. For figures that are shares themselves, they are
+    differences (0.05 is five percentage points). They are ``None`` if the previous level is zero.
 
-    The interval is Welch's between runs, of their logarithms if these exist (:mod:`traceviz.compare.effect`). It takes
-    the position of the change as given.
+    The interval is Welch's between runs, on logarithms if these exist (:mod:`traceviz.compare.effect`). It assumes that
+    the position of the change is known.
     """
 
     before: float
@@ -73,15 +73,15 @@ class Shift:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that counts.
+    """A significant and large enough change.
 
     Args:
         start: Position of the first run of the new level.
-        count_before: Runs of the level before.
-        count_after: Runs of the new level.
+        count_before: Number of runs of the previous level.
+        count_after: Number of runs of the new level.
         p_value: Share of random orders of the runs that look as much like a change.
         shift: Its size.
-        direction: For better or worse.
+        direction: Improvement or regression.
     """
 
     start: int
@@ -105,8 +105,8 @@ class Trajectory:
             too few runs.
         loss: The last level against the best one before it, if it is worse.
         best: Position of that best level.
-        why: Why it cannot be judged.
-        detectable: A lasting change in the middle that would be detected in four of five cases, in the unit of
+        why: Reason why it cannot be judged.
+        detectable: Size of a lasting change in the middle that is detected in four of five cases, in the unit of
             :attr:`Shift.change`.
     """
 
@@ -131,7 +131,7 @@ class Trajectory:
         return self.loss or (self.last.shift if self.last else None)
 
     def is_worse_by(self, limit: float) -> bool:
-        """Whether the last level is worse than the best before it by ``limit`` or more."""
+        """Return whether the last level is worse than the best before it by ``limit`` or more."""
         return self.loss is not None and (self.loss.change is None or abs(self.loss.change) >= limit)
 
 
@@ -141,13 +141,13 @@ class Trend(Shown):
 
     Args:
         figure: The figure.
-        better: Which change is a gain.
+        better: Direction of improvement.
         by: The order of the runs.
-        per: What distinguishes groups; empty if all runs are one group.
+        per: Tag or column that defines groups; empty if all runs are one group.
         groups: The groups, the worst first.
         left_out: Rows of ready traces that were not measured, or have no position in the order.
-        mixed: How many frameworks, devices and jobs are mixed in one group, if more than one.
-        options: How it was judged.
+        mixed: Numbers of frameworks, devices and jobs that a group mixes, if more than one.
+        options: Options of the judgement.
     """
 
     shown_as: ClassVar[str] = "trend"
@@ -174,7 +174,7 @@ def trend(
         metric: A figure of the catalogue, or any other with a column in ``catalogue``.
         by: ``date``, a tag, or a column that distinguishes runs.
         per: A tag or column whose values are judged separately.
-        options: How to judge.
+        options: Options for judging.
 
     Raises:
         UsageError: there is no such figure or tag.
@@ -225,9 +225,9 @@ def _judged(runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions
 def _loss(
     parts: Sequence[Numbers], known: Figure, better: Better, least: float
 ) -> tuple[int, Shift] | tuple[None, None]:
-    """The earlier level from which the last level is the largest loss, and that loss.
+    """Return the earlier level with the largest loss to the last level, and that loss.
 
-    A figure that crept up in small changes, or was improved again in part, is as bad as one that rose at once.
+    A figure that rose in small changes, or was partly improved again, is as bad as a sudden rise.
     """
     shifts = ((index, shift(part, parts[-1], known)) for index, part in enumerate(parts[:-1]))
     losses = [
@@ -256,7 +256,7 @@ def _parts(values: Numbers, points: Sequence[ChangePoint]) -> list[Numbers]:
 def _that_count(
     values: Numbers, points: tuple[ChangePoint, ...], known: Figure, least: float
 ) -> tuple[ChangePoint, ...]:
-    """Changes that are sure and large enough; the smallest other one is dropped first, as the next may then count."""
+    """Return the significant and large enough changes. Small ones are dropped singly, as the next may then count."""
     while points:
         shifts = [shift(before, after, known) for before, after in pairwise(_parts(values, points))]
         failing = [index for index, change in enumerate(shifts) if not _counts(change, least)]
@@ -278,17 +278,17 @@ def _direction(change: Shift, better: Better) -> Direction:
 
 
 def _is_relative(known: Figure, *sides: Numbers) -> bool:
-    """Whether differences are relative to the level: for durations, bytes and counts; shares differ by points."""
+    """Return whether differences are relative to the level, as for durations, bytes and counts (not shares)."""
     return known.unit != "ratio" and all(bool((side > 0).all()) for side in sides)
 
 
 def _level(values: Numbers, known: Figure) -> float:
-    """The level of some runs: the geometric mean if differences are relative to it, else the mean."""
+    """Return the level of runs: the geometric mean if differences are relative to it, else the mean."""
     return typical(values) if _is_relative(known, values) else float(values.mean())
 
 
 def shift(before: Numbers, after: Numbers, known: Figure) -> Shift:
-    """How much the runs ``after`` differ from those ``before``; together there are at least three."""
+    """Return how much the runs ``after`` differ from those ``before``. Together there are at least three."""
     if _is_relative(known, before, after):
         base, new = typical(before), typical(after)
         middle, half = float(np.log(new / base)), _half(np.log(before), np.log(after))
@@ -310,18 +310,18 @@ def _half(before: Numbers, after: Numbers) -> float:
 
 
 _POSITIONS = 32
-"""Independent positions of a change in the search: by simulation, series of 12 to 60 normal values."""
+"""Number of independent positions of a change in the search, from simulations of series of 12 to 60 normal values."""
 _SEEN = NormalDist().inv_cdf(0.8)
 
 
 def _detectable(parts: Sequence[Numbers], known: Figure, level: float) -> float | None:
-    """A change in the middle of the whole series that would be detected in four of five cases."""
+    """Return the size of a change in the middle of the whole series that is detected in four of five cases."""
     relative = _is_relative(known, *parts)
     logs = [np.log(part) if relative else part for part in parts]
     count = sum(part.size for part in logs)
     squares = sum(float(((part - part.mean()) ** 2).sum()) for part in logs)
     # In standard deviations of a run, times the root of the number of runs: twice the distance in standard errors that
-    # is beyond chance at one of the positions, and a little more.
+    # is beyond chance at one of the positions, plus a margin for detection in four of five cases.
     detected = 2 * (NormalDist().inv_cdf(1 - level / (2 * _POSITIONS)) + _SEEN)
     reach = detected * float(np.sqrt(squares / max(count - len(logs), 1) / count))
     if relative:

@@ -1,1 +1,1 @@
-"""Checking an archive, taking traces out of it, and taking them elsewhere."""
+"""Maintenance of an archive: check, removal and export of traces."""

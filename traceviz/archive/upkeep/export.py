@@ -1,4 +1,4 @@
-"""Exporting traces of an archive: as traceviz folders, or one table of many traces as a Parquet file."""
+"""Export of traces from an archive: as traceviz folders, or one table of many traces as a Parquet file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def export_folders(
     force: bool = False,
     progress: Progress = silent,
 ) -> list[Path]:
-    """Copy traces as traceviz folders, named after their ids, into ``folder``; each appears whole or not at all.
+    """Copy traces into ``folder`` as traceviz folders named after their ids. Each copy is atomic.
 
     Args:
         store: The archive.
@@ -45,13 +45,13 @@ def export_folders(
         progress: Receives progress.
 
     Raises:
-        OutputExistsError: a folder of the name of a trace is there, and ``force`` is false.
+        OutputExistsError: a folder of the name of a trace exists, and ``force`` is false.
         OutputError: ``folder`` cannot be written.
         DamagedTraceError: files of a trace are missing.
     """
     formats = _formats(rows, trace_ids)
     targets = {trace_id: folder / trace_id for trace_id in trace_ids}
-    for target in targets.values():  # before anything is copied
+    for target in targets.values():  # before any copy
         check_folder_free(target, force=force, replaceable=is_trace_folder)
     for done, (trace_id, target) in enumerate(targets.items()):
         progress("exporting traces", done, len(targets))
@@ -70,9 +70,9 @@ def export_table(
     force: bool = False,
     progress: Progress = silent,
 ) -> int:
-    """Write a table of all the traces as one Parquet file, with the column ``trace_id`` first; returns its rows.
+    """Write a table of all the traces as one Parquet file, with ``trace_id`` as the first column; return its row count.
 
-    Traces that do not have the table add no rows. One trace is in memory at a time.
+    Traces without the table add no rows. One trace is in memory at a time.
 
     Args:
         store: The archive.
@@ -104,10 +104,10 @@ def export_table(
 
 
 def _formats(rows: pl.DataFrame, trace_ids: Sequence[str]) -> dict[str, str]:
-    """Format of each trace.
+    """Return the format of each trace.
 
     Raises:
-        UsageError: one of them could not be read when it was added.
+        UsageError: a trace could not be read when it was added.
     """
     formats = dict(ready(rows).select("trace_id", "format").iter_rows())
     for trace_id in trace_ids:
@@ -117,7 +117,7 @@ def _formats(rows: pl.DataFrame, trace_ids: Sequence[str]) -> dict[str, str]:
 
 
 def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
-    """Copy the tables and the report of a trace, with a manifest that names only these.
+    """Copy the tables and the report of a trace, with a manifest of these files only.
 
     Raises:
         DamagedTraceError: a file is missing, or differs from the manifest.
@@ -140,11 +140,11 @@ def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
         if digest.hexdigest() != facts.get("sha256"):
             raise _damaged(trace_id, f"The SHA-256 of {name} is not that of its manifest.")
     (folder / MANIFEST).write_text(json.dumps({**manifest, "files": copied}, indent=2) + "\n", encoding="utf-8")
-    load(folder)  # checks that every table is there, with its rows
+    load(folder)  # check that every table exists with its rows
 
 
 def _table(store: Store, format_name: str, trace_id: str, table: str) -> pa.Table | None:
-    """A table of a trace; ``None`` if the trace does not have it, or it is empty.
+    """Read a table of a trace; return ``None`` if it is missing or empty.
 
     Raises:
         DamagedTraceError: it cannot be read.

@@ -1,4 +1,4 @@
-"""Whether an archive holds what its catalogue lists, and nothing else."""
+"""Check that an archive holds exactly the traces that its catalogue lists."""
 
 from __future__ import annotations
 
@@ -28,15 +28,14 @@ Kind = Literal["missing", "incomplete", "damaged", "unlisted", "undeleted", "lef
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that is wrong.
+    """A fault of an archive.
 
     Args:
-        kind: ``missing``: the catalogue has a trace without a folder; ``damaged``: files of a trace are missing or
-            have changed; ``incomplete``: a folder has no manifest, so that it is ignored; ``unlisted``: a trace that
-            the catalogue does not have, because an add was killed; ``undeleted``: a removed
-            trace with a folder, or a second folder of a trace; ``leftover``: a file of work that nobody works on;
-            ``catalogue``: a segment of the catalogue that cannot be read; ``packed``: a pack, which holds copies of
-            tables, that is not as it was written.
+        kind: ``missing``: the catalogue has a trace without a folder; ``damaged``: files of a trace are missing or have
+            changed; ``incomplete``: a folder has no manifest, so that it is ignored; ``unlisted``: a trace is not in
+            the catalogue, because an add was killed; ``undeleted``: a removed trace has a folder, or a trace has a
+            second folder; ``leftover``: an abandoned file in work; ``catalogue``: a segment of the catalogue cannot be
+            read; ``packed``: a pack, which holds copies of tables, has changed.
         trace_id: The trace, if it concerns one.
         name: The file or folder, as a path in the archive.
         why: The difference.
@@ -57,8 +56,8 @@ class Verified:
     Args:
         traces: Number of traces that were checked.
         bytes: Bytes that were read and compared.
-        faults: What is wrong, in the order of folders.
-        arriving: Traces that the catalogue does not have yet, as an add that is at work has just written them.
+        faults: The faults, in the order of folders.
+        arriving: Traces that a running add has just written, and that the catalogue does not have yet.
     """
 
     traces: int
@@ -72,8 +71,8 @@ class Repaired:
     """The result of a repair.
 
     Args:
-        count: Faults that were mended.
-        lost: Traces that are no longer in the archive, as id and name: adding their sources brings them back.
+        count: Number of fixed faults.
+        lost: Traces that are no longer in the archive, as id and name. Adding their sources restores them.
     """
 
     count: int
@@ -90,7 +89,7 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
 
     Raises:
         UsageError: there is no archive.
-        OutputError: it cannot be reached.
+        OutputError: the archive cannot be reached.
     """
     layout.check(store)
     damaged = _damaged_segments(store)
@@ -115,11 +114,11 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
 
 
 def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
-    """Mend the faults of :func:`verify`, as far as that is possible without the sources.
+    """Fix the faults of :func:`verify`, as far as possible without the sources.
 
-    Rows are made again from the folders of their traces. An incomplete trace is taken out, so that adding its source
-    brings it back. Files that are no part of the archive are removed, and packs that hold such a trace. Every fault is
-    checked again first: meanwhile, other programs may have added or removed something.
+    Rows are rebuilt from the folders of their traces. An incomplete trace is removed, so that adding its source
+    restores it. Packs that hold such a trace are removed, as well as files that do not belong to the archive. Every
+    fault is checked again first, as other programs may have added or removed something.
 
     Raises:
         OutputError: the archive cannot be written.
@@ -143,7 +142,7 @@ def repair(store: Store, faults: tuple[Fault, ...]) -> Repaired:
 
 
 def _write_rows(store: Store, faults: list[Fault], skip: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """List or unlist traces in the catalogue, as their folders are there or not; returns the unlisted ones."""
+    """List or unlist traces in the catalogue, depending on their folders; return the unlisted ones."""
     rows = catalogue.read(store, skip)
     newest = dict(rows.group_by("trace_id").agg(pl.col("changed_ns").max()).iter_rows())
     written: list[pa.Table] = []
@@ -152,7 +151,7 @@ def _write_rows(store: Store, faults: list[Fault], skip: frozenset[str]) -> tupl
         changed = max(time.time_ns(), newest.get(fault.trace_id, 0) + 1)
         if fault.kind == "unlisted":
             own = stored_rows(store, fault.format, fault.trace_id)
-            if own is not None:  # it was there at the last look
+            if own is not None:  # it existed at the last check
                 written.append(with_times(own, changed))
         elif fault.kind in {"missing", "damaged"} and fault.trace_id not in emptied:
             lost = rows.filter((pl.col("trace_id") == fault.trace_id) & (pl.col("state") == "ready"))
@@ -164,11 +163,11 @@ def _write_rows(store: Store, faults: list[Fault], skip: frozenset[str]) -> tupl
 
 
 _KEPT = ("trace_id", "rank", "format", "added_ns", "changed_ns", "traceviz_version")
-"""Columns that the catalogue keeps of a removed trace: nothing that reveals what it was."""
+"""Columns that the catalogue keeps of a removed trace. They do not reveal its content."""
 
 
 def tombstones(rows: pl.DataFrame, why: str | None) -> pa.Table:
-    """Rows that mark traces as removed."""
+    """Return rows that mark traces as removed."""
     emptied = {"state": "removed", "error": why, "source": "", "source_sha256": ""}
     return table_of([{**row, **emptied} for row in rows.select(_KEPT).to_dicts()])
 
@@ -188,7 +187,7 @@ def _listed(store: Store, skip: frozenset[str]) -> dict[str, _Listed]:
 
 
 def _still(store: Store, faults: list[Fault], skip: frozenset[str], *, quick: bool) -> list[Fault]:
-    """The faults that a second look confirms: the first may have seen what others were just adding or removing."""
+    """Return the faults confirmed by a second check. The first may have seen concurrent adds or removals."""
     if not faults:
         return []
     listed = _listed(store, skip)
@@ -201,7 +200,7 @@ def _still(store: Store, faults: list[Fault], skip: frozenset[str], *, quick: bo
 
 
 def _without_arriving(store: Store, faults: list[Fault]) -> tuple[list[Fault], list[Fault]]:
-    """Divide faults into those that are some, and traces that an add at work may have written and will list."""
+    """Divide faults into real ones, and traces that a running add may have written and will list."""
     if not any(fault.kind == "unlisted" for fault in faults):
         return faults, []
     start = first_start(store)
@@ -224,7 +223,7 @@ def _damaged_segments(store: Store) -> list[Fault]:
     for name in catalogue.segments(store):
         try:
             catalogue.read_segment(store, name)
-        except FileNotFoundError:  # merged meanwhile
+        except FileNotFoundError:  # just merged
             continue
         except DamagedTraceError as error:
             faults.append(Fault("catalogue", "", f"{catalogue.FOLDER}/{name}", error.why or error.what))
@@ -239,7 +238,7 @@ def _missing(format_name: str, trace_id: str) -> Fault:
 def _faults_of(
     store: Store, format_name: str, trace_id: str, listed: _Listed | None, *, quick: bool
 ) -> tuple[list[Fault], int]:
-    """The faults of the folder of a trace, and how many bytes were read to find them."""
+    """Return the faults of a trace's folder, and the number of bytes read to find them."""
     parts = trace_parts(format_name, trace_id)
     is_ready = listed is not None and listed.state == "ready" and listed.format == format_name
     manifest = manifest_of(store, format_name, trace_id)
@@ -264,7 +263,7 @@ def _faults_of(
 
 
 def _without_manifest(store: Store, format_name: str, trace_id: str, *, is_there: bool, is_ready: bool) -> list[Fault]:
-    """The faults of a trace without a manifest that names its files."""
+    """Return the faults of a trace without a manifest that names its files."""
     parts = trace_parts(format_name, trace_id)
     if not is_there and not store.exists(*parts):
         return [_missing(format_name, trace_id)] if is_ready else []
@@ -273,12 +272,12 @@ def _without_manifest(store: Store, format_name: str, trace_id: str, *, is_there
         return [Fault("damaged", trace_id, "/".join(parts), why, format_name)]
     touched = None if store.is_local else store.touched(*parts)
     if touched is not None and time.time() - touched < ABANDONED_S:
-        return []  # of a remote archive: somebody may be writing it
+        return []  # remote archive: another program may be writing it
     return [Fault("incomplete", trace_id, "/".join(parts), why, format_name)]
 
 
 def _unexpected(store: Store, format_name: str, trace_id: str, listed: _Listed | None) -> Fault:
-    """The fault of a whole trace that is not listed: it never was, or it was added again after its removal."""
+    """Return the fault of a complete but unlisted trace: never listed, or added again after its removal."""
     kind: Kind = "unlisted"
     why = "the catalogue does not have it"
     if listed is not None and listed.state == "ready":
@@ -293,7 +292,7 @@ def _unexpected(store: Store, format_name: str, trace_id: str, listed: _Listed |
 def _damage(
     store: Store, parts: tuple[str, ...], files: dict[str, dict[str, object]], *, quick: bool
 ) -> Iterator[tuple[str, str]]:
-    """Files of a trace that differ from its manifest, and how."""
+    """Yield the files of a trace that differ from its manifest, with the difference."""
     sizes = store.sizes(*parts)
     for name, facts in files.items():
         if name not in sizes:
@@ -307,7 +306,7 @@ def _damage(
 
 
 def _wrong_rows(store: Store, parts: tuple[str, ...], name: str, count: object) -> str:
-    """Why a table does not have as many rows as the manifest states; empty if it has."""
+    """Return why a table does not have the row count of the manifest; empty if it does."""
     try:
         with store.open(*parts, f"{name}.parquet") as file:
             rows = pq.read_metadata(file).num_rows
@@ -319,7 +318,7 @@ def _wrong_rows(store: Store, parts: tuple[str, ...], name: str, count: object) 
 
 
 def _sha256(store: Store, *parts: str) -> str:
-    """SHA-256 of a file, read piece by piece; empty if it is gone."""
+    """Return the SHA-256 of a file, read in pieces; empty if the file is gone."""
     try:
         with store.open(*parts) as file:
             return digest_of(file, hashlib.sha256()).hex()

@@ -1,1 +1,1 @@
-"""How each format is written again without what is private."""
+"""Rewriting of each format without private data."""

@@ -1,4 +1,4 @@
-"""JSON documents of few members, such as manifests and headers: which are private by their key, which by their text."""
+"""Scrubbing small JSON documents, such as manifests and headers. Members are private by their key or by their text."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret
 
 _COMMAND_KEY = re.compile("arg|cmd|command", re.IGNORECASE)
-"""Keys of command lines, whose first word is the program: not private, and in many names."""
+"""Keys of command lines. The first word is the program, which is not private and occurs in many names."""
 
 _VERSIONS = frozenset({"version", "versions"})
 """Keys of members whose texts are versions: ``{"versions": {"tensorrt": "10.0.1.6"}}``."""
 
 COMMAND_LINE = "command line"
-"""What a run has left out whose ``command`` has plain options only."""
+"""Entry in ``left_out`` of a run whose ``command`` has only plain options."""
 
 Keeps = Callable[[str, str], bool]
-"""Whether a text stays under its key."""
+"""Returns true if a text under a key is kept."""
 
 
 def secrets_of_document(value: Any, key: str = "") -> Iterator[Secret]:
-    """Secrets of a document: by private keys (the environment, a command line), and by the shape of texts."""
+    """Yield the secrets of a document: by private keys (the environment, a command line), and by the shape of texts."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield from secrets_of_text(str(name).encode(errors="replace"))
@@ -66,7 +66,7 @@ def secrets_of_document(value: Any, key: str = "") -> Iterator[Secret]:
 
 
 def kept_command(stated: dict[str, Any]) -> str | None:
-    """The command of the run whose manifest this is, where it has lost what is private; else ``None``."""
+    """Return the command of the run with this manifest, if private parts were removed from it; else ``None``."""
     command, left_out = stated.get("command"), stated.get("left_out")
     is_kept = isinstance(left_out, list) and COMMAND_LINE in left_out
     return command if is_kept and isinstance(command, str) and keeps_command(command) else None
@@ -75,14 +75,14 @@ def kept_command(stated: dict[str, Any]) -> str | None:
 def clean_document(
     value: Any, redactor: Redactor, removed: Counter[str], keeps: Keeps | None = None, key: str = ""
 ) -> Any:
-    """``value`` without its private parts, which are counted in ``removed``.
+    """Return ``value`` without its private parts, which are counted in ``removed``.
 
     Args:
         value: A document, as ``json.loads`` returns it.
         redactor: Cleans texts.
-        removed: Counts by kind.
-        keeps: Whether a text stays, cleaned, under a key that is not private anyway; ``None`` for any.
-        key: The key that ``value`` stands under.
+        removed: Counts by kind, which are updated.
+        keeps: Decides whether a cleaned text is kept under a key that is not private; ``None`` keeps all.
+        key: The key of ``value``.
     """
     if isinstance(value, dict | list) and value and is_private(key):
         removed[PROPERTIES] += 1
@@ -105,7 +105,7 @@ def clean_document(
 
 
 def _inner_key(key: str, name: str) -> str:
-    """The key by which a member ``name`` of ``key`` is judged: members of private members are private."""
+    """Return the key for judging a member ``name`` of ``key``. Members of private members are private."""
     if is_private(key):
         return key
     return f"{key}.{name}" if key in _VERSIONS else name
@@ -123,5 +123,5 @@ def _clean_text(value: str, redactor: Redactor, removed: Counter[str], key: str 
 
 
 def encoded(value: Any) -> bytes:
-    """``value`` as JSON in which no character is escaped that need not be: a search sees what a reader does."""
+    """Encode ``value`` as JSON with as few escapes as possible, so that a search finds the same text as a reader."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")

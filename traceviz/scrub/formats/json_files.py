@@ -1,4 +1,4 @@
-"""Scrubbing small JSON files, also with a document on each line: manifests and notes of collectors."""
+"""Scrubbing small JSON files, also with one document per line: manifests and notes of collectors."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ OWN_WORDS = tuple(
     b"pid usage overhead recorded unused failed finished framework samples parts missed options device_tracer "
     b"stacks spy".split()
 )
-"""Words of file names and keys that traceviz and profilers write: a user of such a name must not change them."""
+"""Words in file names and keys of traceviz and profilers. A user with such a name must not change them."""
 MOST_BYTES = 64 << 20
-"""A longer file is no description of a run."""
+"""Maximum size in bytes of a run's description."""
 
 
 def secrets_of_json_file(source: Path) -> Iterator[Secret]:
-    """Secrets of the document, or documents, of a file.
+    """Yield the secrets of the document or documents of a file.
 
     Raises:
-        DamagedTraceError: it cannot be read as JSON.
+        DamagedTraceError: the file cannot be read as JSON.
     """
     for document in _documents(source):
         yield from secrets_of_document(document)
@@ -44,8 +44,8 @@ def scrub_json_file(source: Path, target: Path, known: Iterable[Secret] = ()) ->
     Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
-        DamagedTraceError: ``source`` is no JSON.
-        OutputError: a secret would have stayed in the output.
+        DamagedTraceError: ``source`` is not JSON.
+        OutputError: a secret would remain in the output.
     """
     documents = _documents(source)
     secrets = [secret for document in documents for secret in secrets_of_document(document)]
@@ -58,13 +58,13 @@ def scrub_json_file(source: Path, target: Path, known: Iterable[Secret] = ()) ->
 
 
 def check_content(content: bytes, redactor: Redactor) -> None:
-    """Raise :class:`OutputError` where a secret is in a text that is about to be written."""
+    """Raise :class:`OutputError` if a text that is about to be written contains a secret."""
     if redactor.position_in(content) >= 0:
         raise leak("in a description of the run")
 
 
 def _documents(source: Path) -> list[Any]:
-    """The document of a file, or that of each line; a last line that was cut off is left out."""
+    """Return the document of a file, or the documents of its lines. A truncated last line is skipped."""
     try:
         if source.stat().st_size > MOST_BYTES:
             raise DamagedTraceError(f"{source} is too long for a description.")

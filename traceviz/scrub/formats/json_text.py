@@ -1,7 +1,7 @@
-"""The texts in the segments of a JSON trace, without an object per event.
+"""Texts in the segments of a JSON trace, without an object per event.
 
-Within a segment regular expressions find the texts, each with the key before it; all between them are numbers and
-signs, and are copied. :mod:`traceviz.parsers.shared.json.walk` cuts the trace into segments.
+Within a segment, regular expressions find each text with the key before it. Everything between them is numbers and
+signs, and is copied. :mod:`traceviz.parsers.shared.json.walk` cuts the trace into segments.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from traceviz.untrusted.json_documents import value_of
 _TEXT = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _BLANK = rb"[ \t\r\n]*+"
 _DEEPEST = 6
-"""Events whose values are nested deeper are taken one by one, which is slow."""
+"""Maximum nesting depth of values. Events with deeper values are handled one by one, which is slow."""
 
 
 def _balanced(depth: int) -> bytes:
-    """A pattern of an object or list in which others lie ``depth`` deep."""
+    """Return a pattern of an object or list with others nested up to ``depth`` deep."""
     inner = rb"|" + _balanced(depth - 1) if depth else b""
     return rb"[\[{](?:[^\"\[\]{}]++|" + _TEXT + inner + rb")*+[\]}]"
 
@@ -51,13 +51,13 @@ _AGAIN = "Copy the file again, or convert what is left, and scrub that: traceviz
 
 
 class Token(NamedTuple):
-    """A text in a list; or a key with a text, the begin of an object or list (``opens``), or a number.
+    """A text in a list, or a key with a text, the start of an object or list (``opens``), or a number.
 
     Args:
         key: The key between its quotes; ``None`` for a text in a list.
         between: The colon.
-        value: The text between its quotes; ``None`` where there is no text.
-        opens: ``{`` or ``[`` where an object or list begins.
+        value: The text between its quotes; ``None`` if there is no text.
+        opens: ``{`` or ``[`` if an object or list starts.
     """
 
     key: bytes | None
@@ -67,7 +67,7 @@ class Token(NamedTuple):
 
 
 def parsed(token: bytes) -> Token:
-    """A match of :func:`tokens`, taken apart."""
+    """Parse a match of :func:`tokens`."""
     match = _PARTS.fullmatch(token)
     assert match is not None
     first, between, value = match.groups()
@@ -79,17 +79,17 @@ def parsed(token: bytes) -> Token:
 
 
 def tokens(text: bytes) -> list[bytes]:
-    """All texts and keys of a segment, keys together with the text that follows."""
+    """Return all texts and keys of a segment, each key with the text that follows."""
     return _TOKEN.findall(text)
 
 
 def replaced(text: bytes, new: Callable[[bytes], bytes]) -> bytes:
-    """``text`` with every token replaced by what ``new`` makes of it."""
+    """Return ``text`` with every token replaced by the result of ``new``."""
     return _TOKEN.sub(lambda match: new(match.group()), text)
 
 
 def containers(text: bytes, is_meant: Callable[[bytes], bool]) -> Iterator[tuple[int, int, bytes]]:
-    """Objects and lists under the keys that are meant: begin, end and key of each; none that lies within another."""
+    """Yield start, end and key of objects and lists under the keys that ``is_meant`` accepts, without nested ones."""
     end = 0
     for match in _TOKEN.finditer(text):
         if match.start() < end or match.group()[-1:] not in (b"{", b"["):
@@ -102,10 +102,10 @@ def containers(text: bytes, is_meant: Callable[[bytes], bool]) -> Iterator[tuple
 
 
 def text_of(quoted: bytes) -> bytes:
-    """What stands between the quotes of a JSON text, decoded.
+    """Decode the part between the quotes of a JSON text.
 
     Raises:
-        ValueError: it is no JSON text.
+        ValueError: it is not a JSON text.
     """
     if b"\\" not in quoted:
         return quoted
@@ -114,15 +114,15 @@ def text_of(quoted: bytes) -> bytes:
 
 
 def quoted_of(text: bytes) -> bytes:
-    """``text`` as it stands between the quotes of a JSON text."""
+    """Encode ``text`` for the place between the quotes of a JSON text."""
     return json.dumps(text.decode("utf-8", "replace"), ensure_ascii=False)[1:-1].encode()
 
 
 def segments(path: Path, max_size: int | None = None) -> Iterator[Segment]:
-    """The file ``path``, gzip or not, segment by segment.
+    """Yield the segments of the file ``path``, compressed with gzip or not.
 
     Raises:
-        DamagedTraceError: it cannot be read, or is no whole JSON: what cannot be read cannot be checked.
+        DamagedTraceError: the file cannot be read, or is not complete JSON. Unreadable content could not be checked.
     """
     stream = TextStream(path, max_size)
     walk = TraceWalk(Window(stream.blocks(BLOCK_BYTES), name=str(path)), _scan, strict=True)
@@ -135,7 +135,7 @@ def segments(path: Path, max_size: int | None = None) -> Iterator[Segment]:
 
 
 def _checked(segments: Iterable[Segment]) -> Iterator[Segment]:
-    """The same segments, as long as values of headers hold nothing but JSON; the scan checks events."""
+    """Yield the same segments, checking that values of headers are valid JSON. The scan checks events."""
     for segment in segments:
         if segment.kind is SegmentKind.HEADER and _first_wrong(segment.block, segment.begin, segment.end) is not None:
             raise DamagedTextError(f"The value of its member {segment.key!r} is no JSON.")
@@ -147,7 +147,7 @@ def _damaged(path: Path, why: str) -> DamagedTraceError:
 
 
 def _scan(text: bytes, place: int) -> Step:
-    """Whole elements of a list of events, with nothing in them but JSON: no text without quotes.
+    """Scan complete elements of a list of events that contain only JSON, without unquoted text.
 
     See :data:`traceviz.parsers.shared.json.walk.Scan`.
     """
@@ -174,7 +174,7 @@ def _whole_elements(text: bytes, place: int) -> Step:
 
 
 def _first_wrong(text: bytes, begin: int, end: int) -> int | None:
-    """The first byte between two places that cannot be JSON."""
+    """Return the position of the first byte in a range that cannot be JSON; ``None`` if there is none."""
     match = _JSON.match(text, begin, end)
     assert match is not None
     return match.end() if match.end() < end else None

@@ -1,8 +1,8 @@
-"""Scrubbing JSON traces, of PyTorch's profiler and of TensorFlow's and JAX's: as streams, plain or gzip.
+"""Scrubbing JSON traces of the profilers of PyTorch, TensorFlow and JAX, as plain or gzip streams.
 
-The file is read twice: for what is private in it, and to write it again. Numbers and signs are copied. Of the members
-beside the events texts stay that are known to be harmless; in events a text goes where its key says that it names a
-person, a machine, a place or a command, and others are cleaned.
+The file is read twice: to find its secrets, and to rewrite it. Numbers and signs are copied. In members other than
+events, only texts known to be harmless are kept. In events, a text is removed if its key names a person, a machine, a
+place or a command. Other texts are cleaned.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ from traceviz.untrusted.json_documents import value_of
 _KEPT_HEADERS = frozenset(
     {"displayTimeUnit", "name", "backend", "backend_config", "pg_name", "pg_desc", "category", "pg_type"}
 )
-"""Members beside the events, at any depth, whose text stays; others stay where :func:`keeps_setting` says so."""
+"""Members other than events, at any depth, whose text is kept. Others are kept if :func:`keeps_setting` allows it."""
 _OWN_WORDS = tuple(
     b"traceEvents schemaVersion deviceProperties distributedInfo displayTimeUnit baseTimeNanoseconds metadata name "
     b"cat ph ts dur pid tid args id bp python_function cpu_op kernel user_annotation gpu_user_annotation "
     b"thread_name process_name process_labels labels stream device grid block bytes correlation context python "
     b"python3 Trace Spans Traces".split()
 )
-"""Words of the format: a user of such a name must not change them."""
+"""Words of the format. A user with such a name must not change them."""
 _CALLS = rb"(?:kernel|gpu_memcpy|gpu_memset|cuda_runtime|cuda_driver|cpu_op|Kernel|Memcpy|Memset|Runtime|Operator)"
 _TEXT = rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"'
 _NAMES = re.compile(
     rb'"cat"\s*:\s*"%b"\s*,\s*"name"\s*:\s*%b|"name"\s*:\s*%b\s*,\s*"cat"\s*:\s*"%b"' % (_CALLS, _TEXT, _TEXT, _CALLS)
 )
-"""Names of kernels, calls and operations, in either order of the members."""
+"""Names of kernels, calls and operations, with their members in either order."""
 _MOST_KNOWN = 1 << 20
-"""Tokens remembered at once; beyond, what was seen is looked at again."""
+"""Maximum number of remembered tokens. Beyond it, known tokens are processed again."""
 
 
 def secrets_of_json_trace(source: Path) -> list[Secret]:
-    """What a JSON trace gives away, up to any damage."""
+    """Return the secrets of a JSON trace, up to any damage."""
     return _survey(source, lenient=True, has_names=False)[0]
 
 
@@ -70,8 +70,8 @@ def scrub_json_trace(source: Path, target: Path, known: Iterable[Secret] = ()) -
     Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
-        DamagedTraceError: ``source`` breaks off, or is no JSON.
-        OutputError: a secret would have stayed in the output.
+        DamagedTraceError: ``source`` is truncated, or is not JSON.
+        OutputError: a secret would remain in the output.
     """
     secrets, vocabulary = _survey(source)
     redactor = Redactor.of([*secrets, *known], [*vocabulary, *_OWN_WORDS])
@@ -86,7 +86,7 @@ def scrub_json_trace(source: Path, target: Path, known: Iterable[Secret] = ()) -
 
 @contextmanager
 def _new_text(target: Path, *, compressed: bool) -> Iterator[IO[bytes]]:
-    """The file to write; where it is gzip, without a name and a time in its header."""
+    """Open the file to write. A gzip header gets no name and no time."""
     with target.open("wb") as file:
         if compressed:
             with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as packed:
@@ -105,16 +105,16 @@ def _explained(source: Path) -> Iterator[None]:
         ) from None
 
 
-# --- what is private in this file ------------------------------------------------------------------------------------
+# --- secrets of this file --------------------------------------------------------------------------------------------
 
 
 def _survey(source: Path, *, lenient: bool = False, has_names: bool = True) -> tuple[list[Secret], set[bytes]]:
-    """Secrets, and names of kernels and calls, if they are wanted.
+    """Return the secrets, and names of kernels and calls if requested.
 
     Args:
         source: The file.
-        lenient: Of a damaged file, those before the damage.
-        has_names: Whether names are looked for.
+        lenient: If true, return the results before any damage; else raise.
+        has_names: If true, collect names.
     """
     secrets = set(secrets_of_file_name(source))
     names: set[bytes] = set()
@@ -171,18 +171,18 @@ def _decoded(quoted: bytes) -> bytes:
 
 
 def _value(text: bytes) -> Any:
-    """A value of the file; its text where it is no JSON by the standard."""
+    """Parse a value of the file; return its text if it is not standard JSON."""
     try:
         return value_of(text.decode("utf-8", "replace"))
     except ValueError:
         return text.decode("utf-8", "replace")
 
 
-# --- writing the file again ------------------------------------------------------------------------------------------
+# --- rewriting the file ----------------------------------------------------------------------------------------------
 
 
 class _Writer:
-    """Writes segments again, and counts what it takes out."""
+    """Rewrites segments, and counts the removed parts."""
 
     def __init__(self, redactor: Redactor) -> None:
         self.removed: Counter[str] = Counter()
@@ -191,7 +191,7 @@ class _Writer:
         self._known: dict[bytes, tuple[bytes, str]] = {}
 
     def segment(self, segment: Segment) -> bytes:
-        """What the output gets for ``segment``."""
+        """Return the output for ``segment``."""
         text = segment.text
         if segment.kind is SegmentKind.HEADER:
             value = _value(text)
@@ -223,7 +223,7 @@ class _Writer:
         return new
 
     def _result(self, token: bytes) -> tuple[bytes, str]:
-        """What the output gets for ``token``, and what that takes out."""
+        """Return the output for ``token``, and the kind of data that this removes."""
         known = self._known.get(token)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
@@ -251,14 +251,14 @@ class _Writer:
         return texts + (b'"%b"' % value if value is not None else opens), noun
 
     def _cleaner(self, key: str) -> Callable[[bytes], bytes]:
-        """How texts under ``key`` are cleaned."""
+        """Return the cleaning function for texts under ``key``."""
         if is_source(key):
             return self._redactor.clean_source
         return lambda text: text if self._redactor.is_version(key, text) else self._clean(text)
 
 
 def _changed(quoted: bytes, clean: Callable[[bytes], bytes]) -> tuple[bytes, bool]:
-    """A text between its quotes, cleaned, and whether that changed it. What no reader can decode goes."""
+    """Clean a text between its quotes; return it and whether it changed. Undecodable text is removed."""
     try:
         text = text_of(quoted)
     except ValueError:
@@ -275,7 +275,7 @@ def _keeps_header(key: str, text: str) -> bool:
 
 
 def _check(target: Path, redactor: Redactor) -> int:
-    """Read the file back: its text, whatever a reader makes of it, and its texts as a reader decodes them."""
+    """Search the written file again: its raw text, and its decoded texts."""
     size = check_stream(TextStream(target).blocks(BLOCK_BYTES), redactor)
     seen: set[bytes] = set()
     for segment in json_text.segments(target) if redactor.secrets else ():

@@ -1,11 +1,11 @@
-"""Scrubbing ``parquetdir`` exports of Nsight Systems: the tables of an SQLite export, each as a Parquet file.
+"""Scrubbing ``parquetdir`` exports of Nsight Systems, which hold each table of an SQLite export as a Parquet file.
 
-The same parts may stay, by the same policy: the tables become a temporary database, which is scrubbed
-(:mod:`traceviz.scrub.formats.nsys_sqlite`), and Parquet again::
+The policy is the same. The tables become a temporary database, which is scrubbed
+(:mod:`traceviz.scrub.formats.nsys_sqlite`), and then Parquet again::
 
     StringIds.parquet, NVTX_EVENTS.parquet ... -> database -> scrubbed database -> NVTX_EVENTS.parquet ...
 
-Names that a Parquet file holds itself, in place of their number, are numbered in between.
+Parquet files may hold names instead of their numbers. These names are numbered in the database.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from traceviz.untrusted.parquet import DAMAGE, open_parquet
 
 _STRINGS = "StringIds"
 _FIRST_OF_NAMES = 1 << 40
-"""Number of the first name that has none in the source."""
+"""First number for names without a number in the source."""
 
 
 def secrets_of_nsys_parquet(source: Path) -> list[Secret]:
-    """Secrets of a ``parquetdir`` export.
+    """Return the secrets of a ``parquetdir`` export.
 
     Raises:
-        DamagedTraceError: it cannot be read to its end.
+        DamagedTraceError: it cannot be read completely.
     """
     with temporary_folder() as spool:
         database = spool / "source"
@@ -58,14 +58,14 @@ def scrub_nsys_parquet(source: Path, target: Path, known: Iterable[Secret] = ())
     Args:
         source: The folder. It is only read.
         target: An empty folder.
-        known: Secrets that other files gave away.
+        known: Secrets found in other files.
 
     Returns:
-        What was removed and how often, the number of secrets looked for, and the bytes searched for them.
+        Kinds and counts of removed data, the number of secrets, and the number of searched bytes.
 
     Raises:
-        DamagedTraceError: a file of ``source`` cannot be read to its end.
-        OutputError: ``target`` cannot be written, or a secret would have stayed in it.
+        DamagedTraceError: a file of ``source`` cannot be read completely.
+        OutputError: ``target`` cannot be written, or a secret would remain in it.
     """
     with temporary_folder() as spool:
         database, clean = spool / "source", spool / "clean"
@@ -83,7 +83,7 @@ def scrub_nsys_parquet(source: Path, target: Path, known: Iterable[Secret] = ())
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """A table as its file has it.
+    """Layout of a table's file.
 
     Args:
         name: Its name.
@@ -94,19 +94,19 @@ class _Layout:
     schema: pa.Schema
 
     def declaration(self) -> str:
-        """SQL that creates the table."""
+        """Return SQL that creates the table."""
         columns = ", ".join(f"{quoted(column.name)} {_declared(self.name, column)}" for column in self.schema)
         return f"CREATE TABLE {quoted(self.name)} ({columns})"
 
 
 @dataclass(slots=True)
 class _Strings:
-    """Numbers of names that stand in columns in place of their number."""
+    """Numbers of names that columns hold instead of a number."""
 
     numbers: dict[str, int] = field(default_factory=dict)
 
     def numbered(self, values: Any) -> Any:
-        """An array of texts as an array of numbers."""
+        """Convert an array of texts to an array of numbers."""
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
         ids = [None if text is None else self._number(text) for text in encoded.dictionary.to_pylist()]
         return pc.take(pa.array(ids, pa.int64()), encoded.indices)
@@ -117,7 +117,7 @@ class _Strings:
 
 
 def _write_database(source: Path, database: Path, takes: Callable[[pa.Schema], bool] = lambda _: True) -> list[_Layout]:
-    """Write the tables of ``source`` whose schema ``takes`` accepts into a new database; returns their layouts."""
+    """Write the tables of ``source`` whose schema ``takes`` accepts into a new database; return their layouts."""
     files = [path for path in sorted(source.glob("*" + SUFFIX)) if path.is_file() and not path.is_symlink()]
     with explained(source), closing(sqlite3.connect(database)) as db:
         db.execute("PRAGMA journal_mode = OFF")
@@ -160,7 +160,7 @@ def _declared(table: str, column: pa.Field[Any]) -> str:
 
 
 def _is_name(table: str, column: pa.Field[Any]) -> bool:
-    """Whether a column of names holds the names themselves."""
+    """Return whether a column of name references holds the names themselves."""
     return _is_text(_values(column.type)) and policy.refers_to_name(table, column.name)
 
 
@@ -174,7 +174,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _stored(table: str, column: pa.Field[Any], values: Any, strings: _Strings) -> Any:
-    """A column as the database gets it; values that are neither numbers nor texts are not known to be harmless."""
+    """Convert a column for the database. Values other than numbers and texts are removed, as they may be private."""
     if _is_name(table, column):
         return strings.numbered(values)
     if pa.types.is_uint64(column.type):
@@ -185,12 +185,12 @@ def _stored(table: str, column: pa.Field[Any], values: Any, strings: _Strings) -
     return values if is_number else pa.nulls(len(values))
 
 
-# --- and back --------------------------------------------------------------------------------------------------------
+# --- from the database to Parquet ------------------------------------------------------------------------------------
 
 
 def _write_parquet(db: sqlite3.Connection, layout: _Layout, target: Path) -> None:
     """Write a table of the scrubbed database in the layout of the source, without the metadata of its file."""
-    # Texts are written without dictionaries, which may hold texts of no row.
+    # Texts are written without dictionaries, which may hold texts that no row has.
     plain = pa.schema(
         [(field.name, pa.string() if _is_text(_values(field.type)) else field.type) for field in layout.schema]
     )
@@ -223,7 +223,7 @@ def _array(values: tuple[Any, ...], kind: pa.DataType) -> Any:
 
 
 def _check(path: Path, redactor: Redactor) -> int:
-    """Read a file back and look for secrets in its texts, its names, and its bytes; returns the bytes of text."""
+    """Search a written file for secrets in its texts, its names, and its bytes; return the bytes of text."""
     table = pq.read_table(path)
     size = 0
     for name in (path.name, *table.column_names):

@@ -1,8 +1,9 @@
-"""The parts of an Nsight Systems database that may stay, declared as data. Whatever is not named here goes.
+"""Parts of an Nsight Systems database that are kept, declared as data. Everything not named here is removed.
 
-Numbers stay, except those that identify hardware. A text stays only if its column is listed, and then it is cleaned; a
-row of a key-value table only if its key is listed or its value is a plain number; a string only if a listed column
-refers to it. Tables and columns that later versions of Nsight Systems add are thus private until they are listed.
+Numbers are kept, except those that identify hardware. A text is kept only if its column is listed, and then it is
+cleaned. A row of a key-value table is kept only if its key is listed or its value is a plain number. A string is kept
+only if a listed column refers to it. New tables and columns of later versions of Nsight Systems are thus private until
+they are listed.
 """
 
 from __future__ import annotations
@@ -15,24 +16,24 @@ class Treatment(Enum):
     """Treatment of the values of a column."""
 
     NUMBER = auto()
-    """Numbers stay; a text, which does not belong there, goes."""
+    """Numbers are kept. A text, which does not belong there, is removed."""
     CLEAN = auto()
-    """Texts stay without secrets and private paths."""
+    """Texts are kept without secrets and private paths."""
     MESSAGE = auto()
     """As ``CLEAN``, and all absolute paths are shortened."""
     PROGRAM = auto()
-    """Only the base name stays."""
+    """Only the base name is kept."""
     METRICS = auto()
-    """Of a JSON object, the members that are numbers stay; they may be written as strings."""
+    """Numeric members of a JSON object are kept. They may be written as strings."""
     IDENTITY = auto()
-    """Values that identify hardware: numbers are renumbered, texts go."""
+    """Values that identify hardware: numbers are renumbered, texts removed."""
 
 
 DROPPED_TABLES = {
     "ProcessStreams": "captured output streams",
     "ANALYSIS_FILE": "captured files",
 }
-"""Tables without a row in the output, with a noun for their rows."""
+"""Tables whose rows are all removed, with a noun for their rows."""
 
 SYSTEM_WIDE_TABLES = {
     "PROCESSES": ("globalPid", "processes outside the profiled tree"),
@@ -42,13 +43,13 @@ SYSTEM_WIDE_TABLES = {
     "GPU_CONTEXT_SWITCH_EVENTS": ("globalPid", "context switches of other processes"),
     "FECS_EVENTS": ("globalPid", "context switches of other processes"),
 }
-"""Tables that may describe the whole machine: the column with the owner of a row, and a noun for their rows."""
+"""Tables that may describe the whole machine, with the column of a row's owner and a noun for their rows."""
 
 OWNER_TABLES = re.compile(
     r"CUPTI_ACTIVITY_|CUDA_|NVTX_EVENTS$|OSRT_API$|PROFILER_OVERHEAD$|MPI_|UCP_|OPENMP_|OPENACC_|CUDNN_|CUBLAS_|OPENGL_"
     r"|VULKAN_|NVVIDEO_|NVMEDIA_|KHR_DEBUG_"
 )
-"""Tables whose events belong to the program that was profiled."""
+"""Tables with events of the profiled program."""
 
 _TEXTS: dict[str, dict[str, Treatment]] = {
     "CUPTI_ACTIVITY_KIND_KERNEL": {"tensorSizeMinusOneElements": Treatment.CLEAN},
@@ -77,7 +78,7 @@ _TEXTS: dict[str, dict[str, Treatment]] = {
 }
 
 KEY_VALUE_TABLES = ("META_DATA_CAPTURE", "META_DATA_EXPORT", "EXPORT_META_DATA", "TARGET_INFO_SYSTEM_ENV")
-"""Tables of (name, value) in which each row is judged by :func:`keeps_fact`."""
+"""Tables of (name, value) whose rows are filtered by :func:`keeps_fact`."""
 
 _IDENTITY_COLUMN = re.compile(
     r"(?:.*_)?(?:guid|uuid|luid|serial|serialnumber|mac|macaddress)$|.*(?:Guid|Uuid)$", re.IGNORECASE
@@ -131,17 +132,17 @@ NAME_REFERENCES = frozenset(
         "varNameId",
     }
 )
-"""Columns whose numbers refer to strings that stay, in any table (see :func:`refers_to_name`)."""
+"""Columns whose numbers refer to kept strings, in any table (see :func:`refers_to_name`)."""
 
 VOCABULARY_REFERENCES = frozenset({"demangledName", "shortName", "mangledName"})
-"""Columns of these that refer to names of kernels."""
+"""Subset of :data:`NAME_REFERENCES` that refers to names of kernels."""
 
 VOCABULARY_TABLES = frozenset({"CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER", "OSRT_API"})
 """Tables whose ``nameId`` is the name of a function."""
 
 
 def treatment(table: str, column: str) -> Treatment:
-    """Treatment of the values of ``table.column``."""
+    """Return the treatment of the values of ``table.column``."""
     listed = _TEXTS.get(table, {}).get(column)
     if listed is not None:
         return listed
@@ -151,19 +152,19 @@ def treatment(table: str, column: str) -> Treatment:
 
 
 def refers_to_name(table: str, column: str) -> bool:
-    """Whether the numbers in ``table.column`` are ids of strings that stay."""
+    """Return whether the numbers in ``table.column`` are ids of kept strings."""
     if table in DROPPED_TABLES:
         return False
     return column in NAME_REFERENCES or (table, column) == ("CUDA_GPU_MEMORY_USAGE_EVENTS", "name")
 
 
 def is_vocabulary(table: str, column: str) -> bool:
-    """Whether the strings that ``table.column`` refers to are names of kernels or functions."""
+    """Return whether the strings that ``table.column`` refers to are names of kernels or functions."""
     return column in VOCABULARY_REFERENCES or (table in VOCABULARY_TABLES and column == "nameId")
 
 
 def keeps_fact(name: bytes, value: bytes) -> bool:
-    """Whether a row of a key-value table stays. ``PROCESS_0:`` and the like before the name do not matter."""
+    """Return whether a row of a key-value table is kept. Prefixes such as ``PROCESS_0:`` are ignored."""
     key = name.decode("utf-8", "replace").rpartition(":")[2]
     if key in _KEPT_FACTS:
         return True

@@ -1,8 +1,8 @@
-"""Scrubbing an Nsight Systems SQLite database: a new one is built from the parts that may stay, and searched by bytes.
+"""Scrubbing an Nsight Systems SQLite database: a new one is built from the allowed parts, and its bytes are searched.
 
-Nothing is deleted from a copy, since a deleted row stays in the pages of its file. The source is attached read-only;
-row by row and column by column, :mod:`traceviz.scrub.formats.nsys_policy` decides what the output gets. Indexes, views
-and triggers are not carried over.
+Deleting from a copy would not suffice, as a deleted row stays in the pages of its file. The source is attached
+read-only. For each row and column, :mod:`traceviz.scrub.formats.nsys_policy` decides what is copied. Indexes, views and
+triggers are not copied.
 """
 # ruff: noqa: S608 (names of tables and columns cannot be bound as parameters; they are quoted)
 
@@ -58,10 +58,10 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 
 
 def secrets_of_database(source: Path) -> list[Secret]:
-    """Secrets of an Nsight Systems database.
+    """Return the secrets of an Nsight Systems database.
 
     Raises:
-        DamagedTraceError: it cannot be read to its end.
+        DamagedTraceError: it cannot be read completely.
     """
     with explained(source), closing(attached(source, None)) as db:
         return _secrets_of(db, tables_of(db), Counter())
@@ -73,19 +73,19 @@ def scrub_database(source: Path, target: Path, known: Iterable[Secret] = ()) -> 
     Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
-        UnknownFormatError: ``source`` is no Nsight Systems database.
-        DamagedTraceError: it cannot be read to its end.
-        OutputError: ``target`` cannot be written, or a secret would have stayed in it.
+        UnknownFormatError: ``source`` is not an Nsight Systems database.
+        DamagedTraceError: it cannot be read completely.
+        OutputError: ``target`` cannot be written, or a secret would remain in it.
     """
     removed, redactor = scrubbed_database(source, target, known)
     return removed, len(redactor.secrets), check_file(target, redactor, BINARY)
 
 
 def scrubbed_database(source: Path, target: Path, known: Iterable[Secret] = ()) -> tuple[Counter[str], Redactor]:
-    """Write a scrubbed copy as :func:`scrub_database` does; its texts are checked, its bytes are not.
+    """Write a scrubbed copy as :func:`scrub_database` does. Its texts are checked, but not its bytes.
 
     Returns:
-        What was removed and how often, and the redactor that removed it.
+        Kinds and counts of removed data, and the redactor.
     """
     with explained(source), closing(attached(source, target)) as db:
         tables = tables_of(db)
@@ -120,17 +120,17 @@ def _check_is_of_nsys(tables: Iterable[str], source: Path) -> None:
         )
 
 
-# --- what is private in this file ------------------------------------------------------------------------------------
+# --- secrets of this file --------------------------------------------------------------------------------------------
 
 
 def _secrets_of(db: sqlite3.Connection, tables: Iterable[str], removed: Counter[str]) -> list[Secret]:
-    """Secrets of every place where a report is known to hold some; counts them by kind in ``removed``."""
+    """Return the secrets of all places where a report is known to hold some; count them by kind in ``removed``."""
     secrets: list[Secret] = []
     for table in policy.KEY_VALUE_TABLES:
         if table in tables:
             facts = db.execute(f"SELECT CAST(name AS BLOB), CAST(value AS BLOB) FROM source.{table}").fetchall()
             secrets += _secrets_of_facts([(name or b"", value or b"") for name, value in facts], removed)
-    if "StringIds" in tables:  # nsys keeps whole environments of processes, also of other people's
+    if "StringIds" in tables:  # nsys keeps whole environments of processes, also of other users
         blocks = "SELECT CAST(value AS BLOB) FROM source.StringIds WHERE instr(CAST(value AS BLOB), x'00') > 0"
         for (block,) in db.execute(blocks):
             removed["environments of processes, also of other people's"] += 1
@@ -143,7 +143,7 @@ def _secrets_of(db: sqlite3.Connection, tables: Iterable[str], removed: Counter[
 
 
 def _secrets_of_texts(db: sqlite3.Connection, tables: Iterable[str]) -> Iterator[Secret]:
-    """Secrets in all texts that may stay, by their shape; facts are judged with their keys."""
+    """Yield the secrets in all texts that may be kept, by their shape. Facts are judged with their keys."""
     for column in chain.from_iterable(columns_of(db, table) for table in tables):
         if column.table in policy.KEY_VALUE_TABLES or policy.treatment(column.table, column.name) not in _FUNCTIONS:
             continue
@@ -186,7 +186,7 @@ def _secrets_of_variables(variables: Iterable[tuple[bytes, bytes]]) -> Iterator[
 
 
 def _vocabulary(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> Iterator[bytes]:
-    """Names of kernels, functions and the programs that were profiled, and of the tables themselves."""
+    """Yield the names of kernels, functions and profiled programs, and of the tables themselves."""
     yield from words_of(tables)
     if {"globalPid", "name"} <= {column.name for column in tables.get("PROCESSES", ())}:
         programs = "SELECT CAST(name AS BLOB) FROM source.PROCESSES JOIN owners ON process = globalPid"
@@ -200,12 +200,12 @@ def _vocabulary(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -
                 yield name or b""
 
 
-# --- copying what may stay -------------------------------------------------------------------------------------------
+# --- copying the allowed parts ---------------------------------------------------------------------------------------
 
 
 def _define_functions(db: sqlite3.Connection, redactor: Redactor) -> None:
-    """SQL functions; they take and give blobs, since text may hold NULs and bytes that are no UTF-8."""
-    new_numbers: dict[int, int] = {}  # shared by the whole file: hardware ids join tables with each other
+    """Define SQL functions. They take and return blobs, since text may hold NULs and bytes that are not UTF-8."""
+    new_numbers: dict[int, int] = {}  # shared by the whole file, as hardware ids join tables
 
     def renumber(value: int) -> int:
         return new_numbers.setdefault(value, len(new_numbers) + 1)
@@ -225,7 +225,7 @@ def _define_functions(db: sqlite3.Connection, redactor: Redactor) -> None:
 
 
 def _numeric_members(data: bytes) -> bytes:
-    """A JSON object without the members that are no numbers; an empty one for anything else."""
+    """Return a JSON object with only its numeric members; an empty object for anything else."""
     try:
         members = document_of(data)
     except ValueError:
@@ -241,7 +241,7 @@ def _numeric_members(data: bytes) -> bytes:
 
 
 def _create_owners(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]) -> None:
-    """Temporary table ``owners``: global ids of the processes that were profiled."""
+    """Create the temporary table ``owners`` with the global ids of the profiled processes."""
     db.execute("CREATE TEMP TABLE owners (process INTEGER PRIMARY KEY)")
     for column in chain.from_iterable(tables.values()):
         if column.name in ("globalPid", "globalTid") and policy.OWNER_TABLES.match(column.table):
@@ -252,7 +252,7 @@ def _create_owners(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]]
 
 
 def _row_filter(table: str, columns: tuple[Column, ...], *, has_samples: bool) -> str:
-    """SQL condition of the rows that stay."""
+    """Return the SQL condition of the rows to keep."""
     if table in policy.DROPPED_TABLES:
         return "0"
     if table in policy.KEY_VALUE_TABLES:
@@ -266,14 +266,14 @@ def _row_filter(table: str, columns: tuple[Column, ...], *, has_samples: bool) -
 
 
 def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condition: str) -> Counter[str]:
-    """Create ``table`` in the output and fill it; returns what was removed."""
+    """Create ``table`` in the output and fill it; return the counts of removed data."""
     kept = copy_rows(db, table, columns, _value, condition)
     rows = number(db, f"SELECT count(*) FROM source.{quoted(table)}")
     return Counter({_row_noun(table): rows - kept}) + _removed_values(db, table, columns, condition)
 
 
 def _value(column: Column) -> str:
-    """SQL of the output's values of ``column``."""
+    """Return SQL of the output's values of ``column``."""
     treatment = policy.treatment(column.table, column.name)
     if treatment in _FUNCTIONS:
         cleaned = f"CAST({_FUNCTIONS[treatment]}(CAST({column.quoted} AS BLOB)) AS TEXT)"
@@ -286,7 +286,7 @@ def _value(column: Column) -> str:
 
 
 def _removed_values(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condition: str) -> Counter[str]:
-    """Number of values that were removed or changed in the rows that stayed."""
+    """Count the values that were removed or changed in the kept rows."""
     nouns, tests = zip(*(_change(column) for column in columns), strict=True)
     sums = ", ".join(f"coalesce(sum({test}), 0)" for test in tests)  # one pass over the table
     counts = db.execute(f"SELECT {sums} FROM source.{quoted(table)} WHERE {condition}").fetchone()
@@ -297,7 +297,7 @@ def _removed_values(db: sqlite3.Connection, table: str, columns: tuple[Column, .
 
 
 def _change(column: Column) -> tuple[str, str]:
-    """A noun for the values of ``column`` that change, and SQL of whether one does."""
+    """Return a noun for the changed values of ``column``, and SQL that tests whether a value changes."""
     treatment = policy.treatment(column.table, column.name)
     if treatment is Treatment.IDENTITY:
         return HARDWARE_IDS, f"{column.quoted} IS NOT NULL"
@@ -322,7 +322,7 @@ def _row_noun(table: str) -> str:
 
 
 def _check_texts(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]], redactor: Redactor) -> None:
-    """Read every text back; this also sees those that the file stores in several pieces."""
+    """Check every text of the output for secrets, including texts that the file stores in several pieces."""
     if not redactor.secrets:
         return
     for column in chain.from_iterable(tables.values()):

@@ -1,7 +1,7 @@
-"""Scrubbing nvprof databases: records of CUPTI, nearly all numbers, and one table of strings that they refer to.
+"""Scrubbing nvprof databases: records of CUPTI (nearly all numbers), and one table of strings that they refer to.
 
-As for Nsight Systems, a new database is built from the parts that may stay: numbers, strings that a listed column
-refers to, and listed fields of bytes, which are numbers to CUPTI. Compiled programs and ids of hardware go.
+As for Nsight Systems, a new database is built from the allowed parts: numbers, strings that a listed column refers to,
+and listed fields of bytes, which are numbers in CUPTI. Compiled programs and hardware ids are removed.
 """
 # ruff: noqa: S608 (names of tables and columns cannot be bound as parameters; they are quoted)
 
@@ -34,12 +34,12 @@ from traceviz.scrub.secrets.secrets import base_name, secrets_of_text
 from traceviz.scrub.secrets.values import Secret
 
 _NAMES = frozenset({"name", "domain", "kernelName", "varName", "funcName", "fileName", "srcFile"})
-"""Columns that refer to strings that stay, in any table of records."""
+"""Columns that refer to kept strings, in any table of records."""
 _FILE_NAMES = frozenset({"fileName", "srcFile"})
-"""Columns of these that refer to files, of which the base name stays."""
+"""Subset of :data:`_NAMES` that refers to files. Only the base name is kept."""
 _VOCABULARY = ("KERNEL", "CONCURRENT_KERNEL", "CDP_KERNEL", "FUNCTION")
 _BYTES = frozenset({"objectId", "cacheConfig", "payload", "value", "attribute", "data"})
-"""Fields of bytes that stay: numbers of CUPTI, in unions."""
+"""Fields of bytes that are kept: numbers of CUPTI, in unions."""
 _LONGEST_BYTES = 32
 _IDS = frozenset({"uuid", "idDev0", "idDev1", "id", "attr"})
 """Fields of bytes that identify hardware."""
@@ -48,10 +48,10 @@ Tables = Mapping[str, tuple[Column, ...]]
 
 
 def secrets_of_nvprof(source: Path) -> list[Secret]:
-    """Secrets of an nvprof database, by the shape of its strings: it holds nothing of the environment.
+    """Return the secrets of an nvprof database by the shape of its strings. It holds no environment.
 
     Raises:
-        DamagedTraceError: it cannot be read to its end.
+        DamagedTraceError: it cannot be read completely.
     """
     with explained(source), closing(attached(source, None)) as db:
         return list(_secrets_of(db, tables_of(db)))
@@ -63,8 +63,8 @@ def scrub_nvprof(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
-        DamagedTraceError: ``source`` cannot be read to its end.
-        OutputError: ``target`` cannot be written, or a secret would have stayed in it.
+        DamagedTraceError: ``source`` cannot be read completely.
+        OutputError: ``target`` cannot be written, or a secret would remain in it.
     """
     removed: Counter[str] = Counter()
     with explained(source), closing(attached(source, target)) as db:
@@ -85,7 +85,7 @@ def scrub_nvprof(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
             )
             removed.update(copy_strings(db, STRINGS, "_id_ INTEGER PRIMARY KEY", references))
         db.commit()
-        # This also sees strings that the file stores in several pieces.
+        # This also finds strings that the file stores in several pieces.
         held = f"SELECT EXISTS (SELECT 1 FROM main.{STRINGS} WHERE holds_secret(CAST(value AS BLOB)))"
         if STRINGS in tables and number(db, held):
             raise leak(f"in a text of {STRINGS}")
@@ -99,7 +99,7 @@ def _secrets_of(db: sqlite3.Connection, tables: Tables) -> Iterator[Secret]:
 
 
 def _vocabulary(db: sqlite3.Connection, tables: Tables) -> Iterator[bytes]:
-    """Names of kernels, and of the tables themselves."""
+    """Yield the names of kernels, and of the tables themselves."""
     yield from words_of(tables)
     for name, columns in tables.items():
         is_of_kernels = name.removeprefix(PREFIX) in _VOCABULARY and "name" in {column.name for column in columns}
@@ -110,7 +110,7 @@ def _vocabulary(db: sqlite3.Connection, tables: Tables) -> Iterator[bytes]:
 
 
 def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...]) -> Counter[str]:
-    """Create ``table`` in the output and fill it; returns what was removed."""
+    """Create ``table`` in the output and fill it; return the counts of removed data."""
     copy_rows(db, table, columns, _value)
     removed: Counter[str] = Counter()
     for column in columns:
@@ -122,7 +122,7 @@ def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...]) -> Co
 
 
 def _value(column: Column) -> str:
-    """SQL of the output's values of ``column``."""
+    """Return SQL of the output's values of ``column``."""
     kept = f"WHEN {_stays(column)} THEN {column.quoted} " if column.name in _BYTES else ""
     return (
         f"CASE {kept}WHEN typeof({column.quoted}) = 'blob' THEN zeroblob(min(length({column.quoted}), 16)) "

@@ -1,7 +1,7 @@
-"""Secrets of a file that cannot be rewritten, or is damaged, by searching its bytes.
+"""Search for secrets in the bytes of a file that is damaged or cannot be rewritten.
 
-A report of Nsight Systems holds the environments of processes as the system keeps them, NUL-separated ``NAME=value``,
-and the command line as one field of a message per argument::
+A report of Nsight Systems holds the environments of processes in the system's form (NUL-separated ``NAME=value``), and
+the command line with one field of a message per argument::
 
     Z 10 --password  Z 10 hunter2-zz  Z 6 --data ...        tag of the field, length, text
 """
@@ -22,16 +22,16 @@ _OPTION = re.compile(rb"Z[\x02-\xff][\x01-\x7f]?--?[A-Za-z]")
 _TAG = b"Z"
 _MOST_ARGUMENTS = 10_000
 _LONGEST = 1 << 20
-"""Bytes of the longest variable or command line that is found whole."""
+"""Maximum length in bytes of a variable or command line that is found as a whole."""
 _MOST_TEXT = 64 << 20
-"""Bytes whose texts are looked at for home folders, tokens and addresses: beyond, only for variables."""
+"""Bytes that are searched for home folders, tokens and addresses. Beyond them, only variables are searched."""
 
 
 def secrets_of_bytes(path: Path) -> Iterator[Secret]:
-    """Secrets in the raw bytes of a file.
+    """Yield the secrets in the raw bytes of a file.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     looked_at = 0
     for content, is_last in windows(path, _LONGEST):
@@ -47,7 +47,7 @@ def secrets_of_bytes(path: Path) -> Iterator[Secret]:
 
 
 def _arguments(content: bytes, place: int) -> list[bytes]:
-    """The option whose field begins at ``place``, and what follows it up to the next option."""
+    """Return the option whose field starts at ``place``, and the arguments up to the next option."""
     arguments: list[bytes] = []
     while content[place : place + 1] == _TAG and len(arguments) < _MOST_ARGUMENTS:
         size, shift, place = 0, 0, place + 1

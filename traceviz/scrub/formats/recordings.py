@@ -1,7 +1,7 @@
-"""Scrubbing folders of recordings: run folders of ``traceviz collect``, log folders, the traces of several ranks.
+"""Scrubbing folders of recordings: run folders of ``traceviz collect``, log folders, traces of several ranks.
 
-Secrets of any file are looked for in all of them. Each file is written again at its place, under a name without hosts
-and users. Files that cannot be written again are left out, and listed. Links are not followed.
+Secrets of any file are searched in all files. Each file is rewritten at its relative path, without hosts and users in
+its name. Files that cannot be rewritten are skipped and listed. Links are not followed.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ from traceviz.untrusted.json_documents import read_document
 from traceviz.untrusted.parquet import DAMAGE, read_parquet
 
 MOST_FILES = 10_000
-"""Most files of a folder of recordings."""
+"""Maximum number of files in a folder of recordings."""
 _MERGED = ".merged"
-"""Temporary folder of tables that a run folder lacks."""
+"""Temporary folder for tables that a run folder lacks."""
 
 LeftOut = list[tuple[str, str]]
 
 
 @dataclass(slots=True)
 class _Copy:
-    """A folder that is being scrubbed.
+    """State of scrubbing a folder.
 
     Args:
         source: The folder. It is only read.
@@ -75,7 +75,7 @@ class _Copy:
 
 
 def secrets_of_recordings(source: Path) -> Iterator[Secret]:
-    """Secrets of all files of a folder.
+    """Yield the secrets of all files of a folder.
 
     Raises:
         OSError: a file cannot be read.
@@ -83,9 +83,9 @@ def secrets_of_recordings(source: Path) -> Iterator[Secret]:
     for path in _files(source):
         yield from secrets_of_text(path.relative_to(source).as_posix().encode(errors="replace"))
         yield from _secrets_of_samples(path) if _is_part(path) else secrets_of_file(path)
-    tables = source / TABLES  # of a run folder
+    tables = source / TABLES  # tables of a run folder
     if is_trace_folder(tables) and not tables.is_symlink():
-        with suppress(TracevizError):  # its raw recordings have its secrets, and it is not copied as it is
+        with suppress(TracevizError):  # the raw recordings have the same secrets, and the tables are rewritten
             yield from secrets_of_folder(tables)
 
 
@@ -93,13 +93,13 @@ def scrub_recordings(source: Path, target: Path) -> tuple[Counter[str], int, int
     """Write a scrubbed copy of a folder of recordings into the empty folder ``target``.
 
     Returns:
-        What was removed and how often, the number of secrets looked for, the bytes searched for them, and the name of
-        each file that is left out, with the reason.
+        Kinds and counts of removed data, the number of secrets, the number of searched bytes, and the name of
+        each skipped file, with the reason.
 
     Raises:
-        UnknownFormatError: no file of ``source`` can be written again.
+        UnknownFormatError: no file of ``source`` can be rewritten.
         DamagedTraceError: a file breaks the rules of its format.
-        OutputError: a secret would have stayed in the output.
+        OutputError: a secret would remain in the output.
     """
     copy = _Copy(source, target, frozenset(secrets_of_recordings(source)))
     is_run = is_run_folder(source)
@@ -123,10 +123,10 @@ def scrub_recordings(source: Path, target: Path) -> tuple[Counter[str], int, int
 
 
 def _files(folder: Path) -> list[Path]:
-    """Files below ``folder`` in order, those of traceviz folders and of an earlier scrub left out.
+    """Return the files below ``folder`` in order, except those of traceviz folders and of an earlier scrub.
 
     Raises:
-        DamagedTraceError: there are more than any recording has.
+        DamagedTraceError: there are too many files for a recording.
     """
     paths: list[Path] = []
     for directory, names, files in os.walk(folder):
@@ -172,7 +172,7 @@ def _cleaned(copy: _Copy, text: str) -> str:
 
 
 def _target_path(copy: _Copy, path: Path) -> PurePosixPath:
-    """The path of a file in the output: the same without hosts and users, with a number where two would be equal."""
+    """Return the path of a file in the output: without hosts and users, and numbered if two would be equal."""
     parts = [_name(copy, part) for part in path.relative_to(copy.source).parts]
     target = PurePosixPath(*parts)
     taken = set(copy.target_paths.values())
@@ -190,7 +190,7 @@ def _name(copy: _Copy, name: str) -> str:
 
 
 def _is_part(path: Path) -> bool:
-    """Return whether a file is a part of the samples of resources."""
+    """Return whether a file is a part of resource samples."""
     return path.suffix == ".parquet" and format_of(path.parent) == ResourceSamplesReader.format
 
 
@@ -207,16 +207,16 @@ def _texts_of_samples(table: pa.Table) -> Iterator[bytes]:
 
 
 def _secrets_of_samples(path: Path) -> Iterator[Secret]:
-    with suppress(DamagedTraceError):  # it is left out
+    with suppress(DamagedTraceError):  # the file is skipped
         for text in _texts_of_samples(_samples(path)):
             yield from secrets_of_text(text)
 
 
 def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
-    """A part of the samples of resources: numbers, and names of quantities.
+    """Write a part of resource samples: numbers, and names of quantities.
 
     Raises:
-        DamagedTraceError: it cannot be read.
+        DamagedTraceError: the part cannot be read.
     """
     removed: Counter[str] = Counter()
     table = _samples(path)
@@ -236,7 +236,7 @@ def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
 
 
 def _write_run(copy: _Copy) -> None:
-    """The tables of a run, which are merged now where it has none, and its manifest."""
+    """Write the manifest of a run, and its tables. Missing tables are merged now."""
     _write_tables(copy)
     stated = _manifest(copy.source / MANIFEST)
     command = kept_command(stated)
@@ -292,7 +292,7 @@ def _manifest(path: Path) -> dict[str, Any]:
 
 
 def _moved(sources: Any, target_paths: Mapping[str, str]) -> list[str]:
-    """Paths of a collector's recordings in the output, without those that were left out."""
+    """Return the paths of a collector's recordings in the output, without skipped ones."""
     stated = [source for source in sources if isinstance(source, str)] if isinstance(sources, list) else []
     folders = {
         parent.as_posix(): PurePosixPath(new).parents[level].as_posix()
@@ -303,7 +303,7 @@ def _moved(sources: Any, target_paths: Mapping[str, str]) -> list[str]:
 
 
 def _check_names(copy: _Copy) -> None:
-    """Names of files and folders are part of the output."""
+    """Raise :class:`OutputError` if a name of a file or folder in the output holds a secret."""
     for path in copy.target.rglob("*"):
         if copy.redactor.holds(path.relative_to(copy.target).as_posix().encode(errors="replace")):
             raise OutputError(

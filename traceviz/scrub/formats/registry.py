@@ -1,4 +1,4 @@
-"""The formats that scrub can write again, one line each, and the secrets of any source."""
+"""Registry of the formats that scrub can rewrite, and the secrets of any source."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from traceviz.untrusted.errors import foreign_errors_in_words
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """A format of files that can be written again.
+    """A format of files that can be rewritten.
 
     Args:
-        format: Identifier, as readers have it.
-        secrets: Secrets of a file.
-        scrub: Writes a scrubbed copy of a file, which is only read, to another one. Its arguments: the source, the
-            target, and secrets that other files gave away. It raises :class:`DamagedTraceError` where the source breaks
-            the rules of its format, and :class:`OutputError` where a secret would have stayed in the target.
+        format: Identifier, as used by readers.
+        secrets: Returns the secrets of a file.
+        scrub: Writes a scrubbed copy of a file. Its arguments are the source (only read), the target, and secrets found
+            in other files. It raises :class:`DamagedTraceError` if the source violates its format, and
+            :class:`OutputError` if a secret would remain in the target.
     """
 
     format: str
@@ -55,13 +55,13 @@ FILE_FORMATS = {
 }
 _OWN_FILE = FileFormat("document", secrets_of_json_file, scrub_json_file)
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".qdstrm")
-"""Reports of Nsight Systems."""
+"""Suffixes of Nsight Systems reports."""
 _EXPORT = ".sqlite"
 _OWN_SUFFIXES = (".json", ".jsonl")
 
 
 def format_of(path: Path) -> str | None:
-    """Identifier of the format of a file or folder; ``None`` where it is none that can be read."""
+    """Return the identifier of the format of a file or folder; ``None`` if it is not readable by traceviz."""
     try:
         return identify(path).format
     except UnknownFormatError:
@@ -69,18 +69,18 @@ def format_of(path: Path) -> str | None:
 
 
 def file_format(path: Path) -> FileFormat | None:
-    """How a file is written again; ``None`` where it cannot be."""
+    """Return how a file is rewritten; ``None`` if it cannot be."""
     known = FILE_FORMATS.get(format_of(path) or "")
     if known is None and path.name.endswith(_OWN_SUFFIXES):
-        return _OWN_FILE  # descriptions and notes of collectors; a file that is no JSON is refused there
+        return _OWN_FILE  # descriptions and notes of collectors; a file that is not JSON is refused there
     return known
 
 
 def secrets_of_reports_beside(path: Path) -> Iterator[Secret]:
-    """Secrets of the report that ``path`` was exported from, where it lies beside it: it has the command line.
+    """Yield the secrets of the report next to its export ``path``. Only the report has the command line.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the report cannot be read.
     """
     if path.suffix == _EXPORT:
         for report in (path.with_suffix(suffix) for suffix in REPORT_SUFFIXES):
@@ -89,10 +89,10 @@ def secrets_of_reports_beside(path: Path) -> Iterator[Secret]:
 
 
 def secrets_of_file(path: Path) -> Iterator[Secret]:
-    """Secrets of a file; where it is damaged or cannot be rewritten, those of its bytes.
+    """Yield the secrets of a file; if it is damaged or cannot be rewritten, the secrets in its bytes.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     file = file_format(path)
     try:

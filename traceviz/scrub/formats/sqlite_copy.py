@@ -1,4 +1,4 @@
-"""Shared by scrubbing of SQLite databases: the source attached read-only to a new file, and its tables copied."""
+"""Shared code for scrubbing SQLite databases: attaching the source read-only to a new file, and copying its tables."""
 # ruff: noqa: S608 (names of tables and columns cannot be bound as parameters; they are quoted)
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from traceviz.untrusted.sqlite import TRIGGERS, in_words, refusal, restrain, str
 MAGIC = b"SQLite format 3\0"
 
 TEXTUAL = "('text', 'blob')"
-"""Storage classes, as ``typeof`` names them, of values that may hold a text."""
+"""Storage classes, as named by ``typeof``, of values that may hold a text."""
 _OUTPUT_FAULTS = frozenset(
     {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
 )
@@ -26,7 +26,7 @@ _OUTPUT_FAULTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table of the source."""
+    """A column of a table in the source."""
 
     table: str
     name: str
@@ -36,19 +36,19 @@ class Column:
 
     @property
     def quoted(self) -> str:
-        """Its name in SQL."""
+        """Its quoted name in SQL."""
         return quoted(self.name)
 
     @property
     def declaration(self) -> str:
-        """Name and type; ``INTEGER PRIMARY KEY`` stays, since lookups by id depend on it."""
+        """Name and type. ``INTEGER PRIMARY KEY`` is kept, since lookups by id depend on it."""
         known = self.type if self.type.upper() in {"INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC"} else ""
         key = " PRIMARY KEY" if self.is_key and self.type.upper() == "INTEGER" else ""
         return f"{self.quoted} {known}{' NOT NULL' if self.required else ''}{key}"
 
     @property
     def nothing(self) -> str:
-        """SQL of the value that stands for a removed one."""
+        """SQL of the value that replaces a removed one."""
         if not self.required:
             return "NULL"
         return "'[removed]'" if self.type.upper() == "TEXT" else "0"
@@ -56,7 +56,7 @@ class Column:
 
 @contextmanager
 def explained(source: Path) -> Iterator[None]:
-    """Errors of SQLite as those of the source or of the output."""
+    """Convert errors of SQLite to errors of the source or of the output."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -72,10 +72,10 @@ def explained(source: Path) -> Iterator[None]:
 
 
 def attached(source: Path, target: Path | None) -> sqlite3.Connection:
-    """A connection to the empty ``target`` (``None``: to nothing) with ``source`` attached read-only."""
+    """Open ``target``, an empty file (``None``: no file), with ``source`` attached read-only."""
     db = sqlite3.connect(target.resolve().as_uri() if target else "file::memory:", uri=True)
     db.text_factory = bytes
-    db.execute("PRAGMA journal_mode = OFF")  # the target is a temporary file: nothing beside it, nothing to roll back
+    db.execute("PRAGMA journal_mode = OFF")  # the target is a temporary file: no extra files, and no rollback needed
     db.execute("PRAGMA synchronous = OFF")
     db.execute("PRAGMA secure_delete = ON")
     restrain(db, source.stat().st_size)
@@ -84,10 +84,10 @@ def attached(source: Path, target: Path | None) -> sqlite3.Connection:
 
 
 def tables_of(db: sqlite3.Connection) -> dict[str, tuple[Column, ...]]:
-    """Columns of every table of the source.
+    """Return the columns of every table of the source.
 
     Raises:
-        DamagedTraceError: the values of a table would be computed while they are read.
+        DamagedTraceError: a table would compute values during reading.
     """
     strange = strange_tables(db, "source")
     names = db.execute(
@@ -102,7 +102,7 @@ def tables_of(db: sqlite3.Connection) -> dict[str, tuple[Column, ...]]:
 
 
 def columns_of(db: sqlite3.Connection, table: str) -> tuple[Column, ...]:
-    """Columns of a table of the source; none where there is no such table."""
+    """Return the columns of a table of the source; empty if there is no such table."""
     rows = db.execute(f"PRAGMA source.table_info({quoted(table)})").fetchall()
     keys = sum(row[5] > 0 for row in rows)
     return tuple(
@@ -118,14 +118,14 @@ def copy_rows(
     value: Callable[[Column], str],
     condition: str = "1",
 ) -> int:
-    """Create ``table`` in the output and fill it with the rows of the source that stay; returns how many these are.
+    """Create ``table`` in the output, copy the kept rows of the source into it, and return their number.
 
     Args:
         db: The connection.
-        table: Its name.
+        table: Name of the table.
         columns: Its columns.
-        value: SQL of the output's values of a column.
-        condition: SQL of whether a row stays.
+        value: Returns SQL of the output's values of a column.
+        condition: SQL condition of kept rows.
     """
     name = quoted(table)
     db.execute(f"CREATE TABLE main.{name} ({', '.join(column.declaration for column in columns)})")
@@ -141,11 +141,11 @@ def copy_strings(
     Args:
         db: The connection.
         table: The table of the strings.
-        key: Declaration of the column of their ids, its name first.
-        references: Columns of the output that refer to strings, each with whether these are paths.
+        key: Declaration of their id column, starting with its name.
+        references: Columns of the output that refer to strings, each with a flag that is true for paths.
 
     Returns:
-        What was removed.
+        Counts of removed strings.
     """
     db.execute("CREATE TEMP TABLE kept (string INTEGER PRIMARY KEY, is_path INTEGER)")
     for column, is_path in references:
@@ -166,17 +166,17 @@ def copy_strings(
 
 
 def words_of(tables: Mapping[str, tuple[Column, ...]]) -> Iterator[bytes]:
-    """The words of a database itself, which no secret changes: of SQL, and names of tables and columns."""
+    """Yield words of the database itself, which no secret changes: SQL, and names of tables and columns."""
     yield SQL_WORDS
     for name, columns in tables.items():
         yield b" ".join([name.encode(), *(column.name.encode() for column in columns)])
 
 
 def quoted(name: str) -> str:
-    """A name in SQL."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def number(db: sqlite3.Connection, query: str) -> int:
-    """The one number that ``query`` gives."""
+    """Return the single number that ``query`` yields."""
     return int(db.execute(query).fetchone()[0])

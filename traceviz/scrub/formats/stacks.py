@@ -1,4 +1,4 @@
-"""Scrubbing files of Python stacks: functions stay, files keep what tells public libraries, and names lose secrets."""
+"""Scrubbing files of Python stacks: functions are kept, and so are paths in public libraries. Secrets are removed."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from traceviz.trace import schema
 
 _WORDS = (*schema.ORIGINS, *schema.PHASES, *schema.METRIC_SOURCES, *schema.THREAD_STATES)
 _OWN_WORDS = (b" ".join(word.encode() for word in _WORDS),)
-"""Words that the format itself writes: a user of such a name must not change them."""
+"""Words that the format itself writes. A user with such a name must not change them."""
 
 
 def secrets_of_stacks(source: Path) -> Iterator[Secret]:
-    """Secrets in the names of a file: tokens and addresses by their shape, users by their folders."""
+    """Yield the secrets in a file's names: tokens and addresses by their shape, users by their folders."""
     for line in _lines(source):
         for text in _texts(line):
             yield from secrets_of_text(text.encode())
 
 
 def scrub_stacks(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
-    """Write a scrubbed copy of the file ``source`` to ``target``: what the known lines say, and nothing else.
+    """Write a scrubbed copy of the file ``source`` to ``target``, with only the known lines.
 
     Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
-        OutputError: a secret would have stayed in the output.
+        OutputError: a secret would remain in the output.
     """
     redactor = Redactor.of([*secrets_of_stacks(source), *known], _OWN_WORDS)
     removed: Counter[str] = Counter()
@@ -62,13 +62,13 @@ def scrub_stacks(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
 
 
 def _lines(source: Path) -> Iterator[Any]:
-    """What the lines of a file say, without those that cannot be read."""
+    """Yield the decoded lines of a file, skipping those that cannot be read."""
     with source.open("rb") as file:
         yield from (line for line in map(line_of, lines_of(file)) if line is not None)
 
 
 def _texts(line: Any) -> tuple[str, ...]:
-    """The texts of a line that the program chose."""
+    """Return the texts of a line that the program chose."""
     match line:
         case FrameLine():
             return line.function, line.file
@@ -80,7 +80,7 @@ def _texts(line: Any) -> tuple[str, ...]:
 
 
 def _cleaned(line: Any, redactor: Redactor) -> Any:
-    """A line without private parts, and without words that the sampler does not write."""
+    """Return a line without private parts, and without words that the sampler does not write."""
 
     def clean(text: str | None) -> str | None:
         return None if text is None else redactor.clean(text.encode()).decode("utf-8", "replace")
@@ -105,7 +105,7 @@ def _cleaned(line: Any, redactor: Redactor) -> Any:
         case SamplesLine():
             known = (*schema.THREAD_STATES, None)
             changed = {"rows": [(*row[:-1], row[-1] if row[-1] in known else None) for row in line.rows]}
-        case StoppedLine():  # the reason is in the notes of the run; an error may name files
+        case StoppedLine():  # the notes of the run have the reason; an error may name files
             changed = {"reason": ""}
         case CostLine():
             changed = {"stated": {key: value for key, value in line.stated.items() if _is_cost(key, value)}}

@@ -1,4 +1,4 @@
-"""Scrubbing a traceviz folder: tables of numbers and names, most private parts of which were left out on writing."""
+"""Scrubbing a traceviz folder. Its tables hold numbers and names; most private data was left out on writing."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ _REMOVED_COLUMNS = {
     ("devices", "uuid"): HARDWARE_IDS,
 }
 _PROPERTY_TABLES = {"op_args": "text", "settings": "value"}
-"""Tables of keys and values: the column of the values that are text."""
+"""Tables of keys and values, with the column of the text values."""
 _NAMES_OF_SOURCE = ("host_ops", "steps", "nvtx")
-"""Tables whose names may be Python frames, with the files that they are in."""
+"""Tables whose names may be Python frames, which contain file names."""
 _ENDINGS = (b"json trace pt gz xplane pb sqlite nsys rep nvvp nvprof csv raw tables run rank",)
-"""Words of file names: a host of such a name must not change them."""
+"""Words of file names. A host with such a name must not change them."""
 _OWN_KEYS = ("kind", "schema_version", "tables", "redacted")
 
 
 def secrets_of_folder(source: Path) -> list[Secret]:
-    """Secrets of a traceviz folder.
+    """Return the secrets of a traceviz folder.
 
     Raises:
-        DamagedTraceError: it breaks the contract.
+        DamagedTraceError: the folder violates the schema.
     """
     return secrets_of_tables(load(source))
 
@@ -75,15 +75,15 @@ def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     Args:
         source: The folder. It is only read.
         target: An empty folder.
-        known: Secrets that are not in the folder, such as those of the trace that it was made of
-            (:func:`traceviz.scrub.secrets_in`): the environment is left out of tables, and may be named in a range.
+        known: Secrets that are not in the folder, such as those of its source trace
+            (:func:`traceviz.scrub.secrets_in`). Tables do not hold the environment, but a range may name its values.
 
     Returns:
-        What was removed and how often, the number of secrets looked for, and the bytes of text searched for them.
+        Kinds and counts of removed data, the number of secrets, and the number of searched bytes of text.
 
     Raises:
-        DamagedTraceError: ``source`` breaks the contract.
-        OutputError: a secret would have stayed in the output.
+        DamagedTraceError: ``source`` violates the schema.
+        OutputError: a secret would remain in the output.
     """
     facts = read_manifest(source)
     scrubbing = _Scrubbing.of(load(source), facts, known)
@@ -99,19 +99,19 @@ def scrub_tables(
 ) -> tuple[TraceTables, Outcome]:
     """Write ``tables`` as a scrubbed folder into the empty folder ``target``; for tables that fit into memory.
 
-    What :func:`scrub_folder` does, but the texts are searched before they are written, and nothing is read back.
+    Like :func:`scrub_folder`, but the texts are searched before they are written, and nothing is read back.
 
     Args:
         tables: The tables of a trace.
-        facts: What its manifest says of the source.
+        facts: Facts of its manifest about the source.
         target: An empty folder.
         known: Secrets that are not in the tables.
 
     Returns:
-        The tables as they were written, and what :func:`scrub_folder` returns.
+        The written tables, and the result as of :func:`scrub_folder`.
 
     Raises:
-        OutputError: a secret would have stayed in the output.
+        OutputError: a secret would remain in the output.
     """
     scrubbing = _Scrubbing.of(tables, facts, known)
     redactor = scrubbing.redactor
@@ -125,7 +125,7 @@ def scrub_tables(
 
 @dataclass(frozen=True, slots=True)
 class _Scrubbing:
-    """How the tables of one trace are scrubbed, and what of them was removed so far."""
+    """The redactors for the tables of a trace, and the counts of removed data."""
 
     source: TraceTables
     redactor: Redactor
@@ -141,17 +141,17 @@ class _Scrubbing:
         return _scrubbed(self.source, self.redactor, self.removed)
 
     def facts(self, stated: Mapping[str, Any]) -> dict[str, Any]:
-        """What a manifest says of the source, cleaned."""
+        """Return the manifest's facts about the source, cleaned."""
         return {key: _clean_json(value, self.of_manifest) for key, value in _stated(stated).items()}
 
 
 def _stated(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a manifest about the source."""
+    """Return the facts of a manifest about the source."""
     return {key: value for key, value in facts.items() if key not in _OWN_KEYS}
 
 
 def _secrets_of_capture(tables: TraceTables) -> list[Secret]:
-    """Secrets of a capture whose tables were read with ``keep_private``: of its command line, and its host."""
+    """Return the secrets in the command line and host of a capture whose tables were read with ``keep_private``."""
     run = tables.run_facts()
     program, *arguments = (run.get("command") or "").encode().split() or [b""]
     host = (run.get("host") or "").encode()
@@ -159,7 +159,7 @@ def _secrets_of_capture(tables: TraceTables) -> list[Secret]:
 
 
 def secrets_of_tables(tables: TraceTables) -> list[Secret]:
-    """Secrets of tables: command line, host name and ids of devices, if these are stored, and shapes in all texts."""
+    """Return the secrets of tables: stored command line, host name and device ids, and shapes in all texts."""
     secrets = _secrets_of_capture(tables)
     uuids = _distinct_texts(tables.arrow("devices").column("uuid"))
     secrets += [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
@@ -176,7 +176,7 @@ def secrets_of_tables(tables: TraceTables) -> list[Secret]:
 
 
 def _secrets_of_properties(table: pa.Table, values: str) -> Iterator[Secret]:
-    """Texts of private properties, and secrets in those of others by their shape."""
+    """Yield texts of private properties, and secrets in other properties by their shape."""
     for text in _distinct_texts(table[values].filter(pa.array(~_versions(table, values)))):
         yield from secrets_of_text(text)
     private = _rows_of(table["key"], is_private)
@@ -193,12 +193,12 @@ def _vocabulary(tables: TraceTables) -> Iterator[bytes]:
 
 
 def _distinct_texts(values: Column) -> list[bytes]:
-    """The different texts of a column, without nulls."""
+    """Return the distinct texts of a column, without nulls."""
     return [text.encode() for text in pc.unique(values).to_pylist() if text is not None]
 
 
 def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) -> Iterator[tuple[str, pa.Table]]:
-    """Tables without secrets, one at a time; what goes is counted in ``removed``."""
+    """Yield tables without secrets, one at a time. Removed data is counted in ``removed``."""
     for name in tables:
         table = tables.arrow(name)
         if name in _PROPERTY_TABLES:
@@ -210,7 +210,7 @@ def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) ->
 
 
 def _without_private_folders(frames: pa.Table, removed: Counter[str]) -> pa.Table:
-    """``frames`` with files as :func:`source_file` leaves them."""
+    """Return ``frames`` with files shortened by :func:`source_file`."""
     stated, origins = (frames[name].cast(pa.string()) for name in ("file", "origin"))
     files = _source_files(stated, "")
     for origin in ("library", "standard"):
@@ -225,7 +225,7 @@ def _source_files(files: Column, origin: str) -> Column:
 
 
 def _without_properties(table: pa.Table, values: str, name: str, redactor: Redactor, removed: Counter[str]) -> pa.Table:
-    """``table`` of keys and values without the texts that are private by their key, and without folders of sources."""
+    """Return ``table`` of keys and values without texts that their key makes private, and without source folders."""
     texts = table[values].cast(pa.string()).combine_chunks()
     gone = _rows_of(table["key"], is_private)
     if name == "settings":
@@ -244,19 +244,19 @@ def _without_properties(table: pa.Table, values: str, name: str, redactor: Redac
 
 
 def _rows_of(keys: Column, judge: Callable[[str], bool]) -> Rows:
-    """Rows whose key ``judge`` picks (bool), each distinct key judged once."""
+    """Return the rows whose key ``judge`` accepts (bool). Each distinct key is judged once."""
     picked = [key.decode() for key in _distinct_texts(keys) if judge(key.decode())]
     is_picked = pc.is_in(keys.cast(pa.string()).combine_chunks(), pa.array(picked, pa.string()))
     return is_picked.to_numpy(zero_copy_only=False).copy()
 
 
 def _replaced(texts: Any, rows: Rows, others: Any) -> Any:
-    """``texts`` with ``others`` in place of those at ``rows``."""
+    """Return ``texts`` with those at ``rows`` replaced by ``others``."""
     return pc.replace_with_mask(texts, pa.array(rows), others)
 
 
 def _versions(table: pa.Table, values: str) -> Rows:
-    """Rows of keys and values that are versions, which look like addresses: ``CURAND_VERSION``, ``10.3.4.107``."""
+    """Return the rows that are versions, which look like addresses: ``CURAND_VERSION``, ``10.3.4.107``."""
     by_key = _rows_of(table["key"], lambda key: is_version(key, "1.0"))
     return by_key & _rows_of(table[values], lambda text: is_version("version", text))
 
@@ -277,7 +277,7 @@ def _scrub_column(
 
 
 def _clean_values(rows: pa.Table, values: str, redactor: Redactor, removed: Counter[str]) -> Column:
-    """The texts of properties, cleaned; versions are cleaned of secrets only."""
+    """Clean the texts of properties. Only secrets are removed from versions."""
     versions = _versions(rows, values) & ~_rows_of(rows[values], lambda text: redactor.holds(text.encode()))
     texts = rows[values].cast(pa.string()).combine_chunks()
     others = pa.chunked_array([texts.filter(pa.array(~versions))])
@@ -298,8 +298,8 @@ def _cleaner(table: str, column: str, redactor: Redactor) -> Callable[[bytes], b
 
 
 def clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Counter[str]) -> Column:
-    """``values``, dictionary-encoded, with each distinct text cleaned once."""
-    if values.null_count == len(values):  # no text, whatever words a dictionary has that no row has
+    """Return dictionary-encoded ``values``, with each distinct text cleaned once."""
+    if values.null_count == len(values):  # no text, even if a dictionary has words that no row has
         kind = values.type if pa.types.is_dictionary(values.type) else pa.dictionary(pa.int32(), values.type)
         return pa.chunked_array([pa.nulls(len(values), kind)])
     encoded = values.unify_dictionaries() if pa.types.is_dictionary(values.type) else values.dictionary_encode()
@@ -318,7 +318,7 @@ def clean_texts(values: Column, clean: Callable[[bytes], bytes], removed: Counte
 
 
 def _clean_json(value: Any, redactor: Redactor) -> Any:
-    """A fact of the manifest about the source, cleaned; a path keeps its base name."""
+    """Clean a fact of the manifest about the source. A path keeps its base name."""
     if isinstance(value, str):
         text = base_name(value.encode()) if is_path(value) else value.encode()
         return redactor.clean_message(text).decode("utf-8", "replace")
@@ -330,10 +330,9 @@ def _clean_json(value: Any, redactor: Redactor) -> Any:
 
 
 def _check(target: Path, redactor: Redactor) -> int:
-    """Read everything back and look for the secrets in it; returns the bytes of text searched.
+    """Read all files back and search them for secrets; return the number of searched bytes of text.
 
-    Pages are compressed: their texts are decoded. The bytes of the files are searched as well, for what
-    no reader shows.
+    Pages are compressed, so their texts are decoded. The raw bytes are searched, too, for data that no reader shows.
     """
     tables, size = load(target), 0
     for name, path in tables.sources.items():
@@ -345,7 +344,7 @@ def _check(target: Path, redactor: Redactor) -> int:
 
 
 def _check_texts(name: str, table: pa.Table, redactor: Redactor) -> int:
-    """Look for the secrets in the texts of a table; returns how many bytes these are."""
+    """Search the texts of a table for secrets; return their number of bytes."""
     size = 0
     for column in _columns_of_text(name):
         texts = _held_texts(table.column(column.name))
@@ -360,7 +359,7 @@ def _columns_of_text(name: str) -> list[schema.Column]:
 
 
 def _held_texts(values: Column) -> list[bytes]:
-    """The different texts of a column, and those of its dictionaries that no row has, which are written, too."""
+    """Return the distinct texts of a column, including unused entries of its dictionaries, which are written, too."""
     if pa.types.is_dictionary(values.type):
         words = [chunk.dictionary for chunk in values.chunks if isinstance(chunk, pa.DictionaryArray)]
         values = pa.chunked_array(words, pa.string())
@@ -368,7 +367,7 @@ def _held_texts(values: Column) -> list[bytes]:
 
 
 def _check_files(target: Path, redactor: Redactor) -> int:
-    """Look for the secrets in the manifest and in the bytes of all files; returns the bytes of the manifest."""
+    """Search the manifest and the bytes of all files for secrets; return the number of bytes in the manifest."""
     manifest = (target / MANIFEST).read_bytes()
     if redactor.holds(manifest):
         raise _leak(MANIFEST)

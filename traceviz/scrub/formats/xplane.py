@@ -1,9 +1,9 @@
-"""Scrubbing an XPlane capture: the file is written again field by field, and then searched byte by byte.
+"""Scrubbing an XPlane capture: the file is rewritten field by field, and then its bytes are searched.
 
-Fields that are no texts stay as they are, to the byte. Texts are cleaned where they stand: names of planes, lines,
-events and stats, and texts of stats, most of which a plane keeps once, among the names of its stats. Bytes in stats are
-messages of their own, such as compiled programs with the paths of their sources: only listed messages stay, with only
-their numbers. A field that the format does not know stays if it is a number.
+Fields other than texts are copied byte for byte. Texts are cleaned: names of planes, lines, events and stats, and texts
+of stats. A plane stores most texts of stats once, among the names of its stats. Bytes in stats are embedded messages,
+such as compiled programs with the paths of their sources. Only listed messages are kept, and only their numbers. An
+unknown field is kept if it is a number.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret
 
 _KEPT_MESSAGES = frozenset({"profile_options", "core_details"})
-"""Stats that hold a message whose numbers stay."""
+"""Stats with a message whose numbers are kept."""
 _OPERATION = re.compile(r"[A-Z][A-Za-z0-9]*|(?:\w+::)+\w+")
 """Names of operations and functions on the host: ``MatMul``, ``ThreadpoolListener::Run``."""
 _AGAIN = "Copy the file again, or convert what is left, and scrub that: traceviz convert TRACE -o DIR."
 
 Rule = Callable[[bytes], bytes | None]
-"""Gives the new content of a field; ``None`` where the field goes."""
+"""Returns the new content of a field; ``None`` to remove the field."""
 
 
 def secrets_of_xplane(source: Path) -> list[Secret]:
-    """Secrets of an XPlane file, as far as it can be read."""
+    """Return the secrets of an XPlane file, as far as it can be read."""
     return list(_secrets_of(read_space(_content(source)[0]), source))
 
 
@@ -55,9 +55,9 @@ def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
 
     Raises:
-        UnknownFormatError: ``source`` is no XPlane file.
-        DamagedTraceError: it breaks the rules of its format.
-        OutputError: a secret would have stayed in the output.
+        UnknownFormatError: ``source`` is not an XPlane file.
+        DamagedTraceError: it violates its format.
+        OutputError: a secret would remain in the output.
     """
     data, compressed = _content(source)
     space = _whole_space(source, data)
@@ -98,11 +98,11 @@ def _whole_space(source: Path, data: bytes) -> Space:
     return space
 
 
-# --- what is private in this file ------------------------------------------------------------------------------------
+# --- secrets of this file --------------------------------------------------------------------------------------------
 
 
 def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
-    """Host names, values of private properties, and secrets in texts by their shape."""
+    """Yield host names, values of private properties, and secrets in texts by their shape."""
     for host in space.hostnames:
         yield from secrets_of_host(host.encode())
     yield from secrets_of_file_name(path)
@@ -118,14 +118,14 @@ def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
 
 
 def _vocabulary(space: Space) -> Iterator[bytes]:
-    """Names of kernels and operations: all on devices, and on the host those that are no annotations of the program."""
+    """Yield names of kernels and operations: all on devices, but on the host no annotations of the program."""
     for plane in space.planes:
         is_of_device = plane.name.startswith("/device:")
         yield from (name.encode() for name in plane.names if is_of_device or _OPERATION.fullmatch(name))
 
 
 def _texts_by_key(plane: Plane) -> Iterator[tuple[str, str]]:
-    """Keys and texts, of events as far as they are to be treated by their key, of their names, and of the plane."""
+    """Yield keys and texts: of events with a key that decides on their treatment, of event names, and of the plane."""
     for key in (key for key in plane.keys if is_private(key) or is_source(key)):
         stats = plane.stats_of(key)
         values = set(stats.value[stats.kind == Kind.TEXT].tolist())
@@ -135,23 +135,23 @@ def _texts_by_key(plane: Plane) -> Iterator[tuple[str, str]]:
 
 
 def _versions(plane: Plane) -> frozenset[str]:
-    """Properties of the plane that are versions, which may look like addresses."""
+    """Return properties of the plane that are versions, which may look like addresses."""
     properties = plane.properties.items()
     return frozenset(value for key, value in properties if isinstance(value, str) and is_version(key, value))
 
 
-# --- writing the file again ------------------------------------------------------------------------------------------
+# --- rewriting the file ----------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class _Writer:
-    """Writes messages again, and counts the parts that it removes."""
+    """Rewrites messages, and counts the removed parts."""
 
     redactor: Redactor
     removed: Counter[str] = field(default_factory=Counter)
 
     def space(self, data: bytes, space: Space) -> bytes:
-        """The whole file. Planes are looked at twice: as columns, for the meaning of their numbers, and as bytes."""
+        """Rewrite the file. Planes are read twice: as columns, for the meaning of their numbers, and as bytes."""
         planes = iter(space.planes)
 
         def plane(content: bytes) -> bytes:
@@ -160,17 +160,17 @@ class _Writer:
         return _rewritten(data, {1: plane, 2: self.message, 3: self.message, 4: self.host})
 
     def message(self, content: bytes) -> bytes:
-        """A text of the profiler."""
+        """Clean a text of the profiler."""
         return _counted(content, self.redactor.clean_message(content), self.removed)
 
     def host(self, content: bytes) -> None:
-        """The name of a host, which goes."""
+        """Remove the name of a host."""
         self.removed[HOSTS] += bool(content)
 
 
 @dataclass
 class _PlaneWriter:
-    """Writes the messages of one plane again."""
+    """Rewrites the messages of one plane."""
 
     redactor: Redactor
     removed: Counter[str]
@@ -185,7 +185,7 @@ class _PlaneWriter:
         self._versions = _versions(self.read)
 
     def plane(self, content: bytes) -> bytes:
-        """The plane itself."""
+        """Rewrite the plane."""
         self._keys = dict(_stat_names(content))
         return _rewritten(
             content,
@@ -199,24 +199,24 @@ class _PlaneWriter:
         )
 
     def name(self, content: bytes) -> bytes:
-        """The name of an event, a line, or the plane."""
+        """Clean the name of an event, a line, or the plane."""
         return _counted(content, self._clean_name(content), self.removed)
 
     def text(self, content: bytes) -> bytes:
-        """A text value."""
+        """Clean a text value."""
         is_harmless = content.decode("utf-8", "replace") in self._versions and not self.redactor.holds(content)
         return content if is_harmless else _counted(content, self._clean_text(content), self.removed)
 
     def source(self, content: bytes) -> bytes:
-        """A text that names places in source."""
+        """Clean a text that names places in source code."""
         return _counted(content, self._clean_source(content), self.removed)
 
     def event_name(self, content: bytes) -> bytes:
-        """An entry of the event names; ``metadata`` (3) is a message of its own, 6 a list of numbers."""
+        """Rewrite an entry of the event names. ``metadata`` (3) is an embedded message, 6 a list of numbers."""
         return _rewritten(content, {2: self.name, 3: self.embedded, 4: self.name, 5: self.stat, 6: _same})
 
     def stat_name(self, content: bytes) -> bytes:
-        """An entry of the stat names, which is a key, or a text to which stats refer."""
+        """Rewrite an entry of the stat names: a key, or a text that stats refer to."""
         return _rewritten(content, {2: self._key_or_text, 3: self.text})
 
     def _key_or_text(self, content: bytes) -> bytes:
@@ -228,7 +228,7 @@ class _PlaneWriter:
 
     @cached_property
     def _private_texts(self) -> frozenset[str]:
-        """Texts to which a private stat refers, or a setting of the plane that does not stay."""
+        """Texts referred to by a private stat, or by a setting of the plane that is removed."""
         settings = {
             value
             for key, value in self.read.properties.items()
@@ -239,17 +239,18 @@ class _PlaneWriter:
 
     @cached_property
     def _source_texts(self) -> frozenset[str]:
-        """Texts to which a stat refers that names places in source."""
+        """Texts referred to by a stat that names places in source code."""
         return frozenset(value for key, value in _texts_by_key(self.read) if is_source(key)) - set(self.read.keys)
 
     def embedded(self, content: bytes) -> None:
-        """A message within the file, which goes."""
+        """Remove an embedded message."""
         self.removed[MESSAGES] += bool(content)
 
     def line(self, content: bytes) -> bytes:
-        """A line. Most have nothing but numbers in their events: these are copied without a look at each."""
-        # A stat of an event holds a text or bytes itself if the line, reduced to its events, stats, texts and bytes, is
-        # longer than reduced to its events and stats alone: protobuf decides it without a Python object per event.
+        """Rewrite a line. Most lines have only numbers in their events. These are copied without parsing each event."""
+        # The stats of a line's events hold texts or bytes directly if two sizes differ: that of the line reduced to
+        # events, stats, texts and bytes, and that of the line reduced to events and stats. Protobuf computes both
+        # without a Python object per event.
         if _size_of_known(_WITH_TEXTS, content) != _size_of_known(_SHELL, content):
             return _rewritten(content, {2: self.name, 4: self.event, 11: self.name})
         shell = _SHELL.FromString(content)
@@ -259,11 +260,11 @@ class _PlaneWriter:
         return _rewritten(content, {2: lambda _: name, 4: _same, 11: lambda _: shown})
 
     def event(self, content: bytes) -> bytes:
-        """An event with texts of its own."""
+        """Rewrite an event with texts of its own."""
         return _rewritten(content, {4: self.stat})
 
     def stat(self, content: bytes, *, of_plane: bool = False) -> bytes | None:
-        """A stat; ``None`` where nothing of it stays."""
+        """Rewrite a stat; return ``None`` to remove it."""
         key = self._keys.get(_last_number(content, 1), "")
 
         def text(value: bytes) -> bytes:
@@ -292,7 +293,7 @@ def _same(content: bytes) -> bytes:
 
 
 def _stat_names(plane: bytes) -> Iterator[tuple[int, str]]:
-    """Keys of the stats of ``plane`` by their number."""
+    """Yield the keys of the stats of ``plane`` with their numbers."""
     for number, wire, begin, end in read_fields(plane, 0, len(plane)):
         if (number, wire) == (5, BYTES):
             entry = plane[begin:end]
@@ -301,23 +302,23 @@ def _stat_names(plane: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _last_number(message: bytes, field_number: int) -> int:
-    """Value of a field of ``message`` that is a number; 0 where it is absent."""
+    """Return the value of a number field of ``message``; 0 if absent."""
     fields = read_fields(message, 0, len(message))
     values = [value for number, wire, value, _ in fields if (number, wire) == (field_number, VARINT)]
     return values[-1] if values else 0
 
 
 def _last_text(message: bytes, field_number: int) -> bytes:
-    """Content of a field of ``message``; empty where it is absent."""
+    """Return the content of a field of ``message``; empty if absent."""
     fields = read_fields(message, 0, len(message))
     texts = [message[begin:end] for number, wire, begin, end in fields if (number, wire) == (field_number, BYTES)]
     return texts[-1] if texts else b""
 
 
 def _rewritten(content: bytes, rules: Mapping[int, Rule]) -> bytes:
-    """The message ``content`` with its texts and messages as ``rules`` give them; others of that kind go.
+    """Rewrite the texts and embedded messages of ``content`` by ``rules``. Those without a rule are removed.
 
-    Fields that stay the same are copied with their tags, so that an unchanged message is unchanged to the byte.
+    Unchanged fields are copied with their tags, so that an unchanged message stays byte-identical.
     """
     parts = []
     at = 0
@@ -333,7 +334,7 @@ def _rewritten(content: bytes, rules: Mapping[int, Rule]) -> bytes:
 
 
 def _numbers(content: bytes) -> bytes | None:
-    """The fields of a message that are numbers; ``None`` where it is none."""
+    """Return the number fields of a message; ``None`` if it is not a message."""
     try:
         return _rewritten(content, {})
     except BrokenMessageError:
@@ -354,7 +355,7 @@ _F = descriptor_pb2.FieldDescriptorProto
 
 
 def _message_classes(*stat_fields: int) -> Any:
-    """A class of lines that knows nothing but events, their stats, and ``stat_fields`` of these as bytes."""
+    """Create a message class for lines that knows only events, their stats, and ``stat_fields`` of stats as bytes."""
     name = f"traceviz.scrub{len(stat_fields)}"
     file = descriptor_pb2.FileDescriptorProto(name=f"{name}.proto", package=name, syntax="proto2")
     stat = file.message_type.add(name="Stat")
@@ -385,10 +386,10 @@ def _size_of_known(message_class: Any, line: bytes) -> int:
 
 
 def _check(content: bytes, redactor: Redactor) -> None:
-    """Search the content that is about to be written: its bytes, whatever a reader makes of them, and its texts.
+    """Search the content that is about to be written: its raw bytes, and its texts.
 
-    Short secrets are looked for in the texts only, as whole words: in the bytes, the length of a text stands before it
-    and may look like a letter.
+    Short secrets are searched as whole words, in the texts only. In the raw bytes, the length before a text may look
+    like a letter.
     """
     position = redactor.position_in(content, PACKED)
     if position >= 0:

@@ -1,1 +1,1 @@
-"""Private parts of a trace: recognised, replaced, and searched for again."""
+"""Private parts of a trace: recognition, replacement, and search."""

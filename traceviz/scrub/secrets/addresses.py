@@ -1,8 +1,8 @@
-"""Addresses of machines in texts, and the versions of four numbers that look like them.
+"""Addresses of machines in texts, and versions of four numbers that look like addresses.
 
-``10.3.4.107`` is a machine of a private network, and a version of cuRAND. The context decides. It is a version where
-the words before it state that (``version``, the name of a library of NVIDIA), its key, or the text after it
-(``10.0.1.6+cuda12.0``); else it is an address. With a port, a mask or a URL it is an address in any context.
+``10.3.4.107`` may be a machine of a private network, or a version of cuRAND. The context decides. It is a version if
+its key, the words before it (``version``, the name of an NVIDIA library), or the text after it (``10.0.1.6+cuda12.0``)
+show that. Otherwise it is an address. With a port, a mask or a URL it is always an address.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FOUR = re.compile(
     rb"(?<!\d)(?<!\d\.)(?:(?P<site>%b)|(?P<ten>%b)|(?P<public>%b)|(?!127\.|0\.)%b(?:\.%b){3})(?!\d|\.\d)"
     % (_SITE_NETWORK, _TEN, _PUBLIC_NETWORK, _OCTET, _OCTET)
 )
-"""Four numbers: of a network that is private to a site, which are always an address; others, which can be a version."""
+"""Four numbers. In a network that is private to a site, they are always an address. Others can be a version."""
 _SIX = re.compile(
     rb"(?<![A-Za-z0-9.])(?:(?<!:)[0-9a-f]{1,4}(?::[0-9a-f]{1,4}){7}"
     rb"|(?:fe80|[23][0-9a-f]{3})(?=[0-9a-f:]{0,40}::|(?::[0-9a-f]{1,4}){5})(?:::?[0-9a-f]{1,4}){1,7}"
@@ -28,9 +28,9 @@ _SIX = re.compile(
     rb"(?![A-Za-z0-9]|\.\d|:[0-9A-Fa-f:]{0,40}:)(?:%[A-Za-z][\w.\-]{0,15})?",
     re.IGNORECASE,
 )
-"""Addresses of version 6, with the zone after them. C++ names such as ``add::bed::fed`` have no such start."""
+"""Addresses of version 6, with their zone. C++ names such as ``add::bed::fed`` have no such start."""
 _NAMED = re.compile(rb"(?<![A-Za-z0-9])(?:ip|ec2)-(?:\d{1,3}-){3}\d{1,3}(?!\d)", re.IGNORECASE)
-"""Names of machines of a cloud that are made of their address."""
+"""Names of cloud machines that contain their address."""
 _HARDWARE = re.compile(
     rb"(?:(?<![0-9A-Za-z])|(?<=[G-Zg-z])(?=\d))(?:(?:[0-9A-Fa-f]{2}:){5,}"
     rb"|(?<!\d-)(?:[0-9A-Fa-f]{2}-){5,7})[0-9A-Fa-f]{2}"
@@ -48,11 +48,11 @@ _VERSION_WORD = rb"(?:[\w\-]*(?<!con)(?<!in)version|ver)"
 _VERSION_BEFORE = re.compile(
     rb"(?:^|[^A-Za-z0-9])(?:%b|%b)(?:\.so\.|[ :=<>~@_\-/\"'(\[]{1,32}v?|v?)$" % (_VERSION_WORD, _LIBRARY), re.IGNORECASE
 )
-"""Texts that announce a version at their end: ``cuDNN version: ``, ``TensorRT-``, ``nvidia-curand-cu12==``."""
+"""Texts that end with the announcement of a version: ``cuDNN version: ``, ``TensorRT-``, ``nvidia-curand-cu12==``."""
 _VERSION_AFTER = re.compile(
     rb"\+[A-Za-z]|-\d+(?:\.\d+)?\+[A-Za-z]|~[A-Za-z]|[._\-]?(?:rc|alpha|beta|dev|post|a|b)\d", re.IGNORECASE
 )
-"""Ends of versions of packages: ``+cuda12.0``, ``-1+cuda10.2``, ``rc1``."""
+"""Ends of package versions: ``+cuda12.0``, ``-1+cuda10.2``, ``rc1``."""
 _PORT_OR_MASK = re.compile(rb":\d{1,5}(?!\d)|/\d{1,2}(?!\d)")
 _PORT = re.compile(rb":\d{2,5}(?!\d)")
 _MACHINE_BEFORE = re.compile(
@@ -60,7 +60,7 @@ _MACHINE_BEFORE = re.compile(
     rb"|listen)(?:name)?[ =:\"'(\[@]{1,4})$",
     re.IGNORECASE,
 )
-"""Texts that announce a machine at their end: any four numbers are its address."""
+"""Texts that end with the announcement of a machine. Any four numbers after them are its address."""
 _REACH = 64
 """Bytes before a number that count as its context."""
 
@@ -76,7 +76,7 @@ _MAYBE_SIX = re.compile(rb"[0-9a-f]:[0-9a-f:]+:|::[0-9a-f]", re.IGNORECASE)
 
 
 def spans_of_addresses(text: bytes) -> Iterator[tuple[int, int]]:
-    """Begin and end of the addresses of machines in a text, in no order."""
+    """Yield start and end of the machine addresses in a text, in no order."""
     if _MAYBE_FOUR.search(text):
         yield from (match.span() for match in _FOUR.finditer(text) if _is_address(match, text))
     if b"-" in text and _MAYBE_NAMED.search(text):
@@ -88,17 +88,17 @@ def spans_of_addresses(text: bytes) -> Iterator[tuple[int, int]]:
 
 
 def addresses_in(text: bytes) -> Iterator[bytes]:
-    """The addresses of machines in a text."""
+    """Return the addresses of machines in a text."""
     return (text[begin:end] for begin, end in spans_of_addresses(text))
 
 
 def is_address(text: bytes) -> bool:
-    """Return whether ``text`` is four numbers with dots, whatever they mean."""
+    """Return whether ``text`` is four numbers with dots, with any meaning."""
     return _FOUR.fullmatch(text) is not None
 
 
 def is_version(key: str, value: str) -> bool:
-    """Whether a property is a version, by its key and its shape: ``CURAND_VERSION``, ``10.3.4.107``."""
+    """Return whether a property is a version, by its key and its shape: ``CURAND_VERSION``, ``10.3.4.107``."""
     return _VERSION_KEY.fullmatch(key) is not None and _VERSION.fullmatch(value) is not None
 
 

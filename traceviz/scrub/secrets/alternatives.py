@@ -1,4 +1,4 @@
-"""One pattern of many texts, in which common beginnings stand once: a search takes the same time for any number."""
+"""Pattern for many texts that shares common prefixes, so that the search time does not depend on their number."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from collections.abc import Iterable
 
 _DEEPEST = 24
-"""Beginnings within beginnings that the pattern shares."""
+"""Maximum nesting of shared prefixes in the pattern."""
 
 
 def any_of(texts: Iterable[bytes]) -> bytes:
-    """A pattern of ``texts``; of those that start at a place it matches the longest."""
+    """Return a pattern of ``texts``. It matches the longest text that starts at a position."""
     return _alternatives(sorted(set(texts)), 0)
 
 
 def _alternatives(texts: list[bytes], depth: int) -> bytes:
-    """A pattern of sorted texts, the longest first, in which common beginnings stand once."""
+    """Return a pattern of sorted texts, the longest first, with shared prefixes."""
     if depth == _DEEPEST or len(texts) == 1:
         return b"|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
     branches: list[bytes] = []
-    at = 1 if not texts[0] else 0  # the empty rest of a text that others start with
+    at = 1 if not texts[0] else 0  # the empty rest of a text that is a prefix of others
     is_optional = at == 1
     while at < len(texts):
         end = at + 1
@@ -36,7 +36,7 @@ def _alternatives(texts: list[bytes], depth: int) -> bytes:
 
 
 def _shared(first: bytes, last: bytes) -> int:
-    """Length of the common beginning of two texts."""
+    """Return the length of the common prefix of two texts."""
     for place, (one, other) in enumerate(zip(first, last, strict=False)):
         if one != other:
             return place

@@ -1,7 +1,7 @@
-r"""Readings of a text: as it stands, and with percent-encoded and backslash-escaped characters decoded.
+r"""Readings of a text: as written, and with percent-encoded and backslash-escaped characters decoded.
 
-``%2Fhome%2Fada`` and ``\/home\/ada`` name a home folder as much as ``/home/ada`` does. A reading maps each of its
-parts back to the place in the text where that part stands encoded.
+``%2Fhome%2Fada`` and ``\/home\/ada`` name the same home folder as ``/home/ada``. A reading maps each of its parts back
+to the position of the encoded part in the text.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from urllib.parse import quote
 _CODE = re.compile(rb"%[0-9A-Fa-f]{2}|\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[\"'\\/bfnrt])")
 _LETTERS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _MOST_ROUNDS = 3
-"""Encodings within each other that are decoded: JSON in JSON in a URL."""
+"""Maximum levels of nested encodings that are decoded, such as JSON in JSON in a URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text, or what it becomes when it is decoded.
+    """A text, or its decoded form.
 
     Args:
         text: The decoded text.
-        at: Places in ``text`` where a run of plain bytes or a decoded character starts.
-        begins: The places of these in ``of``.
-        ends: Places in ``of`` where decoded characters end; -1 for a run of plain bytes.
-        of: The reading that was decoded; ``None`` for the text as it stands.
+        at: Positions in ``text`` where a run of plain bytes or a decoded character starts.
+        begins: The corresponding positions in ``of``.
+        ends: Positions in ``of`` where decoded characters end; -1 for a run of plain bytes.
+        of: The reading that was decoded; ``None`` for the text as written.
     """
 
     text: bytes
@@ -37,7 +37,7 @@ class Reading:
     of: Reading | None = None
 
     def place(self, begin: int, end: int) -> tuple[int, int]:
-        """Begin and end, in the text as it stands, of the part from ``begin`` to ``end``."""
+        """Return start and end, in the text as written, of the part from ``begin`` to ``end``."""
         if self.of is None or begin >= end:
             return begin, end
         first, last = bisect_right(self.at, begin) - 1, bisect_right(self.at, end - 1) - 1
@@ -48,7 +48,7 @@ class Reading:
 
 
 def readings(text: bytes) -> Iterator[Reading]:
-    """The text as it stands, and decoded as often as it is encoded."""
+    """Yield the text as written, and decoded once for each level of encoding."""
     reading = Reading(text)
     yield reading
     for _ in range(_MOST_ROUNDS):
@@ -59,7 +59,7 @@ def readings(text: bytes) -> Iterator[Reading]:
 
 
 def spellings(text: bytes) -> Iterator[bytes]:
-    """Ways in which a text may be written: as it is, percent-encoded, and with the escapes of JSON."""
+    """Yield the spellings of a text: as it is, percent-encoded, and with the escapes of JSON."""
     yield text
     for safe in ("/", ""):
         encoded = quote(text, safe=safe).encode()

@@ -1,8 +1,8 @@
-"""Secrets in the names of trace files: profilers name their files after hosts, people after experiments.
+"""Secrets in the names of trace files. Profilers name files after hosts, people after experiments.
 
-PyTorch's handler writes ``HOST_PID.TIME.pt.trace.json``, of which the host goes and the rest stays. TensorFlow and JAX
-write ``plugins/profile/TIME/HOST.xplane.pb``. Other names were chosen by somebody: they stay, unless they can only be
-the name of a machine.
+PyTorch's handler writes ``HOST_PID.TIME.pt.trace.json``; only the host is removed. TensorFlow and JAX write
+``plugins/profile/TIME/HOST.xplane.pb``. Other names were chosen by a user. They are kept, unless they can only be the
+name of a machine.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from traceviz.scrub.secrets.values import Secret, is_distinctive, secrets_of_ide
 
 _ENDINGS = re.compile(rb"(?:\.(?:gz|json|trace|pt|xplane|pb))*$", re.IGNORECASE)
 _SPAN = re.compile(rb"^(?P<host>.+?)_\d+\.\d{9,20}$")
-"""File names of PyTorch's own handler, without endings: host, process id and time."""
+"""File names of PyTorch's own handler, without suffixes: host, process id and time."""
 _PORT = re.compile(rb"[_:]\d{4,5}$")
 _ADDRESS = re.compile(rb"((?:\d{1,3}\.){3}\d{1,3})(?:[_:]\d{2,5})?")
 _FULL_NAME = re.compile(
     rb"[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.(?:local|lan|internal|localdomain|home|corp|cluster)"
     rb"|[A-Za-z][A-Za-z0-9\-]*(?:\.[A-Za-z0-9\-]+)+\.(?:com|org|net|edu|gov|io|ai|de|fr|uk|ch|jp|cn|us|eu)"
 )
-"""``node17.example.org``, ``adas-laptop.local``: a machine, with the name of its network."""
+"""``node17.example.org``, ``adas-laptop.local``: a machine with the name of its network."""
 _MACHINE = re.compile(
     rb"ip-(?:\d+-){3}\d+|t1v-n-[0-9a-f]+-w-\d+|(?:desktop|laptop|win)-[a-z0-9]{6,}|[\w\-]*(?:macbook|imac)[\w\-]*"
     rb"|(?:[a-z0-9]+-)*(?:node|host|server|srv|dgx|hgx|nid|login|compute|vm|instance|workstation|laptop|desktop)-?\d+",
     re.IGNORECASE,
 )
-"""``gpu-node-17``, ``dgx03``: words for machines, and a number."""
+"""``gpu-node-17``, ``dgx03``: words for machines with a number."""
 _PROFILE = re.compile(r"\.xplane\.pb(?:\.gz)?$|(?<!\.pt)\.trace\.json(?:\.gz)?$")
 _TIME = re.compile(r"\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d")
 """Folders that TensorFlow and JAX write, below ``plugins/profile``."""
 
 
 def secrets_of_host(name: bytes) -> Iterator[Secret]:
-    """The name of a host as profilers name their files after it; of ``10.0.0.7_6003`` also without the port."""
+    """Yield the host name in a file name of a profiler; for ``10.0.0.7_6003`` also without the port."""
     without_port = _PORT.sub(b"", name)
     for secret in {*secrets_of_identity(name), *secrets_of_identity(without_port)}:
         yield Secret(secret.text, certain=is_distinctive(secret.text, 6), folds=True)
@@ -45,10 +45,10 @@ def secrets_of_host(name: bytes) -> Iterator[Secret]:
 
 
 def secrets_of_file_name(path: PurePath) -> Iterator[Secret]:
-    """The host in the name of a file.
+    """Yield the host in the name of a file.
 
     Args:
-        path: The file; its folder tells whether a profiler has named it.
+        path: The file; its folder shows whether a profiler named it.
     """
     stem = _ENDINGS.sub(b"", path.name.encode(errors="replace"))
     span = _SPAN.match(stem)

@@ -1,7 +1,7 @@
-"""Which of the properties that a trace states (settings, arguments of operations, stats) may keep their text.
+"""Decision on which properties of a trace (settings, arguments of operations, stats) keep their text.
 
-A property is a key and a value. Numbers stay. A text goes if it names a person, a machine, a place or a command, as its
-key tells; other texts stay, without secrets and with absolute paths shortened.
+A property is a key and a value. Numbers are kept. A text is removed if its key shows that it names a person, a machine,
+a place or a command. Other texts are kept, without secrets and with absolute paths shortened.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _PRIVATE_KEY = re.compile(
     re.IGNORECASE,
 )
 _TELLING_KEY = re.compile(
-    r"^tag\.|^run\.(?:name|ending\.reason)$|^machine\.(?:cpu|os|kernel|container)$"  # stated by a user, or by us
+    r"^tag\.|^run\.(?:name|ending\.reason)$|^machine\.(?:cpu|os|kernel|container)$"  # stated by a user, or by traceviz
     r"|version|vendor|device_(?:name|type)|framework|backend|platform|compiler|algorithm|autotune|precision|strategy",
     re.IGNORECASE,
 )
 _PLAIN_VALUE = re.compile(
     r"[+-]?\d{0,20}(?:\.\d{1,17})?(?:[eE][+-]?\d{1,3})?|true|false|none|v?\d+(?:\.\w{1,16}){1,6}"
-    r"|running|finished|failed|killed|interrupted|timed-out|recording|recorded|unused|not-asked"  # how a run went
-    r"|program|worker",  # what a process was in it
+    r"|running|finished|failed|killed|interrupted|timed-out|recording|recorded|unused|not-asked"  # how a run ended
+    r"|program|worker",  # the role of a process
     re.IGNORECASE,
 )
 _COMMAND = re.compile(r"[\w.+\-]{1,64} with [\w,]{1,12} arguments?")
-"""A command line of which ``traceviz collect`` once kept the program only."""
+"""A command line in the form of older runs of ``traceviz collect``: the program only."""
 _SOURCE_KEY = re.compile(
     r"source(?:_(?:stack|file|info|line))?|(?:source_)?location"
     r"|(?:python[_ ])?(?:call[_ ]?)?stack(?:[_ ]?(?:trace|frames?))?",
@@ -53,7 +53,7 @@ _LIBRARY = re.compile(
     rb"|(?:collections|ctypes|email|encodings|html|http|json|logging|sqlite3|unittest|urllib|xml|zoneinfo)/)",
     re.DOTALL,
 )
-"""Folders of public libraries, which tell what a frame does (``torch/utils/data/``), not whose it is."""
+"""Folders of public libraries, which show the purpose of a frame (``torch/utils/data/``), not its owner."""
 
 
 _STANDARD = frozenset(sys.stdlib_module_names)
@@ -72,56 +72,56 @@ _PUBLIC_NAMES = (
     "traceviz traceviz_inject"
 )
 _PUBLIC = frozenset(_PUBLIC_NAMES.split())
-"""Packages that everybody may know to be in use."""
+"""Well-known packages. Their use reveals nothing."""
 
 
 def is_private(key: str) -> bool:
-    """Whether texts under ``key`` go: ``repository_path``, ``hostname``, ``command_line``."""
+    """Return whether texts under ``key`` are removed: ``repository_path``, ``hostname``, ``command_line``."""
     return _PRIVATE_KEY.fullmatch(key) is not None
 
 
 def is_private_text(key: str) -> bool:
-    """Whether a text that stands under ``key`` itself goes: ``machine`` may also be all that is known of one."""
+    """Return whether a text directly under ``key`` is removed. ``machine`` may be a nested description or a name."""
     return is_private(key) or key.lower() == "machine"
 
 
 def is_program_only(command: str) -> bool:
-    """Whether a command line is what older runs kept of one: ``python with 2 arguments``."""
+    """Return whether a command line has the form that older runs stored: ``python with 2 arguments``."""
     return _COMMAND.fullmatch(command) is not None
 
 
 def keeps_command(command: str) -> bool:
-    """Whether the command of a run holds no more than ``traceviz collect`` keeps of one: options with plain values."""
+    """Return whether a run's command holds no more than ``traceviz collect`` keeps: options with plain values."""
     return is_program_only(command) or is_plain(command)
 
 
 def is_source(key: str) -> bool:
-    """Whether texts under ``key`` name places in the program's source, as paths that need not be absolute."""
+    """Return whether texts under ``key`` name places in the program's source, as paths that need not be absolute."""
     return _SOURCE_KEY.fullmatch(key) is not None
 
 
 def is_path(text: str) -> bool:
-    """Whether a whole text looks like a path: absolute, of a home folder, or relative with a dot."""
+    """Return whether a text as a whole looks like a path: absolute, in a home folder, or relative with a dot."""
     return text.startswith(("/", "~", "./", "../")) or text[1:3] == ":\\"
 
 
 def keeps_setting(key: str, value: str) -> bool:
-    """Whether the text of a setting stays: versions, kinds, and numeric options do, anything else does not."""
+    """Return whether the text of a setting is kept: versions, kinds, and numeric options are, other texts are not."""
     if key == "run.command":
         return keeps_command(value)
     return not is_private(key) and (_PLAIN_VALUE.fullmatch(value) is not None or _TELLING_KEY.search(key) is not None)
 
 
 def without_folders(text: bytes) -> bytes:
-    """Places in source, ``users/ada/train.py:12``, without their folders: ``train.py:12``."""
+    """Remove the folders of places in source code: ``users/ada/train.py:12`` becomes ``train.py:12``."""
     return _FOLDERS.sub(b"", text)
 
 
 def without_folder(name: bytes) -> bytes:
-    """The name of an operation; of a Python frame without the folder of its file.
+    """Return the name of an operation. For a Python frame, the folder of its file is removed.
 
-    Frames are ``$/home/ada/train.py:12 step`` to TensorFlow and JAX, ``/home/ada/train.py(12): step`` to PyTorch, whose
-    frames in public libraries keep the path within the library.
+    TensorFlow and JAX write frames as ``$/home/ada/train.py:12 step``, PyTorch as ``/home/ada/train.py(12): step``.
+    PyTorch frames in public libraries keep the path within the library.
     """
     if name.startswith(b"$"):
         return _FRAME.sub(b"$", name)
@@ -129,11 +129,11 @@ def without_folder(name: bytes) -> bytes:
 
 
 def source_file(file: str, origin: str) -> str:
-    """The file of a frame; its folder stays where it is that of a public library, and the file is none of the program.
+    """Return the file of a frame. Its folder is kept if it belongs to a public library, and not to the program.
 
     Args:
-        file: As it was recorded: below the program's folder, from the name of its package on, or any path.
-        origin: Whose code it is, one of :data:`traceviz.trace.schema.ORIGINS`.
+        file: The file as recorded: relative to the program's folder, starting with its package, or any path.
+        origin: Origin of the code, one of :data:`traceviz.trace.schema.ORIGINS`.
     """
     package, slash, _ = file.partition("/")
     public = _STANDARD if origin == "standard" else _PUBLIC if origin == "library" else frozenset()

@@ -1,7 +1,7 @@
-"""Taking the secrets of one trace out of its texts.
+"""Removal of a trace's secrets from its texts.
 
-All secrets are searched at once, by one pattern that shares their common beginnings: the time does not grow with their
-number. A text is searched as it stands and decoded (:mod:`traceviz.scrub.secrets.encodings`).
+One pattern with shared prefixes searches all secrets, so that the time does not grow with their number. A text is
+searched as written and decoded (:mod:`traceviz.scrub.secrets.encodings`).
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from traceviz.scrub.secrets.shapes import PATH, REMOVED, Hit, any_paths, first_f
 from traceviz.scrub.secrets.values import SHORT, Secret, is_word
 
 SQL_WORDS = b"create table integer real text blob numeric null primary key index sqlite format"
-"""Words of every database: a user of such a name must not change them."""
+"""Words in every database. A user with such a name must not change them."""
 TEXT, BINARY, PACKED = 1, 5, SHORT
-"""Kinds of bytes that are searched, as the length of the shortest secret that does not occur in them by chance."""
+"""Kinds of searched bytes, as the length of the shortest secret that does not occur in them by chance."""
 _MOST_ROUNDS = 4
-"""Times that a text is cleaned at most. A removed part gives the text before it another neighbour."""
+"""Maximum number of times that a text is cleaned. After a removal, the text before it has another neighbour."""
 _LONGEST_PART = 24
-"""Letters and digits around a secret that go with it, as a word with a hole is no name."""
+"""Maximum letters and digits around a secret that are removed with it, as the rest of a word would be meaningless."""
 _LETTERS_BEFORE = re.compile(rb"(?<![A-Za-z0-9])[A-Za-z0-9]+\Z")
 _LETTERS_AFTER = re.compile(rb"[A-Za-z0-9]{1,24}(?![A-Za-z0-9])")
 
 
 @dataclass(frozen=True)
 class Redactor:
-    """Takes the secrets of one trace out of its texts."""
+    """Removes the secrets of one trace from its texts."""
 
     secrets: tuple[bytes, ...] = ()
     folded: frozenset[bytes] = frozenset()
 
     @classmethod
     def of(cls, secrets: Iterable[Secret], vocabulary: Iterable[bytes] = ()) -> Redactor:
-        """A redactor of ``secrets``.
+        """Return a redactor of ``secrets``.
 
         Args:
             secrets: Secrets, repeated or not.
-            vocabulary: Names of kernels and functions. A secret that is not certain and occurs in one of them as a
-                word is not looked for: a user named ``max`` must not rename every kernel that computes a maximum.
+            vocabulary: Names of kernels and functions. A secret that is not certain and occurs in one of them as a word
+                is not searched. A user named ``max`` must not rename every kernel that computes a maximum.
         """
         everything = frozenset(secret for secret in secrets if not secret.text.startswith((REMOVED, PATH)))
         certain = {secret.text for secret in everything if secret.certain}
@@ -58,7 +58,7 @@ class Redactor:
 
     @cached_property
     def spelled(self) -> tuple[bytes, ...]:
-        """The secrets as they are searched for in raw bytes: those that fold in their usual spellings, and encoded."""
+        """Spellings of the secrets in raw bytes: encoded, and with the usual upper and lower case if they fold."""
         cases = (bytes.lower, bytes.upper, bytes.capitalize, bytes.title)
         more = {spell(text) for text in self.folded.intersection(self.secrets) for spell in cases}
         encoded = set(chain.from_iterable(map(spellings, {*self.secrets, *more})))
@@ -70,11 +70,11 @@ class Redactor:
         return max(map(len, self.spelled), default=0) + 2
 
     def position_in(self, content: bytes | mmap.mmap, kind: int = TEXT) -> int:
-        """The place of the first secret in raw bytes; -1 if they hold none.
+        """Return the position of the first secret in raw bytes; -1 if they hold none.
 
         Args:
             content: The bytes.
-            kind: ``TEXT``; ``BINARY``, where four letters occur among numbers by chance; or ``PACKED``, where whole
+            kind: ``TEXT``; ``BINARY``, where four letters occur by chance among numbers; or ``PACKED``, where whole
                 words do.
         """
         if kind not in self._raw:
@@ -88,12 +88,12 @@ class Redactor:
 
     @cached_property
     def _raw(self) -> dict[int, re.Pattern[bytes] | None]:
-        """Patterns of the secrets in raw bytes, by the kind of these."""
+        """Patterns of the secrets in raw bytes, by kind."""
         return {}
 
     @cached_property
     def _paths(self) -> re.Pattern[bytes]:
-        """Absolute paths below the folders that this trace is known to have."""
+        """Pattern of absolute paths below the known folders of this trace."""
         return path_pattern({folder for folder in map(first_folder, self.secrets) if folder is not None})
 
     @cached_property
@@ -101,7 +101,7 @@ class Redactor:
         return _pattern(self.secrets, self.folded)
 
     def words_of(self, vocabulary: Iterable[bytes]) -> set[bytes]:
-        """Those secrets that occur in ``vocabulary`` other than in a path, from which they are removed anyway."""
+        """Return the secrets that occur in ``vocabulary``, except in paths, from which they are removed anyway."""
         text = b"\n".join(_replaced(name, hits(name, self._paths)) for name in vocabulary)
         found: set[bytes] = set()
         spelled = {text.lower() if text in self.folded else text: text for text in self.secrets}
@@ -111,7 +111,7 @@ class Redactor:
             if not new:
                 break
             found |= new
-            left -= new  # one may have hidden another that starts with it
+            left -= new  # it may have hidden another that starts with it
         return found
 
     def holds(self, text: bytes) -> bool:
@@ -120,27 +120,27 @@ class Redactor:
         return pattern is not None and any(pattern.search(reading.text) is not None for reading in readings(text))
 
     def clean(self, text: bytes) -> bytes:
-        """``text`` without secrets and without parts that are private by their shape."""
+        """Return ``text`` without secrets and without parts that are private by their shape."""
         return self._cleaned(text, lambda text: hits(text, self._paths))
 
     def clean_message(self, text: bytes) -> bytes:
-        """Like :meth:`clean`, with all absolute paths shortened: for texts of a profiler, not of a program."""
+        """Like :meth:`clean`, but shorten all absolute paths. This is for texts of a profiler, not of a program."""
         return self._cleaned(text, lambda text: chain(hits(text, self._paths), any_paths(text)))
 
     def clean_source(self, text: bytes) -> bytes:
-        """Places in source, ``users/ada/train.py:12``, cleaned and without their folders, as these need no root."""
+        """Clean places in source code, ``users/ada/train.py:12``, and remove their folders, which may be relative."""
         return self.clean_message(without_folders(self.clean_message(text)))
 
     def clean_property(self, key: str, text: bytes) -> bytes:
-        """The text of a property, cleaned as a message; a version stays, though it may look like an address."""
+        """Clean the text of a property as a message. A version is kept, although it may look like an address."""
         return text if self.is_version(key, text) else self.clean_message(text)
 
     def is_version(self, key: str, text: bytes) -> bool:
-        """Return whether the text of a property is a version, and no secret is in it."""
+        """Return whether the text of a property is a version without a secret."""
         return is_version(key, text.decode("utf-8", "replace")) and not self.holds(text)
 
     def clean_module(self, name: bytes) -> bytes:
-        """The base name of a library or program, cleaned; other names, such as ``[kernel.kallsyms]``, stay."""
+        """Return the cleaned base name of a library or program; clean others, such as ``[kernel.kallsyms]``."""
         is_path = name.startswith(b"/") or name[1:3] == b":\\"
         return self.clean(PATH + b"/" + base_name(name) if is_path else name)
 
@@ -153,7 +153,7 @@ class Redactor:
         return text
 
     def _known(self, text: bytes) -> Iterator[Hit]:
-        """The secrets in a text: of a word that holds one, nothing stays."""
+        """Yield the secrets in a text, extended to whole words."""
         if self._pattern is None:
             return
         for reading in readings(text):
@@ -162,12 +162,12 @@ class Redactor:
 
 
 def cached(function: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    """``function`` with a cache of its latest results: names repeat in traces."""
+    """Add a cache of recent results to ``function``, as names repeat in traces."""
     return lru_cache(maxsize=1 << 16)(function)
 
 
 def _replaced(text: bytes, found: Iterable[Hit]) -> bytes:
-    """``text`` with what is private in it replaced; of parts that overlap, the one that holds the other decides."""
+    """Return ``text`` with its private parts replaced. If parts overlap, the enclosing one decides."""
     merged: list[Hit] = []
     for hit in sorted(found, key=lambda hit: (hit.begin, -hit.end)):
         last = merged[-1] if merged else None
@@ -185,7 +185,7 @@ def _replaced(text: bytes, found: Iterable[Hit]) -> bytes:
 
 
 def _whole_words(reading: Reading, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
-    """Begin and end of the words that hold a secret."""
+    """Yield start and end of the words that hold a secret."""
     text, at = reading.text, 0
     while match := pattern.search(text, at):
         before = _LETTERS_BEFORE.search(text, max(at, match.start() - _LONGEST_PART), match.start())
@@ -200,7 +200,7 @@ def _whole_words(reading: Reading, pattern: re.Pattern[bytes]) -> Iterator[tuple
 
 
 def _pattern(texts: Iterable[bytes], folded: frozenset[bytes] = frozenset()) -> re.Pattern[bytes] | None:
-    """A pattern of the longest of ``texts`` at a place: those of ``folded`` in any case, words as whole ones only."""
+    """Return a pattern of the longest of ``texts`` at a position: ``folded`` ones in any case, words only whole."""
     groups: dict[tuple[bytes, bytes, bool], set[bytes]] = {}
     for text in texts:
         folds = text in folded
@@ -213,9 +213,9 @@ def _pattern(texts: Iterable[bytes], folded: frozenset[bytes] = frozenset()) -> 
 
 
 def _bounds(text: bytes) -> tuple[bytes, bytes]:
-    """Patterns of what may stand before and after a secret."""
+    """Return patterns of the context before and after a secret."""
     if is_word(text):
         return rb"(?<![A-Za-z0-9])", rb"(?![A-Za-z0-9])"
-    if text.replace(b".", b"").isdigit():  # 10.0.0.1 is no part of 110.0.0.12
+    if text.replace(b".", b"").isdigit():  # 10.0.0.1 is not a part of 110.0.0.12
         return rb"(?<![0-9])", rb"(?![0-9]|\.[0-9])"
     return b"", b""

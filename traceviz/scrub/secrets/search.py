@@ -1,4 +1,4 @@
-"""Searching content that is about to be written for every secret of its source."""
+"""Search of content that is about to be written for all secrets of its source."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _PIECE = 1 << 23
 
 
 def check_file(path: Path, redactor: Redactor, content_kind: int = TEXT) -> int:
-    """Search the bytes of a file; returns how many there are.
+    """Search the bytes of a file; return their number.
 
     Args:
         path: The file.
-        redactor: Has the secrets.
-        content_kind: What the bytes are: see :meth:`Redactor.position_in`.
+        redactor: Redactor with the secrets.
+        content_kind: Kind of the bytes (see :meth:`Redactor.position_in`).
 
     Raises:
-        OutputError: a secret is among them.
+        OutputError: the file contains a secret.
     """
     size = path.stat().st_size
     if size:
@@ -35,10 +35,10 @@ def check_file(path: Path, redactor: Redactor, content_kind: int = TEXT) -> int:
 
 
 def check_stream(blocks: Iterable[bytes], redactor: Redactor) -> int:
-    """Search a text that comes in blocks; returns its length in bytes.
+    """Search a text that comes in blocks; return its length in bytes.
 
     Raises:
-        OutputError: a secret is in it.
+        OutputError: the text contains a secret.
     """
     size, rest = 0, b""
     for block in joined(blocks):
@@ -52,7 +52,7 @@ def check_stream(blocks: Iterable[bytes], redactor: Redactor) -> int:
 
 
 def joined(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same text in pieces of some megabytes: searching many small ones is slow."""
+    """Yield the same text in pieces of some megabytes, as searching many small ones is slow."""
     parts: list[bytes] = []
     size = 0
     for block in blocks:
@@ -66,7 +66,7 @@ def joined(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def leak(where: str, fix: str = "") -> OutputError:
-    """The error where a secret would have stayed."""
+    """Return the error for a secret that would remain in the output."""
     return OutputError(
         f"A secret of the source would have stayed in the output, {where}.",
         "Nothing was written.",

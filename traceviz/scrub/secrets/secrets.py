@@ -1,8 +1,8 @@
-"""Secrets that a trace gives away: values of variables and options, names of users and hosts, and shapes in its texts.
+"""Secrets that a trace reveals: values of variables and options, names of users and hosts, and shapes in its texts.
 
-There are two kinds of private texts. *Shapes* are recognised anywhere (:mod:`traceviz.scrub.secrets.shapes`).
-*Secrets* are values that the trace itself gives away, the value of an environment variable or the name of the user, and
-what was recognised once by its shape. They must occur nowhere in the output, not even inside an NVTX text. A value of a
+There are two kinds of private texts. *Shapes* are recognised anywhere (:mod:`traceviz.scrub.secrets.shapes`). *Secrets*
+are values that the trace itself reveals, such as the value of an environment variable or the name of the user, and
+texts recognised once by their shape. They must not occur in the output, not even inside an NVTX text. A value of a
 variable counts as a secret if its variable is named like one (``API_KEY``), or if it is distinctive
 (:mod:`traceviz.scrub.secrets.values`).
 """
@@ -27,12 +27,12 @@ _FOLDER_NAME = re.compile(rb"^(?:home|.*_home_dir|userprofile)$", re.IGNORECASE)
 _APPEARANCE_NAME = re.compile(rb"^(?:ls_colors|ps\d|prompt_command|less.*|termcap|bash_func_.*)$", re.IGNORECASE)
 
 _PUNCTUATION = b",;:"
-"""Ends of a word in a sentence, which leave it a plain word."""
+"""Characters at the end of a word in a sentence. The word still counts as a plain word."""
 _SEPARATORS = re.compile(rb"[\s:;,\"']+")
 
 
 def secrets_of_variable(name: bytes, value: bytes) -> Iterator[Secret]:
-    """Secrets that an environment variable (or an option with a value) gives away."""
+    """Yield the secrets that an environment variable (or an option with a value) reveals."""
     if _APPEARANCE_NAME.match(name) or is_version(name.decode("utf-8", "replace"), value.decode("utf-8", "replace")):
         return
     yield from secrets_of_text(value)
@@ -52,19 +52,19 @@ def secrets_of_variable(name: bytes, value: bytes) -> Iterator[Secret]:
 
 
 def secrets_of_property(key: str, text: bytes) -> Iterator[Secret]:
-    """Secrets in the text of a property by their shape; versions have none."""
+    """Yield the secrets in the text of a property by their shape. Versions have none."""
     if not is_version(key, text.decode("utf-8", "replace")):
         yield from secrets_of_text(text)
 
 
 def secrets_of_text(text: bytes) -> Iterator[Secret]:
-    """Secrets in any text by their shape: users whose home folders it names, tokens, addresses."""
+    """Yield the secrets in any text by their shape: users of home folders, tokens, addresses."""
     for hit in hits(text):
         yield from hit.secrets
 
 
 def secrets_of_arguments(arguments: Iterable[bytes]) -> Iterator[Secret]:
-    """Secrets of a command line: ``--name value`` and ``--name=value`` are judged like variables."""
+    """Yield the secrets of a command line. ``--name value`` and ``--name=value`` are judged like variables."""
     option = b""
     for argument in arguments:
         name, equals, value = argument.partition(b"=")
@@ -78,11 +78,11 @@ def secrets_of_arguments(arguments: Iterable[bytes]) -> Iterator[Secret]:
 
 
 def variables_of_block(block: bytes) -> list[tuple[bytes, bytes]]:
-    """``(name, value)`` of an environment as the operating system stores it: NUL-separated ``name=value``."""
+    """Return ``(name, value)`` of an environment as stored by the operating system: NUL-separated ``name=value``."""
     pairs = (item.partition(b"=") for item in block.split(b"\0"))
     return [(name, value) for name, equals, value in pairs if equals and name]
 
 
 def base_name(name: bytes) -> bytes:
-    """The last part of a program's name that may be a path."""
+    """Return the last part of a program's name, which may be a path."""
     return re.split(rb"[/\\]", name.rstrip(b"/\\"))[-1]

@@ -1,8 +1,8 @@
-"""Kinds of private texts that are recognised by their shape, wherever they stand.
+"""Kinds of private texts that are recognised by their shape, in any place.
 
-A kind finds the parts of a text that go, what stands there instead, and what of them is looked for in all other texts
-of the trace: of ``/home/ada/x.bin`` the folder goes, and ``ada`` is looked for. All kinds read a text as it stands and
-decoded (:mod:`traceviz.scrub.secrets.encodings`). The table in ``docs/privacy.md`` is made from :data:`KINDS`.
+A kind finds the parts of a text to remove, their replacement, and the secrets in them to search in all other texts of
+the trace. In ``/home/ada/x.bin``, the folder is removed, and ``ada`` is searched. All kinds read a text as written and
+decoded (:mod:`traceviz.scrub.secrets.encodings`). The table in ``docs/privacy.md`` is generated from :data:`KINDS`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Hit(NamedTuple):
     Args:
         begin: Its first byte.
         end: The byte after it.
-        instead: The text that takes its place.
-        secrets: Values in it that are looked for in all other texts.
+        instead: The replacement.
+        secrets: Values in it that are searched in all other texts.
     """
 
     begin: int
@@ -46,10 +46,10 @@ class Kind:
     """A kind of private text.
 
     Args:
-        name: A noun for it.
+        name: A noun for the kind.
         promise: The forms that are recognised, for the documentation.
-        signs: Texts in lower case of which one is in every text that holds this kind.
-        find: Finds it in a text.
+        signs: Lower-case texts. Every text with this kind contains at least one.
+        find: Finds private parts in a text.
     """
 
     name: str
@@ -132,7 +132,7 @@ _BASIC = re.compile(rb"(?<![A-Za-z])basic[ :=]{1,3}[\"']?(?P<bare>[A-Za-z0-9+/]{
 _COOKIE = re.compile(rb"(?:set-)?cookies?%b[\"']?(?P<line>[^\r\n\"']{3,})" % _EQUALS, re.IGNORECASE)
 _COOKIE_VALUE = re.compile(rb"=([^;\s]+)")
 _NOTHING = frozenset(b"none null nil true false str string text bytes optional required yes no on off empty".split())
-"""Words after ``password:`` that are no password."""
+"""Words after ``password:`` that are not a password."""
 _THREE_DIGITS = re.compile(rb"(?:[^\d]*\d){3}")
 _MIXED_WORD = re.compile(rb"[A-Za-z]+\d[A-Za-z0-9]*")
 _LONG_WORD = re.compile(rb"[A-Za-z0-9+/=]{24,}")
@@ -142,7 +142,7 @@ def _stated(text: bytes) -> Iterator[Hit]:
     for match in _STATED.finditer(text):
         value, name = _group(match), (match["weak"] or b"").lower()
         if match["sure"] is not None:
-            is_folder = value.startswith(b"/") and match["sure"].lower() == b"pwd"  # of the shell
+            is_folder = value.startswith(b"/") and match["sure"].lower() == b"pwd"  # the shell's folder
             goes = value.lower() not in _NOTHING and not is_folder
         elif match["keys"] is not None:
             goes = is_distinctive(value, 6)
@@ -186,7 +186,7 @@ def _cookies(text: bytes) -> Iterator[Hit]:
 
 
 def _looks_random(value: bytes, *, is_secret: bool) -> bool:
-    """Return whether a value is no identifier: ``token: layer_2`` is one, ``secret: hunter2z`` is none."""
+    """Return whether a value is not an identifier: ``token: layer_2`` is one, ``secret: hunter2z`` is not."""
     if _THREE_DIGITS.match(value) or _LONG_WORD.fullmatch(value):
         return True
     return is_secret and _MIXED_WORD.fullmatch(value) is not None
@@ -205,14 +205,14 @@ def _group(match: re.Match[bytes]) -> bytes:
 
 
 def _value_hits(match: re.Match[bytes], value: bytes) -> Iterator[Hit]:
-    """A value at the end of a match, but for the quote after it; none if it was removed before."""
+    """Yield a value at the end of a match, without the closing quote; nothing if it was already removed."""
     if not value.startswith((REMOVED[:-1], PATH[:-1])):
         begin = match.string.rindex(value, match.start(), match.end())
         yield Hit(begin, begin + len(value), REMOVED, tuple(_sought(value)))
 
 
 def _sought(value: bytes) -> Iterator[Secret]:
-    """A stated value as it is looked for elsewhere; a plain word only where it names no kernel."""
+    """Yield a stated value as a secret. A plain word is searched only if it is not in the name of a kernel."""
     if len(value) >= 6 and not is_common(value) and not (value.isdigit() and len(value) < 8):
         yield Secret(value, certain=is_distinctive(value, 6))
 
@@ -241,7 +241,7 @@ _LONGEST_SCHEME = 16
 _STORES = frozenset(
     b"s3 s3a s3n gs gcs abfs abfss wasb wasbs az adl hdfs webhdfs viewfs r2 oss cos obs dbfs nfs smb cifs file".split()
 )
-"""Schemes of URLs that name a folder: the bucket is the first of it."""
+"""Schemes of URLs that name a folder. The bucket is its first part."""
 _STORED = re.compile(rb"(?:/[^/\s\0\"'<>|:;,(){}]+)*/?")
 _PHONE = re.compile(rb"(?<![0-9A-Za-z)\]])\+[1-9]\d{0,2}(?:[ .\-]?\(\d{1,4}\))?(?:[ .\-]?\d{2,4}){2,5}(?!\d)")
 _MOST_DIGITS, _LEAST_DIGITS = 15, 9
@@ -272,7 +272,7 @@ def _machines(text: bytes) -> Iterator[Hit]:
 
 
 def _hosts(name: bytes) -> Iterator[Secret]:
-    """A machine as it is looked for: its full name, and its first label if that can only be a machine."""
+    """Yield the names of a machine to search: its full name, and its first label if that can only be a machine."""
     label = name.partition(b".")[0]
     for found in secrets_of_identity(name):
         if found.text == name or names_machine(label):
@@ -299,7 +299,7 @@ def _passwords(value: bytes) -> Iterator[Secret]:
 
 
 def _stored(text: bytes, begin: int, end: int) -> Iterator[Hit]:
-    """The folder of a URL of a store: of ``s3://bucket/a/x.bin`` the name of the file stays."""
+    """Yield the folder of a store's URL. In ``s3://bucket/a/x.bin`` the name of the file is kept."""
     whole = _STORED.match(text, end)
     path = text[begin : whole.end() if whole else end].rstrip(b"/")
     if end > begin and path:
@@ -353,27 +353,27 @@ _FIRST_FOLDER = re.compile(rb"/([\w.\-]+)/[^/]")
 
 
 def path_pattern(roots: Iterable[bytes] = ()) -> re.Pattern[bytes]:
-    """Absolute paths in names of ranges and kernels: only below folders of which any system has some, and ``roots``.
+    """Return a pattern of absolute paths for names of ranges and kernels: only below system folders and ``roots``.
 
-    ``/job:localhost/task:0`` and ``/v1/completions`` are no paths.
+    ``/job:localhost/task:0`` and ``/v1/completions`` are not paths.
     """
     known = b"|".join([_ROOTS, *map(re.escape, roots)])
     return re.compile(rb"%b/(?:%b)(?:/%b+)+/?|%b/root(?![\w/])" % (_START, known, _END, _START))
 
 
 def first_folder(path: bytes) -> bytes | None:
-    """The first folder of an absolute path of two names or more."""
+    """Return the first folder of an absolute path with at least two names."""
     match = _FIRST_FOLDER.match(path)
     return match.group(1) if match else None
 
 
 def any_paths(text: bytes) -> Iterator[Hit]:
-    """Absolute paths of any root: for texts of a profiler, where nothing else looks like one."""
+    """Yield absolute paths with any root. This is for texts of a profiler, where nothing else looks like a path."""
     return (_folder(match) for match in _ANY_PATH.finditer(text))
 
 
 def _places(text: bytes) -> Iterator[Hit]:
-    """Home folders and shares, however they are embedded."""
+    """Yield home folders and shares, in any context."""
     if b"/" in text:
         yield from (_folder(match) for match in _HOME.finditer(text))
         if b"~" in text:
@@ -385,7 +385,7 @@ def _places(text: bytes) -> Iterator[Hit]:
 
 
 def _folder(match: re.Match[bytes], owner: bytes = b"") -> Hit:
-    """The folder of a path, without the base name; of a home folder also that, which is the name of a user."""
+    """Return the folder of a path, without the base name. A home folder includes its last part, the user's name."""
     path = match.group()
     owners = [owner] if owner else _OWNED.findall(path)
     secrets = tuple(secret for name in owners for secret in secrets_of_identity(name))
@@ -470,19 +470,19 @@ KINDS = (
         _places,
     ),
 )
-"""Kinds of private texts, in the order in which the documentation lists them."""
+"""Kinds of private texts, in the order of the documentation."""
 _SIGNS = re.compile(any_of(sign for kind in KINDS for sign in kind.signs if len(sign) > 2))
 _OF_SIGNS_ONLY = tuple(kind for kind in KINDS if any(len(sign) <= 2 for sign in kind.signs))
-"""Kinds that a text without any of these words may hold."""
+"""Kinds with short signs, which are tried even if :data:`_SIGNS` does not match."""
 _PATHS = path_pattern()
 
 
 def hits(text: bytes, paths: re.Pattern[bytes] = _PATHS) -> Iterator[Hit]:
-    """Private parts of a text by their shape, in no order; they may overlap.
+    """Yield the private parts of a text by their shape, in no order. They may overlap.
 
     Args:
         text: The text.
-        paths: Absolute paths that lose their folders: :func:`path_pattern`.
+        paths: Pattern of absolute paths whose folders are removed (see :func:`path_pattern`).
     """
     for reading in readings(text):
         folded = reading.text.lower()

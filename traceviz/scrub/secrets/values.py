@@ -1,8 +1,8 @@
-"""Values that identify a person or a machine: a secret, and the values that are distinctive enough to look for.
+"""Values that identify a person or a machine: secrets, and the test for values that are distinctive enough to search.
 
-Not every value can be looked for: with ``MODE=training`` in the environment, every range named "training" would lose
-its name. A value is *distinctive* if it has six characters or more, and is neither a plain word, a number, a version
-nor the path of an installed program.
+Not every value can be searched. With ``MODE=training`` in the environment, every range named "training" would lose its
+name. A value is *distinctive* if it has at least six characters, and is neither a plain word, a number, a version nor
+the path of an installed program.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from traceviz.scrub.secrets.addresses import is_address
 
 SHORT = 8
-"""Secrets below this length are recognised as whole words only: ``ann`` must not be found in ``channel``."""
+"""Secrets below this length are recognised as whole words only: ``ann`` must not match in ``channel``."""
 _LONG = 16
-"""So are words of letters below this one: ``telemetry`` must not be found in ``opentelemetry``."""
+"""The same limit for words of letters only: ``telemetry`` must not match in ``opentelemetry``."""
 
 _PLAIN_WORDS = re.compile(rb"[A-Za-z_.\-/ ]*")
 _NUMBERS = re.compile(rb"[\d.,:;+\- ]*|0x[0-9a-fA-F,x]*")
@@ -36,8 +36,8 @@ class Secret:
 
     Args:
         text: The value, as UTF-8.
-        certain: Look for it even where it is also a word of kernel and function names.
-        folds: Look for it in upper and lower case: the name of a host or a user.
+        certain: If true, search it even if it is a word in kernel and function names.
+        folds: If true, search it in upper and lower case, as for names of hosts and users.
     """
 
     text: bytes
@@ -46,7 +46,7 @@ class Secret:
 
 
 def is_word(text: bytes) -> bool:
-    """Return whether a secret is looked for as a whole word only, since other words may hold it."""
+    """Return whether a secret is searched as a whole word only, since other words may contain it."""
     return len(text) < SHORT or (len(text) < _LONG and text.isalpha())
 
 
@@ -56,7 +56,7 @@ def is_common(value: bytes) -> bool:
 
 
 def is_distinctive(value: bytes, least: int) -> bool:
-    """Return whether a value has at least ``least`` characters, and is no word, number, version or program."""
+    """Return whether a value has at least ``least`` characters, and is not a word, number, version or program."""
     if len(value) < least or is_common(value):
         return False
     if _NUMBERS.fullmatch(value) or _VERSION.fullmatch(value) or _SYSTEM_PATH.fullmatch(value):
@@ -65,14 +65,14 @@ def is_distinctive(value: bytes, least: int) -> bool:
 
 
 def secrets_of_identity(value: bytes) -> Iterator[Secret]:
-    """The name of a user or a host; of a full host name also its first label."""
+    """Yield the name of a user or a host; for a full host name also its first label."""
     for name in {value, value.partition(b".")[0]}:
         if len(name) >= 3 and not is_common(name) and not _NUMBERS.fullmatch(name):
             yield Secret(name, folds=True)
 
 
 def secrets_of_address(address: bytes) -> Iterator[Secret]:
-    """An address as it is looked for: ``10.0.0.7``, and the names that clouds make of it, ``ip-10-0-0-7``."""
+    """Yield an address in the forms to search: ``10.0.0.7``, and the name that clouds make of it, ``ip-10-0-0-7``."""
     yield Secret(address.partition(b"%")[0], certain=True, folds=not is_address(address))
     name = _NAME_OF_ADDRESS.fullmatch(address)
     if name:

@@ -1,4 +1,4 @@
-"""What an archive file holds: one index for zip and tar files, and how the bytes of a member are read."""
+"""Index of the members of zip and tar files, and reading of members."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from traceviz.core.errors import DamagedTraceError
 
 BLOCK = 1 << 20
 LOCAL_HEADER = struct.Struct("<4s5H3L2H")
-"""The local header of a member of a zip file: signature, version, flags, method, time, date, CRC, packed size, size,
-and the lengths of the name and of the extra fields (APPNOTE.TXT of PKWARE, 4.3.7)."""
+"""Local header of a member of a zip file: signature, version, flags, method, time, date, CRC, packed size, size,
+and the lengths of the name and of the extra fields (APPNOTE.TXT of PKWARE, 4.3.7).
+"""
 LOCAL = b"PK\x03\x04"
 
 Method = Literal["tar", "stored", "deflated"]
@@ -26,14 +27,14 @@ Method = Literal["tar", "stored", "deflated"]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A member of an archive file that may be unpacked.
+    """A member of an archive file that can be unpacked.
 
     Args:
-        name: Safe path below the folder that it is unpacked into.
-        at: Offset in the archive file: of its bytes in a tar file, of its local header in a zip file.
-        packed: Its size there, in bytes.
-        size: Bytes, unpacked.
-        method: How it is packed.
+        name: Safe path below the target folder.
+        at: Offset in the archive file: of the content in a tar file, of the local header in a zip file.
+        packed: Packed size in bytes.
+        size: Unpacked size in bytes.
+        method: Compression method.
         crc: CRC-32 of its content, if the archive file states it.
     """
 
@@ -47,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ListedMember:
-    """A member as it is listed: an entry with its name as written, or the reason for its refusal."""
+    """A listed member: an entry with its original name, or the reason for its refusal."""
 
     name: str
     entry: Entry | None = None
@@ -60,8 +61,8 @@ class Index:
     """The members of an archive file.
 
     Args:
-        entries: Members that may be unpacked, by name, in the order of the file.
-        refused: The others, under their names in the file.
+        entries: Members that can be unpacked, by name, in the order of the file.
+        refused: Other members, with their names in the file.
     """
 
     entries: Mapping[str, Entry] = field(default_factory=dict)
@@ -71,15 +72,15 @@ class Index:
 
 
 class TooManyError(DamagedTraceError):
-    """An archive file holds more members than are looked at."""
+    """An archive file with more members than the limit."""
 
 
 class BombError(DamagedTraceError):
-    """An archive file unpacks to much more than it is."""
+    """An archive file that unpacks to much more than its size."""
 
 
 def code_of(error: Exception) -> str:
-    """The code of a refusal for this error."""
+    """Return the code of a refusal for this error."""
     return next((code for kind, code in _CODES if isinstance(error, kind)), "unreadable")
 
 
@@ -91,7 +92,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
 
 
 def checked(listed: Iterable[ListedMember], limits: Limits) -> Index:
-    """The index of the listed members: names are checked, and of several members of one name the last counts.
+    """Return the index of the listed members. Names are checked; the last of several members with equal names counts.
 
     Raises:
         TooManyError: there are more than ``limits.members``.
@@ -109,7 +110,7 @@ def checked(listed: Iterable[ListedMember], limits: Limits) -> Index:
             refused.append(
                 Refused(printable(member.entry.name), "duplicate", "A later member of the same name counts.")
             )
-            del entries[member.entry.name]  # so that the order is that of what counts
+            del entries[member.entry.name]  # keeps the order of the members that count
         entries[member.entry.name] = member.entry
     both = entries.keys() & {parent for name in entries for parent in parents(name)}
     refused += [Refused(printable(name), "unsafe-name", "Its name is that of a folder, too.") for name in sorted(both)]
@@ -118,15 +119,15 @@ def checked(listed: Iterable[ListedMember], limits: Limits) -> Index:
 
 
 def below(names: Sequence[str], folder: str) -> Sequence[str]:
-    """Those of sorted paths that lie below a folder, by binary search; all for an empty folder."""
+    """Return the sorted paths that lie below a folder, by binary search; all for an empty folder."""
     if not folder:
         return names
-    after = f"{folder}{chr(ord('/') + 1)}"  # sorts just behind all paths that begin with the folder and a slash
+    after = f"{folder}{chr(ord('/') + 1)}"  # sorts just behind all paths that start with the folder and a slash
     return names[bisect_left(names, f"{folder}/") : bisect_left(names, after)]
 
 
 def parents(name: str) -> Iterator[str]:
-    """The folders that a path leads through, the innermost first: ``a/b`` and ``a`` of ``a/b/c``."""
+    """Yield the parent folders of a path, the innermost first: ``a/b`` and ``a`` for ``a/b/c``."""
     while "/" in name:
         name = name.rpartition("/")[0]
         yield name
@@ -144,7 +145,7 @@ def _reason(member: ListedMember, limits: Limits) -> tuple[str, str]:
 
 
 def excess(packed: int, size: int, limits: Limits) -> tuple[str, str]:
-    """Why a member of this packed size and size is not unpacked, as code and reason; empty if it is."""
+    """Return why a member of these sizes is not unpacked, as code and reason; empty if it is unpacked."""
     if size > limits.bytes:
         return "too-large", f"It unpacks to {size:,} bytes; the limit is {limits.bytes:,}."
     if size > limits.free + limits.ratio * packed:
@@ -154,7 +155,7 @@ def excess(packed: int, size: int, limits: Limits) -> tuple[str, str]:
 
 
 def blocks(file: BinaryIO, entry: Entry, read: int = BLOCK) -> Iterator[bytes]:
-    """The bytes of a member, unpacked, and never more than its listed size.
+    """Yield the unpacked bytes of a member, at most its listed size.
 
     Args:
         file: The archive file.
@@ -162,7 +163,7 @@ def blocks(file: BinaryIO, entry: Entry, read: int = BLOCK) -> Iterator[bytes]:
         read: Packed bytes to read at once.
 
     Raises:
-        DamagedTraceError: they are cut off, or differ from what the archive file states.
+        DamagedTraceError: the content is truncated, or differs from what the archive file states.
     """
     size = crc = 0
     for block in _raw(file, entry, read):
@@ -199,7 +200,7 @@ def _plain(file: BinaryIO, left: int, read: int) -> Iterator[bytes]:
 
 
 def inflated(packed: Iterator[bytes], entry: Entry) -> Iterator[bytes]:
-    """Inflated blocks, none much longer than :data:`BLOCK`."""
+    """Yield inflated blocks, none much longer than :data:`BLOCK`."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     for block in packed:
         left = block

@@ -1,9 +1,9 @@
-"""Archive files: their kind, by content; what is in them; and how a member becomes a file of its own.
+"""Archive files: their kind by content, their members, and unpacking of members to files.
 
-Zip files and plain tar files are read in place, with access to any member. A compressed tar file can be read from its
-beginning only: it is unpacked once per machine into a plain one (:mod:`traceviz.archive.storage.spool`), as
-fetching 10,000 members one by one would unpack it 10,000 times. A remote archive file is fetched once per machine in
-the same way; to list a zip file of an object store, its directory is enough.
+Zip files and plain tar files are read in place, with access to any member. A compressed tar file can only be read from
+its start. It is unpacked once per machine into a plain one (:mod:`traceviz.archive.storage.spool`), as fetching 10,000
+members one by one would unpack it 10,000 times. A remote archive file is fetched once per machine in the same way. To
+list a zip file in an object store, its directory is enough.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from traceviz.archive.storage.spool import MOST_HELD, SPOOL, check_space, write_
 from traceviz.core.errors import DamagedTraceError, OutputError
 
 Kind = Literal["zip", "tar", "gzip", "zstd"]
-"""Archive files that are read; the last two are compressed tar files."""
+"""Supported archive files. The last two are compressed tar files."""
 
 _GZIP, _ZSTD = b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd"
 _SKIPPED_FRAME = tuple(bytes((low, 0x2A, 0x4D, 0x18)) for low in range(0x50, 0x60))
-"""First bytes of frames that a zstd decoder skips; some packers put them first (RFC 8878, 3.1.2)."""
+"""First bytes of frames that a zstd decoder skips. Some packers write such frames first (RFC 8878, 3.1.2)."""
 _WINDOW = 1 << 27
-"""Largest memory that zstd may ask for: what ``zstd`` itself allows."""
+"""Maximum memory that zstd may request: the default limit of ``zstd``."""
 _UNREAD = {
     b"BZh": "bzip2",
     b"\xfd7zXZ\0": "xz",
@@ -42,14 +42,14 @@ _UNREAD = {
     b"Rar!\x1a\x07": "RAR",
 }
 HEAD_BYTES = 1 << 18
-"""Bytes that are enough to recognise an archive file: zstd needs up to 128 KiB before it unpacks any."""
+"""Bytes needed to recognise an archive file. Zstd needs up to 128 KiB before it unpacks any output."""
 _PIECE, _HEAD_PIECE = 1 << 12, 1 << 6
 _LEAST = 1 << 12
-"""Fewest bytes that are read at once for the first bytes of a member."""
+"""Minimum bytes per read for the first bytes of a member."""
 
 
 def kind_of(head: bytes) -> Kind | None:
-    """The kind of archive file with these first bytes; ``None`` for others, such as a compressed single file."""
+    """Return the kind of archive file with these first bytes; ``None`` for others, such as a compressed single file."""
     if head.startswith((LOCAL, b"PK\x05\x06")):
         return "zip"
     if head.startswith(_GZIP):
@@ -60,22 +60,22 @@ def kind_of(head: bytes) -> Kind | None:
 
 
 def may_be_packed(head: bytes) -> bool:
-    """Whether it begins as compressed files do; :func:`kind_of` needs :data:`HEAD_BYTES` of these."""
+    """Return whether a file starts like a compressed file. :func:`kind_of` then needs :data:`HEAD_BYTES` bytes."""
     return head.startswith((_GZIP, _ZSTD, *_SKIPPED_FRAME))
 
 
 def unread_kind(head: bytes) -> str:
-    """The name of a packed format that cannot be read; empty for anything else."""
+    """Return the name of a packed format that cannot be read; empty for other files."""
     if head.startswith((_ZSTD, *_SKIPPED_FRAME)):
         return "zstd, of one file"
     return next((name for magic, name in _UNREAD.items() if head.startswith(magic)), "")
 
 
 def index_of(location: Location, limits: Limits) -> Index:
-    """The members of an archive file.
+    """Return the index of an archive file.
 
     Raises:
-        DamagedTraceError: it is no archive file, has too many members, or unpacks to too much from too little.
+        DamagedTraceError: it is not an archive file, has too many members, or has a suspicious compression ratio.
         OutputError: there is no space to unpack it.
     """
     return _index(location.url, location.state(), limits)
@@ -83,7 +83,7 @@ def index_of(location: Location, limits: Limits) -> Index:
 
 @lru_cache(maxsize=MOST_HELD)
 def _index(url: str, state: str, limits: Limits) -> Index:  # noqa: ARG001 (part of the key)
-    """Cached, so that fetching 10,000 members one by one reads the index once."""
+    """Read an index. The cache avoids reading it again for each of 10,000 members."""
     location = Location(url, shown(url))
     with explained(location.name), listed(location, limits) as (file, kind):
         return checked(zips.members(file, limits) if kind == "zip" else tars.members(file), limits)
@@ -91,9 +91,9 @@ def _index(url: str, state: str, limits: Limits) -> Index:  # noqa: ARG001 (part
 
 @contextmanager
 def listed(location: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
-    """An archive file, opened to list it and to read the first bytes of a few members.
+    """Open an archive file for listing it and reading the first bytes of a few members.
 
-    Of a remote zip file only these parts are read, if its store gives parts.
+    Only these parts of a remote zip file are read, if its store supports it.
     """
     if location.gives_parts and _kind(location.url, location.state()) == "zip":
         with location.opened() as file:
@@ -106,26 +106,26 @@ def listed(location: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]
 
 @lru_cache(maxsize=MOST_HELD)
 def _kind(url: str, state: str) -> Kind | None:  # noqa: ARG001 (part of the key)
-    """Cached, as the folders of a zip file are listed one by one."""
+    """Return the kind of an archive file. The cache helps when the folders of a zip file are listed one by one."""
     return kind_of(Location(url, shown(url)).head(HEAD_BYTES))
 
 
 @contextmanager
 def opened(location: Location, limits: Limits) -> Iterator[BinaryIO]:
-    """The plain archive file in which the entries of :func:`index_of` lie, on this machine."""
+    """Open the local plain archive file that holds the entries of :func:`index_of`."""
     try:
         file = _plain_copy(location, limits)[0].open("rb")
-    except FileNotFoundError:  # another add just let go of the copy
+    except FileNotFoundError:  # another add just released the copy
         file = _plain_copy(location, limits)[0].open("rb")
     with file:
         yield file
 
 
 def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
-    """Write members as files below ``into``, a new folder, each under its name.
+    """Write members as files below the new folder ``into``, under their names.
 
     Raises:
-        DamagedTraceError: a member is cut off or damaged.
+        DamagedTraceError: a member is truncated or damaged.
         OutputError: there is no space, or ``into`` cannot be written.
     """
     try:
@@ -137,7 +137,7 @@ def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
         try:
             target = into / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            # A new file, never one that a link leads to.
+            # Create a new file, never follow a link.
             handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise _unwritten(into, error) from error
@@ -149,7 +149,7 @@ def unpack(file: BinaryIO, entries: dict[str, Entry], into: Path) -> None:
 
 
 def head_of(file: BinaryIO, entry: Entry, count: int) -> bytes:
-    """The first bytes of a member, as far as they can be read."""
+    """Return the first bytes of a member, as far as they can be read."""
     head = b""
     try:
         for block in blocks(file, entry, min(BLOCK, max(count, _LEAST))):
@@ -166,10 +166,10 @@ def _unwritten(into: Path, error: OSError) -> OutputError:
 
 
 def _plain_copy(location: Location, limits: Limits) -> tuple[Path, Kind]:
-    """A local zip or plain tar file with the members of an archive file: itself, or a copy.
+    """Return a local zip or plain tar file with the members of an archive file: the file itself, or a copy.
 
     Raises:
-        DamagedTraceError: it is no archive file; it unpacks to more than ``limits`` allow.
+        DamagedTraceError: it is not an archive file, or it unpacks to more than ``limits`` allow.
     """
     kind = kind_of(location.head(HEAD_BYTES))
     if kind is None:
@@ -183,7 +183,7 @@ def _plain_copy(location: Location, limits: Limits) -> tuple[Path, Kind]:
 
 
 def _unpacked(location: Location, kind: Kind, limits: Limits) -> Iterator[bytes]:
-    """The bytes of a plain archive file. Where they are cut off or damaged they end, and so does the last member."""
+    """Yield the bytes of a plain archive file. At truncation or damage, they end within the last member."""
     read = 0
 
     def counted() -> Iterator[bytes]:
@@ -202,18 +202,18 @@ def _unpacked(location: Location, kind: Kind, limits: Limits) -> Iterator[bytes]
 
 
 _ANY = 1 << 62
-"""Members are limited, not the archive file, which may hold any number of them: the disk limits that."""
+"""Maximum number of members in the copy. The number of members is limited elsewhere; the disk limits the file."""
 
 
 def _pieces(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The same in shorter pieces: where one is damaged, zlib gives nothing of it."""
+    """Split blocks into shorter pieces, as zlib returns nothing for a piece with damage."""
     for block in blocks:
         for begin in range(0, len(block), size):
             yield block[begin : begin + size]
 
 
 def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """What gzip packed, one part after the other; it ends where the parts are cut off or damaged."""
+    """Decompress gzip, one part after the other, up to truncation or damage."""
     inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
         for block in packed:
@@ -230,7 +230,7 @@ def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompressed(packed: Iterator[bytes]) -> Iterator[bytes]:
-    """What zstd packed, one frame after the other; it ends where the frames are cut off or damaged."""
+    """Decompress zstd, one frame after the other, up to truncation or damage."""
     reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(
         cast("BinaryIO", _Blocks(packed)), read_across_frames=True, read_size=BLOCK
     )
@@ -242,7 +242,7 @@ def _decompressed(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 class _Blocks(io.RawIOBase):
-    """Blocks as a file that is read from its beginning."""
+    """Blocks as a file that is read from its start."""
 
     def __init__(self, blocks: Iterator[bytes]) -> None:
         super().__init__()
@@ -264,7 +264,7 @@ _UNPACKERS: dict[Kind, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
 
 
 def _begin(unpacked: Iterator[bytes]) -> bytes:
-    """As many of the first bytes as the header of a tar file has, and more."""
+    """Return the first unpacked bytes, at least as many as a tar header has."""
     head = b""
     for block in unpacked:
         head += block

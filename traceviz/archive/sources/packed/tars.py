@@ -1,8 +1,8 @@
-"""The members of a tar file, which lies unpacked and whole on a disk of this machine.
+"""Members of an uncompressed local tar file.
 
-Nothing is unpacked by :mod:`tarfile`. Its ``data`` filter is not enough for untrusted files: it accepts links inside
-the folder, any size, any number of members and any text as a name, and after one refused member the rest is lost. Here
-it only reads the headers, and the bytes are copied by offset.
+:mod:`tarfile` only reads the headers here; the content is copied by offset. Its ``data`` filter is not enough for
+untrusted files. It accepts links inside the folder, any size, any number of members and any text as a name. After one
+refused member, it skips the rest.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from traceviz.archive.sources.packed.index import Entry, ListedMember
 from traceviz.archive.storage.addresses import printable
 
 HEADER = 512
-"""Bytes of a header; everything in a tar file is padded to a multiple of it."""
+"""Bytes of a header. All parts of a tar file are padded to multiples of it."""
 _LONGEST_READ = 1 << 20
-"""Longest header that is read, with its ``pax`` records: anything longer is an attack."""
+"""Maximum length of a header with its ``pax`` records. A longer header is an attack."""
 _FAILS = (tarfile.TarError, OSError, ValueError, LookupError, OverflowError, RecursionError, EOFError)
-"""Errors of reading headers: they are untrusted, and tarfile does not promise one kind of error."""
+"""Errors of reading headers. They are untrusted, and tarfile does not guarantee one kind of error."""
 CUT = ListedMember("", None, "cut", "It is cut off or damaged here: members that came after are lost.")
 
 
 class _Guarded(io.RawIOBase):
-    """A file that refuses to read more at once than the longest header, and remembers its last read."""
+    """A file that refuses reads longer than the longest header, and stores its last read."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class _Guarded(io.RawIOBase):
 
 
 def is_header(block: bytes) -> bool:
-    """Whether it begins with the header of a tar file, recognised by its checksum: old ones have no other mark."""
+    """Return whether the block starts with a tar header, recognised by its checksum: old headers have no other mark."""
     try:
         tarfile.TarInfo.frombuf(block[:HEADER], "utf-8", "surrogateescape")
     except (*_FAILS, tarfile.HeaderError):
@@ -56,7 +56,7 @@ def is_header(block: bytes) -> bool:
 
 
 def members(file: BinaryIO) -> Iterator[ListedMember]:
-    """The members in the order of the file; then :data:`CUT` if the end of the file is missing."""
+    """Yield the members in the order of the file, then :data:`CUT` if the end of the file is missing."""
     length = file.seek(0, os.SEEK_END)
     file.seek(0)
     guarded = _Guarded(file)
@@ -66,9 +66,9 @@ def members(file: BinaryIO) -> Iterator[ListedMember]:
             while (member := archive.next()) is not None and member.offset > before:
                 if pending is not None:
                     yield pending
-                archive.members = []  # type: ignore[attr-defined]  # else tarfile would keep all of them
+                archive.members = []  # otherwise tarfile would keep all of them
                 before, pending = member.offset, _listed_member(member) if member.size >= 0 else None
-                if member.size < 0:  # it leads back
+                if member.size < 0:  # it points backwards
                     break
                 if pending is not None and pending.entry is not None and pending.entry.at + member.size > length:
                     pending = ListedMember(member.name, None, "cut", "The archive file ends within it.")
@@ -82,7 +82,7 @@ def members(file: BinaryIO) -> Iterator[ListedMember]:
 
 
 def _listed_member(member: tarfile.TarInfo) -> ListedMember | None:
-    """The entry or refusal of a member; ``None`` for a folder, which has no content of its own."""
+    """Return the entry or refusal of a member; ``None`` for a folder, which has no content."""
     if member.isdir():
         return None
     if member.issym() or member.islnk():

@@ -1,7 +1,7 @@
-"""The members of a zip file on a disk of this machine, even of a truncated one.
+"""Members of a local zip file, even of a truncated one.
 
-A zip file ends with a directory of its members, which :mod:`zipfile` reads. If the end is missing or damaged, the
-members are found one after the other from the beginning, as each has its own header (APPNOTE.TXT of PKWARE, 4.3).
+A zip file ends with a directory of its members, which :mod:`zipfile` reads. If the end is missing or damaged, members
+are found one after the other from the start, as each has its own header (APPNOTE.TXT of PKWARE, 4.3).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from traceviz.core.errors import UnknownFormatError
 
 _METHODS: dict[int, Method] = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflated"}
 _ENCRYPTED, _SIZES_FOLLOW, _UTF8 = 0x1, 0x8, 0x800
-"""Bits of the flags of a member."""
+"""Flag bits of a member."""
 _LISTED, _RECORD = b"PK\x01\x02", 46
-"""First bytes of a record of the directory, and its length without name, extra field and comment (4.3.12)."""
+"""First bytes of a directory record, and its length without name, extra field and comment (4.3.12)."""
 _MOST_DIRECTORY, _MOST_RECORD, _MOST_EXTRA = 64 << 20, 256, 1 << 12
-"""Most bytes of a directory, more for each member, and of an extra field: packers write a few dozen."""
+"""Maximum bytes of a directory (a base, plus bytes per member) and of an extra field. Packers write a few dozen."""
 _FAILS = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error, OverflowError, EOFError)
-"""Errors of zipfile for an untrusted directory; ValueError also for a name that is not UTF-8."""
+"""Errors of zipfile for an untrusted directory. ValueError is also raised for a name that is not UTF-8."""
 _DEFLATE_AT_MOST = 1032
-"""Most bytes that deflate packs into one."""
+"""Maximum compression ratio of deflate."""
 _READ = 1 << 16
 
 
 def members(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
-    """The members in the order of the directory; if there is none, in the order of the file, and that it is cut.
+    """Yield the members in the order of the directory; without one in file order, and a refusal (``cut``).
 
     Raises:
         UnknownFormatError: the file cannot be read.
@@ -61,9 +61,9 @@ def members(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
 
 
 class _Guarded(io.RawIOBase):
-    """A file of which zipfile reads the end, and then the directory, which is checked first.
+    """A file for zipfile that checks the directory before zipfile reads it.
 
-    Zipfile would accept any length, and needs time that grows with the square of an extra field.
+    Zipfile would accept any length, and needs quadratic time in the length of an extra field.
     """
 
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
@@ -75,8 +75,8 @@ class _Guarded(io.RawIOBase):
         if size > most:
             raise zipfile.BadZipFile(f"a directory of {size} bytes")
         try:
-            data = self._file.read(size if size >= 0 else most)  # without a size, zipfile reads the end
-        except OSError as error:  # else there would seem to be no directory
+            data = self._file.read(size if size >= 0 else most)  # zipfile reads the end without a size
+        except OSError as error:  # otherwise the directory would seem to be missing
             raise UnknownFormatError("The archive file cannot be read.", f"{error}.", "Try again.") from error
         if data.startswith(_LISTED):
             _check_directory(data, self._limits)
@@ -93,11 +93,11 @@ class _Guarded(io.RawIOBase):
 
 
 def _check_directory(data: bytes, limits: Limits) -> None:
-    """Refuse a directory that lists too many members, or has more data on them than any packer writes.
+    """Refuse a directory with too many members, or with more data per member than packers write.
 
     Raises:
         TooManyError: there are too many.
-        zipfile.BadZipFile: it is too long or damaged: its members are then found without it.
+        zipfile.BadZipFile: it is too long or damaged. Its members are then found without it.
     """
     at = count = 0
     while data.startswith(_LISTED, at) and at + _RECORD <= len(data):
@@ -142,7 +142,7 @@ def _packed(name: str, entry: Entry, flags: int, method: int) -> ListedMember:
 
 
 def _walk(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
-    """Members from the beginning, by their headers."""
+    """Yield members from the start of the file, by their headers."""
     at, length = 0, file.seek(0, os.SEEK_END)
     while at + LOCAL_HEADER.size <= length:
         file.seek(at)
@@ -157,7 +157,7 @@ def _walk(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
         if flags & _SIZES_FOLLOW and method == zipfile.ZIP_DEFLATED and not flags & _ENCRYPTED:
             measured = _measure(file, begin, entry, limits)
         elif flags & _SIZES_FOLLOW and not packed:
-            measured = None  # its end cannot be known
+            measured = None  # its end is unknown
         else:
             measured = entry if begin + packed <= length else None
         if measured is None:
@@ -173,7 +173,7 @@ def _walk(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
 
 
 def _sizes64(extra: bytes, packed: int, size: int) -> tuple[int, int]:
-    """The packed size and the size, from the extra field of zip64 if they do not fit the header."""
+    """Return the packed size and the size, from the zip64 extra field if they do not fit the header."""
     at = 0
     while at + 4 <= len(extra):
         kind, length = struct.unpack_from("<2H", extra, at)
@@ -184,7 +184,7 @@ def _sizes64(extra: bytes, packed: int, size: int) -> tuple[int, int]:
 
 
 def _measure(file: BinaryIO, begin: int, entry: Entry, limits: Limits) -> Entry | None:
-    """The entry with its sizes, by inflating it once; ``None`` if it is cut, damaged or too large."""
+    """Return the entry with its sizes, by inflating it once; ``None`` if it is truncated, damaged or too large."""
     file.seek(begin)
     inflater, packed, size, crc = zlib.decompressobj(-zlib.MAX_WBITS), 0, 0, 0
     try:
@@ -202,7 +202,7 @@ def _measure(file: BinaryIO, begin: int, entry: Entry, limits: Limits) -> Entry 
 
 
 def _descriptor(file: BinaryIO, at: int) -> int:
-    """Length of the descriptor behind a member: with or without a signature, sizes in 4 or in 8 bytes each."""
+    """Return the length of the descriptor after a member: with or without a signature, with sizes of 4 or 8 bytes."""
     file.seek(at)
     following = file.read(24 + len(LOCAL))
     for length in (16, 24, 12, 20):

@@ -135,9 +135,7 @@ class Reader(ABC):
     spills: ClassVar[bool] = False
     """True if large tables may go to :attr:`ReadRequest.spill` instead of being yielded."""
     decodes_ahead: ClassVar[bool] = False
-    """True if :meth:`read` itself reports its start (:attr:`ReadRequest.begun`), because compiled code works from then
-    on.
-    """
+    """True if :meth:`read` itself reports its start (:attr:`ReadRequest.begun`): compiled code works from then on."""
     states_span: ClassVar[bool] = False
     """True if the length of the capture is read from a stated value, not derived from the events."""
 

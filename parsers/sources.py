@@ -65,9 +65,7 @@ def _inside(path: Path) -> tuple[Path, ...]:
 
 
 def _ranks_in(path: Path) -> tuple[Path, ...]:
-    """Return the traces in a folder that no reader takes as a whole, by rank; none unless all ranks are stated and
-    differ.
-    """
+    """Return the traces in a folder that no reader takes as a whole, by rank; none unless all state distinct ranks."""
     if not path.is_dir() or _is_read_whole(path):
         return ()
     files = [file for file in path.iterdir() if _is_trace(file)]

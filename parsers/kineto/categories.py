@@ -1,5 +1,4 @@
-"""Meaning of the events of a Chrome-format trace, by category and name. All spellings of all years are here, as data.
-"""
+"""Meaning of the events of a Chrome-format trace, by category and name: all spellings of all years, as data."""
 
 from __future__ import annotations
 

@@ -63,8 +63,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One process and thread as the file writes them, the number of events, and whether some are more than annotations.
-    """
+    """One process and thread as the file writes them, the number of events, and whether some are real work."""
 
     pid: str
     tid: str

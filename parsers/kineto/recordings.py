@@ -85,8 +85,7 @@ def recordings(events: Events) -> Sequence[Recording]:
 
 
 def _numbered(events: Events, rows: Array) -> tuple[Array, Numbered]:
-    """Return those of ``rows`` that have a correlation id, and their ids and starts, grouped by the code of their pid.
-    """
+    """Return those of ``rows`` with a correlation id, and their ids and starts, grouped by the code of their pid."""
     stated = numbers(events.frame, "correlation", rows)
     known = stated.known & (stated.value > 0)
     rows = rows[known]

@@ -53,7 +53,7 @@ def _read_file(path: Path, options: ReadRequest, rank: int | None = None) -> Ite
         needed_arguments(options),
         max_size=options.max_size,
         progress=options.progress,
-        halves_from=None if options.max_memory is None else sys.maxsize,  # the memory of both halves would grow unnoticed
+        halves_from=None if options.max_memory is None else sys.maxsize,  # the memory of both halves would go unseen
     )
     options.allowance.check(raw.events.height * _BYTES_PER_EVENT, path.name)
     return tables_of(raw, path, options, rank)

@@ -23,9 +23,7 @@ _ID = "correlation_id"
 
 
 def with_ids(options: ReadRequest) -> ReadRequest:
-    """Return ``options`` extended by the column that :func:`once` needs: the set of calls does not depend on the
-    request.
-    """
+    """Return ``options`` with the column that :func:`once` needs: the set of calls does not depend on the request."""
     if CALLS not in options.columns:
         return options
     return replace(options, columns={**options.columns, CALLS: options.columns[CALLS] | {_ID}})

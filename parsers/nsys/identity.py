@@ -168,8 +168,7 @@ def _gpu_number(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, An
 
 
 def _device(number: int, gpu: Mapping[str, Any], users: list[Used]) -> Device:
-    """Return a device. Its ordinal is the number that all users agree on, else CUDA's own, or the place in the export.
-    """
+    """Return a device. Its ordinal is the number that all users agree on, else CUDA's, or the place in the export."""
     addressed = {used for _, used in users}
     own = number if gpu.get("cuDevice") is None else int(gpu["cuDevice"])
     return Device(addressed.pop() if len(addressed) == 1 else own, gpu, tuple(users))
@@ -223,8 +222,7 @@ def _thread_rows(raw: RawTables, threads: Ids, process_of_thread: Ids) -> Iterat
 
 
 def _thread_names(raw: RawTables, threads: Ids) -> list[str | None]:
-    """Return the name of each thread: the one with the highest priority, which the program gave rather than the system.
-    """
+    """Return the name of each thread: the one with the highest priority, given by the program, not the system."""
     wanted = {int(thread) for thread in threads}
     rows = raw.small("ThreadNames", ("globalTid", "nameId", "priority"))
     ranked = sorted(

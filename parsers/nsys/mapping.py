@@ -56,9 +56,7 @@ GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 
 
 def _graph_nodes(table: str) -> Source:
-    """Return the mapping of creations of graph nodes and their copies. The table had another name before graphs got
-    one.
-    """
+    """Return the mapping of creations of graph nodes and their copies. Before graphs, the table had another name."""
     columns = (Whole("graph_node_id", ("graphNodeId",)), Whole("original_node_id", ("originalGraphNodeId",)))
     return Source(table, THREAD, None, columns, end=(), requires="graphNodeId")
 

@@ -207,9 +207,7 @@ def _has_events(raw: RawTables, table: str) -> bool:
 
 
 def _note_diagnostics(raw: RawTables, notes: Notes) -> None:
-    """Note warnings and errors that the profiler recorded (DIAGNOSTIC_EVENT, since schema 3.13); equal ones are
-    counted.
-    """
+    """Note warnings and errors from the profiler (DIAGNOSTIC_EVENT, since schema 3.13); equal ones are counted."""
     rows = raw.small("DIAGNOSTIC_EVENT", ("severity",), ("text",))
     serious = Counter(
         (SEVERITY[row["severity"]], without_paths(row["text"] or "")) for row in rows if row["severity"] in SEVERITY

@@ -1,5 +1,4 @@
-"""Reader of nvprof's printed output: traces of the GPU and of API calls, and summaries, as CSV or as columns of text.
-"""
+"""Reader of nvprof's printed output: traces of the GPU and of API calls, and summaries, as CSV or as text."""
 
 from __future__ import annotations
 

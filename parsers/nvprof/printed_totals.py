@@ -107,8 +107,7 @@ def _rows(section: Section) -> Iterator[dict[str, str]]:
 
 
 def _cells(line: str, section: Section) -> list[str]:
-    """Return the cells of a line. In text, they are two spaces apart; the type, on first rows only, ends with a colon.
-    """
+    """Return the cells of a line. In text, they are two spaces apart; a type, on first rows only, ends with a colon."""
     if section.is_csv:
         return [] if line.startswith("=") else csv_cells(line)
     count = len(section.labels)

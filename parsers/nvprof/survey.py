@@ -74,8 +74,7 @@ def _keys(table: str, source: Source) -> list[str | None]:
 
 
 def _rows(part: Extent) -> list[dict[str, Any]]:
-    """Return distinct combinations of the key columns; one empty combination if the table has rows but no key column.
-    """
+    """Return distinct combinations of the key columns; an empty one if the table has rows but no key column."""
     if part.keys.num_columns:
         return part.keys.to_pylist()
     return [{}] if part.rows else []

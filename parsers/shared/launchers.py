@@ -20,9 +20,7 @@ from traceviz.parsers.shared.arrays.operations import Array
 _SAMPLED = 4096
 """Sampled pieces of work per queue."""
 _CHANCE = 0.005
-"""Share of a queue's work that may seem to start before its call, because the clocks of host and device differ a
-little.
-"""
+"""Share of a queue's work that may seem to start before its call: clocks of host and device differ a little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -110,9 +110,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Work:
-    """State that all columns share: the number of events, the distinct texts, and counts of unusable or repaired
-    values.
-    """
+    """State that all columns share: the number of events, the distinct texts, and counts of wrong values."""
 
     rows: int
     texts: Sequence[bytes]

@@ -28,9 +28,7 @@ from traceviz.parsers.shared.prefetch import read_early
 BLOCK_BYTES = 2**21
 """Bytes of text per step: a block is scanned while it is in the caches."""
 HEADER_BYTES = 4 * 10**6
-"""Maximum bytes of the members next to the events that are read: as Python values, JSON takes up to 25 times its
-length.
-"""
+"""Maximum bytes of members next to the events: as Python values, JSON takes up to 25 times its length."""
 
 _AGAIN = "Copy the file again, or record again."
 _RECORD = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."

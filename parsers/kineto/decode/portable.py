@@ -137,9 +137,7 @@ def _between(text: bytes, place: int) -> int:
 
 
 def _last_border(text: bytes, begin: int, end: int) -> tuple[int, int]:
-    """Return the last brace before ``end`` that another object with members follows, and the place of that; -1 without
-    any.
-    """
+    """Return the last brace before ``end`` that precedes another object, and the place of that one; -1 without any."""
     while (end := text.rfind(b"}", begin, end)) >= 0:
         match = _AFTER_BRACE.match(text, end + 1)
         if match is not None:

@@ -101,10 +101,9 @@ class Forest:
         return self._events_of(np.where(operation >= 0, operation, otherwise))
 
     def around(self, selected: Array) -> Array:
-        """Return the event (int32) of the innermost ``selected`` operation (bool per event) around each event on a
-        thread.
+        """Return the event (int32) of the innermost operation around each event on a thread that is ``selected``.
 
-        :data:`NONE` if there is none.
+        ``selected`` has a bool per event. :data:`NONE` if there is none.
         """
         return self._events_of(self._nearest(take(selected, self.order) & (self.role == Role.HOST)))
 

@@ -136,8 +136,7 @@ def nest_sorted(line: Array, start: Array, end: Array) -> Array:  # noqa: ARG001
 
 
 def enclosing(line: Array, start: Array, duration: Array) -> Array:
-    """Return the position of the innermost event of the same line that encloses each event (int32), see :func:`nest`.
-    """
+    """Return the position of the innermost event of the same line around each event (int32), see :func:`nest`."""
     parent = np.empty(line.size, np.int32)
     nest(Spans(line, start, duration, 0, parent))
     return parent

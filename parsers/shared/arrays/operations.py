@@ -119,8 +119,7 @@ def by_start(start: Array, kept: Array) -> Array:
 
 
 def by_key(key: Array, keys: int) -> tuple[Array, Array]:
-    """Return the offset of the first row of each key (int64, ``keys`` + 1 elements), and all rows (int32) sorted by
-    key.
+    """Return the offset of each key's first row (int64, ``keys`` + 1 elements), and all rows (int32) sorted by key.
 
     Args:
         key: Key of each row (int32), from 0 to ``keys``. Rows of one key keep their order.
@@ -137,8 +136,7 @@ def by_key(key: Array, keys: int) -> tuple[Array, Array]:
 
 
 def joined(left: Array, right: Array, most: int) -> tuple[Array, Array]:
-    """Return pairs of rows (int32) of ``left`` and ``right`` with equal keys (int64), by ascending left, then right
-    row.
+    """Return pairs of rows (int32) of ``left`` and ``right`` with equal keys (int64), by left, then right row.
 
     A key with ``most`` or more rows on both sides joins nothing.
     """

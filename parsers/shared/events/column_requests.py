@@ -31,8 +31,9 @@ class NotPlainError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer column less ``less``. Values equal to ``unset``, or too large for ``kind`` (16, 32 or 64 bits), are
-    null.
+    """An integer column less ``less``. Values equal to ``unset``, or too large for ``kind``, are null.
+
+    ``kind`` has 16, 32 or 64 bits.
     """
 
     column: str

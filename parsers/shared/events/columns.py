@@ -68,8 +68,7 @@ def recoded(words: Sequence[str | None], codes: Any) -> DictionaryArray:
 
 
 def masked(values: Array, missing: Array, kind: pa.DataType) -> Arrow:
-    """Return numbers as an Arrow column of ``kind``, null where ``missing`` (bool). They are copied only to widen them.
-    """
+    """Return numbers as an Arrow column of ``kind``, null where ``missing`` (bool). Copied only to widen them."""
     column = np.ascontiguousarray(values, kind.to_pandas_dtype())
     known = _buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
     array: Arrow = pa.Array.from_buffers(kind, column.size, [known, _buffer(column)])

@@ -98,8 +98,7 @@ class EventReader:
         return pa.table([columns[name] for name in target.names], schema=target)
 
     def pieces(self, table: str, source: Source, target: pa.Schema, count: int) -> Iterator[Piece]:
-        """Yield the rows of one raw table in at most ``count`` pieces, each with the first start of the rows that
-        follow.
+        """Yield the rows of one raw table in at most ``count`` pieces, each with the first start after it.
 
         Raises:
             NotPlainError: they cannot be read in pieces, or not from here on.
@@ -125,8 +124,7 @@ class EventReader:
         note_repairs(self.notes, table, repairs)
 
     def _whole(self, source: Source) -> WholeTable | None:
-        """Return the decoder of whole columns of a source; ``None`` if implausible times require a look at every row.
-        """
+        """Return the decoder of whole columns of a source; ``None`` if implausible times require checks row by row."""
         return self.raw.whole(source.table) if self.clock.window is None else None
 
     def _decoded(  # noqa: PLR0917 (one more than five, all of them of other types)

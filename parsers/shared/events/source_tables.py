@@ -66,8 +66,7 @@ class RawTables(ABC):
         """
 
     def whole(self, table: str) -> WholeTable | None:  # noqa: ARG002 (what subclasses need to know)
-        """Return a decoder of whole columns of ``table``, for callers that need not stream; ``None`` if there is none.
-        """
+        """Return a decoder of whole columns of ``table``, for callers that need not stream; ``None`` if none exists."""
         return None
 
     def is_text(self, table: str, column: str) -> bool:  # noqa: ARG002 (what subclasses need to know)

@@ -76,9 +76,7 @@ class Window:
                 return b""
 
     def seek(self, pattern: re.Pattern[bytes], longest: int) -> bool:
-        """Go to the end of the next match of ``pattern``, which is never longer than ``longest``; return whether there
-        is one.
-        """
+        """Go to the end of the next match of ``pattern``, at most ``longest`` bytes long; return whether one exists."""
         while True:
             match = pattern.search(self.text, self.place)
             if match is not None:

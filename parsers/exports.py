@@ -65,7 +65,7 @@ def tables_of(path: Path, reader: Reader, options: ReadRequest) -> Tables:
 
 
 def _files() -> frozenset[str]:
-    """Names of the files that a traceviz folder may hold."""
+    """Return names of the files that a traceviz folder may hold."""
     from traceviz.trace.schema import TABLES  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
     return frozenset({MANIFEST, *(f"{table}.parquet" for table in TABLES)})

@@ -42,7 +42,7 @@ class Words:
         return cls(coded.indices.cast(kind).fill_null(NONE).to_numpy(zero_copy_only=False), words)
 
     def at(self, rows: Array) -> Words:
-        """The texts of ``rows``."""
+        """Return the texts of ``rows``."""
         return Words(at(self.codes, rows), self.words)
 
     def each(self, function: Callable[[str], Any], otherwise: Any, kind: Any) -> Array:
@@ -55,7 +55,7 @@ class Words:
         return encoded(self.codes, [function(word) for word in self.words])
 
     def arrow(self) -> DictionaryArray:
-        """The texts as a dictionary column."""
+        """Return the texts as a dictionary column."""
         return encoded(self.codes, self.words)
 
 
@@ -65,13 +65,13 @@ def column_at(frame: pl.DataFrame, name: str, rows: Array) -> pl.Series | None:
 
 
 def texts(frame: pl.DataFrame, name: str, rows: Array) -> Words:
-    """A column of texts at ``rows``."""
+    """Return a column of texts at ``rows``."""
     column = column_at(frame, name, rows)
     return Words(np.full(rows.size, NONE, np.int32), ()) if column is None else Words.of(column)
 
 
 def numbers(frame: pl.DataFrame, name: str, rows: Array) -> Numbers:
-    """A column of numbers at ``rows``."""
+    """Return a column of numbers at ``rows``."""
     column = column_at(frame, name, rows)
     if column is None:
         return Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))

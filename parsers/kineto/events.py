@@ -73,7 +73,7 @@ class Events:
     too_long: Array
 
     def rows(self, *roles: Role) -> Array:
-        """Positions (int32) of the events with one of ``roles``."""
+        """Return positions (int32) of the events with one of ``roles``."""
         return positions(self.has(*roles))
 
     def has(self, *roles: Role) -> Array:

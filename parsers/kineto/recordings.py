@@ -55,7 +55,7 @@ class Labels:
         return self.words.index(max(named, key=len)) if named else NONE
 
     def without(self, text: str, recording: int) -> str:
-        """``text`` without the label of ``recording``."""
+        """Return ``text`` without the label of ``recording``."""
         word = self.words[recording]
         return text.removeprefix(word) if self.before else text.removesuffix(word)
 

@@ -19,7 +19,7 @@ typedef struct {
     Wanted wanted[MOST_COLUMNS];
 } Call;
 
-static PyObject *not_plain; /* the error that tells callers to use SQLite itself */
+static PyObject *not_plain; /* the error that sends callers to SQLite itself */
 
 static bool misfit(const char *what)
 {

@@ -71,7 +71,7 @@ class Identity:
     tables: Mapping[str, pa.Table]
 
     def thread_ids(self, raw_threads: Array) -> Array:
-        """Thread ids of ``globalTid`` values; null counts as 0."""
+        """Return thread ids of ``globalTid`` values; null counts as 0."""
         return pc.index_in(_known(raw_threads), value_set=self.threads)
 
     def process_ids(self, raw_processes: Array) -> Array:
@@ -79,7 +79,8 @@ class Identity:
         return pc.index_in(_known(raw_processes), value_set=self.processes)
 
     def device_ids(self, processes: Array, numbers: Array) -> Array:
-        """Device ids of the device numbers that ``processes`` (ids) use; null counts as 0. Null for "no device"."""
+        """Return device ids of the device numbers that ``processes`` (ids) use; null counts as 0, "no device" is null.
+        """
         keys = pc.add(pc.multiply(processes.cast(pa.int64()), _KEY), _known(numbers))
         return self.device_values.take(pc.index_in(keys, value_set=self.device_keys))
 
@@ -119,7 +120,7 @@ def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
 
 
 def _by_pid(ids: Ids) -> Ids:
-    """Distinct ids in order of process id, then thread id, then machine."""
+    """Return distinct ids in order of process id, then thread id, then machine."""
     distinct = np.unique(ids)
     return distinct[np.lexsort((distinct, distinct & LOCAL_ID, _pids(distinct)))]
 

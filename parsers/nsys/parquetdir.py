@@ -46,7 +46,7 @@ class ParquetTables(RawTables):
         return frozenset(self._schemas)
 
     def columns(self, table: str) -> frozenset[str]:
-        """Columns of ``table``."""
+        """Return columns of ``table``."""
         return frozenset(self._schemas[table].names) if table in self._schemas else frozenset()
 
     def is_text(self, table: str, column: str) -> bool:

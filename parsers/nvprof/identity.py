@@ -102,26 +102,26 @@ class Identity:
     tables: Mapping[str, pa.Table]
 
     def process_ids(self, pids: Array) -> Array:
-        """Surrogate ids of process ids; null counts as 0."""
+        """Return surrogate ids of process ids; null counts as 0."""
         return pc.index_in(pc.fill_null(pids, 0), value_set=self.processes)
 
     def thread_ids(self, pids: Array, tids: Array) -> Array:
-        """Surrogate ids of threads; null counts as 0."""
+        """Return surrogate ids of threads; null counts as 0."""
         return pc.index_in(_combined(pids, tids), value_set=self.threads)
 
     def device_ids(self, numbers: Array) -> Array:
-        """Surrogate ids of device numbers; null counts as 0."""
+        """Return surrogate ids of device numbers; null counts as 0."""
         return pc.index_in(pc.fill_null(numbers, 0), value_set=self.devices).cast(pa.int16())
 
     def launchers(self, correlations: Array, devices: Array | None = None, starts: Array | None = None) -> Array:
-        """Surrogate ids of the processes that made the calls of events, see :meth:`Launches.owners`."""
+        """Return surrogate ids of the processes that made the calls of events, see :meth:`Launches.owners`."""
         if self.launches is None:
             return pa.array(np.zeros(len(correlations), np.int32))
         return self.launches.owners(correlations, devices, starts)
 
 
 def _combined(pids: Array, tids: Array) -> Array:
-    """One number for process and thread: the process above bit 32."""
+    """Return one number for process and thread: the process above bit 32."""
     process, thread = (pc.fill_null(ids, 0).to_numpy(zero_copy_only=False) for ids in (pids, tids))
     return pa.array((process.astype(np.int64) << 32) | thread.astype(np.int64))
 
@@ -174,7 +174,7 @@ def _names(raw: NvprofTables) -> Names:
 
 
 def _words(raw: NvprofTables, rows: Iterable[Mapping[str, Any]]) -> dict[Any, str]:
-    """Strings of the ids in column ``name`` of ``rows``."""
+    """Return strings of the ids in column ``name`` of ``rows``."""
     ids = pa.array(sorted({row["name"] for row in rows if row["name"] is not None}), pa.int64())
     return dict(zip(ids.to_pylist(), look_up(raw, ids).to_pylist(), strict=True))
 

@@ -44,7 +44,7 @@ class _Records:
     columns: Mapping[str, Numbers]
 
     def where(self, mask: npt.NDArray[np.bool_]) -> _Records:
-        """The records at which ``mask`` is true."""
+        """Return the records at which ``mask`` is true."""
         return _Records({name: values[mask] for name, values in self.columns.items()})
 
     def __getitem__(self, name: str) -> Numbers:

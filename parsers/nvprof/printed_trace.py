@@ -62,7 +62,7 @@ class Device:
 
     @classmethod
     def of(cls, printed: str) -> Device:
-        """The device with this printed name."""
+        """Return the device with this printed name."""
         match = _DEVICE.match(printed)
         return cls(match["name"], int(match["ordinal"])) if match else cls(printed, None)
 
@@ -359,8 +359,7 @@ def _from_csv(section: Section, lines: Array) -> tuple[pa.Table, int]:
 
 
 def _from_text(section: Section, lines: Array) -> tuple[pa.Table, int]:
-    """Return rows and damaged rows. Columns are two or more spaces apart; the name comes last and may contain as many.
-    """
+    """Return rows and damaged rows. Columns are at least two spaces apart; the name is last and may contain some."""
     cells = pc.split_pattern_regex(lines, r"\s{2,}", max_splits=len(section.labels) - 1)
     whole = pc.equal(pc.list_value_length(cells), len(section.labels))
     rows = cells.filter(whole)

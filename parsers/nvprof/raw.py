@@ -2,8 +2,7 @@
 
 nvprof stores CUPTI's activity records field by field. Two fields need a translation that mappings should not contain:
 the owner of a record that names an object (``objectId``, 12 bytes whose meaning depends on ``objectKind``), and the
-device of a migration of unified memory. Both appear here as ordinary columns, so that later code uses integer columns
-only.
+device of a migration of unified memory. Both appear here as ordinary columns, so later code uses only integer columns.
 
 ::
 
@@ -118,6 +117,6 @@ def _owners(batch: pa.RecordBatch) -> dict[str, Array]:
 
 
 def _two_numbers(value: bytes | None) -> tuple[int, int]:
-    """The first two unsigned 4-byte numbers of ``value``; missing bytes count as zero."""
+    """Return the first two unsigned 4-byte numbers of ``value``; missing bytes count as zero."""
     padded = (value or b"")[:8].ljust(8, b"\0")
     return int.from_bytes(padded[:4], "little"), int.from_bytes(padded[4:], "little")

@@ -41,8 +41,7 @@ class NvprofSqliteReader(Reader):
     suffixes: ClassVar[tuple[str, ...]] = (".nvvp", ".nvprof", ".prof", ".sql")
 
     def sniff(self, head: bytes, path: Path) -> Match:
-        """Return ``YES`` for a database with records of CUPTI and nvprof's strings or version, or for a session file.
-        """
+        """Return ``YES`` for a database with records of CUPTI and nvprof's strings or version, or a session file."""
         return Match.YES if is_session(head) or is_database(head, path) else Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:

@@ -300,8 +300,7 @@ def _names_a_folder(name: str) -> bool:
 
 
 def _completed(recorder: Recorder, folder: Path) -> Recorder:
-    """Return a recorder with the problems that it noted itself, if a killed ``traceviz collect`` did not collect them.
-    """
+    """Return a recorder with the problems that it noted itself, if ``traceviz collect`` was killed before."""
     problems = recorder.problems
     if recorder.state == "recording":
         problems += _noted(folder / RAW / recorder.name)

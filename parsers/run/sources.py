@@ -26,7 +26,7 @@ from traceviz.trace import schema
 from traceviz.untrusted.json_documents import read_object
 
 PREFERENCE = ("nsys-parquet", "nsys-sqlite", "nsys-rep", "nsys-qdstrm", "xplane", "tf-trace-json", "kineto")
-"""Formats of which one recording may exist several times, best first; others count as the best."""
+"""Formats in which one recording may exist several times, best first; others count as the best."""
 
 _FORM = re.compile(
     r"(?:\.xplane\.pb|(?:\.pt)?\.trace\.json|\.json|\.sqlite|\.nsys-rep|\.qdrep|\.qdstrm|[._](?:parquet|pqt)(?:dir)?)"

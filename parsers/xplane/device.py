@@ -119,12 +119,12 @@ class Device:
         return _gpu_events(self.plane) if role(self.plane) is Role.GPU else _tpu_events(self.plane)
 
     def rows(self, *kinds: EventKind) -> Array:
-        """Positions of the events that are one of ``kinds``."""
+        """Return positions of the events that are one of ``kinds``."""
         return np.flatnonzero(np.isin(self.kinds, kinds))
 
 
 def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int]) -> tuple[Device, ...]:
-    """All device planes of ``hosts``."""
+    """Return all device planes of ``hosts``."""
     return tuple(
         Device(host, place, plane, device_ids[host.process_id, place])
         for host in hosts

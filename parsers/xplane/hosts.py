@@ -118,8 +118,7 @@ class Host:
         return any(True for _ in self.planes(Role.GPU))
 
     def times(self, plane: Plane, rows: Array | slice = slice(None)) -> Times:
-        """Return times of the events of ``plane`` at ``rows`` on the trace's clock. Negative durations count as zero.
-        """
+        """Return times of the events of ``plane`` at ``rows``, on the trace's clock. Negative durations become zero."""
         events = plane.events
         bases = np.array([wrapped(line.timestamp_ns - self.zero_ns) for line in plane.lines], dtype=np.int64)
         return Times(*nanoseconds(events.offset_ps[rows], events.dur_ps[rows], events.line[rows], bases))

@@ -39,7 +39,7 @@ class Arguments:
 
     @classmethod
     def of(cls, part: Threads) -> Arguments:
-        """The stats of ``part``."""
+        """Return the stats of ``part``."""
         return cls(part.plane.stats, part.plane.texts, part.memory_rows)
 
 

@@ -77,19 +77,19 @@ class Pieces(Protocol):
         """Number of events."""
 
     def texts(self) -> Sequence[bytes]:
-        """The distinct JSON texts of values."""
+        """Return the distinct JSON texts of values."""
 
     def phases(self) -> npt.NDArray[np.uint8]:
-        """Place of each event's phase in :data:`PHASES`."""
+        """Return place of each event's phase in :data:`PHASES`."""
 
     def codes(self, member: str) -> Codes:
-        """Places of the texts of one of :data:`TEXT_MEMBERS`."""
+        """Return places of the texts of one of :data:`TEXT_MEMBERS`."""
 
     def times(self, member: str) -> tuple[Integers, Odd]:
-        """Nanoseconds of ``ts`` or ``dur``."""
+        """Return nanoseconds of ``ts`` or ``dur``."""
 
     def argument(self, column: str) -> Sparse:
-        """The values of one argument."""
+        """Return the values of one argument."""
 
     def passed_over(self) -> Mapping[int, int]:
         """Return the number of events of other phases, by the place of the phase's text."""

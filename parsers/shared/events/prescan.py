@@ -78,7 +78,7 @@ def start_of(raw: RawTables, source: Source) -> str:
 def counted(
     raw: RawTables, source: Source, integers: Sequence[str], texts: Sequence[str] = ()
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Yield batches of the rows that count, with their start and the named columns, all of which exist.
+    """Yield batches of the rows that count, with their start and the named columns, which all exist.
 
     Yields:
         Each batch, and the number of rows dropped from it because their time was not measured.

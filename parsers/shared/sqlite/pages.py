@@ -12,7 +12,7 @@ reads all tables.
     cell        | payload size | row id | header size, one type per column | value | value | ...
 
 Only the plain case is handled: wanted columns of integers and nulls that lie in their page. Otherwise
-:class:`NotPlainError` tells callers to use SQLite itself, which handles every case. Every offset is checked against the
+:class:`NotPlainError` sends callers to SQLite itself, which handles every case. Every offset is checked against the
 page before it is used, so a damaged file is rejected, never misread.
 
 Source of the format: https://www.sqlite.org/fileformat2.html (sections 1.3, 1.6, 2.1).

@@ -152,7 +152,7 @@ class _Names:
         return self.add(key, self._made_up.format(key)) if place is None else place
 
     def get(self, key: int) -> str:
-        """The name with this id."""
+        """Return the name with this id."""
         place = self._places.get(key)
         return self._made_up.format(key) if place is None else self.items[place]
 
@@ -316,11 +316,11 @@ class _Rows:
         return place
 
     def events(self) -> Events:
-        """Columns of the events."""
+        """Return columns of the events."""
         return Events(_column(self._line), _column(self._name), _column(self._offset), _column(self._duration))
 
     def stats(self) -> Stats:
-        """Columns of the stats."""
+        """Return columns of the stats."""
         return Stats(_column(self._event), _column(self._key), _column(self._kind), _column(self._value))
 
 

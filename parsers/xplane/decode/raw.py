@@ -90,7 +90,7 @@ class Stats:
         return int(self.event.size)
 
     def of(self, rows: Array) -> Stats:
-        """The stats at ``rows`` (positions or a mask)."""
+        """Return the stats at ``rows`` (positions or a mask)."""
         return Stats(self.event[rows], self.key[rows], self.kind[rows], self.value[rows])
 
 
@@ -143,7 +143,7 @@ class Plane:
         return by_key(self.stats.key, len(self.texts))
 
     def rows_of(self, *keys: str) -> Array:
-        """Positions of the stats whose key is one of ``keys``, ascending (int32)."""
+        """Return positions of the stats whose key is one of ``keys``, ascending (int32)."""
         first, order = self._rows_by_key
         parts = [order[first[key] : first[key + 1]] for name in keys for key in self.keys.get(name, ())]
         if len(parts) == 1:
@@ -151,7 +151,7 @@ class Plane:
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int32)
 
     def stats_of(self, *keys: str) -> Stats:
-        """The stats whose key is one of ``keys``."""
+        """Return the stats whose key is one of ``keys``."""
         return self.stats.of(self.rows_of(*keys))
 
     def start_ps(self, origin_ns: int, rows: Array | slice = slice(None)) -> Array:

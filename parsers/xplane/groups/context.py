@@ -124,7 +124,7 @@ class PlaneStats:
         return [position for position, other in enumerate(self.plane.names) if other == name]
 
     def named(self, *names: str) -> Array:
-        """Positions of the events with one of ``names`` (int64)."""
+        """Return positions of the events with one of ``names`` (int64)."""
         positions = [position for name in names for position in self._positions(name)]
         if not positions:
             return np.empty(0, np.int64)
@@ -166,7 +166,7 @@ def shared(columns: Sequence[Column], candidates: Array) -> tuple[Array, list[Ar
 
 
 def _values_of(column: Column, events: Array) -> Array:
-    """Values of ``events``, all of which have one."""
+    """Return values of ``events``, which all have one."""
     if np.array_equal(column.event, events):
         return column.value
     values: Array = column.value[np.searchsorted(column.event, events)]

@@ -106,7 +106,7 @@ class Forest:
         return plane, node - self.sheets[plane].base
 
     def with_links(self, cause: Array, effect: Array) -> Forest:
-        """The graph with more links between threads."""
+        """Return the graph with more links between threads."""
         causes, effects = np.concatenate((self.cause, cause)), np.concatenate((self.effect, effect))
         return Forest(self.sheets, self.parent, causes, effects, self.cores)
 
@@ -125,7 +125,7 @@ def has_loop_ops(space: Space) -> bool:
 
 
 def sheets_of(space: Space) -> tuple[Sheet, ...]:
-    """The planes of ``space`` with their times, counted from the earliest line."""
+    """Return the planes of ``space`` with their times, counted from the earliest line."""
     origin = min((line.timestamp_ns for plane in space.planes for line in plane.lines), default=0)
     sheets: list[Sheet] = []
     base = 0
@@ -136,7 +136,7 @@ def sheets_of(space: Space) -> tuple[Sheet, ...]:
 
 
 def forest_of(sheets: tuple[Sheet, ...]) -> Forest:
-    """The graph of the events of all planes."""
+    """Return the graph of the events of all planes."""
     nodes = sheets[-1].base + len(sheets[-1].plane.events) if sheets else 0
     regions = [_regions(sheet) for sheet in sheets]
     parent = np.full(nodes + sum(line.size for line, *_ in regions), NONE, np.int32)

@@ -119,8 +119,8 @@ def group(space: Space) -> Groups:
 def group_with_annotations(space: Space) -> Groups:
     """Return groups as :func:`group`; if these have no step marker, use host annotations with a step number.
 
-    Keras 3 wraps every batch in ``Profiled batch`` with a ``step_num``, but without the stat that makes it a root. If
-    TensorFlow runs a loop in a graph, xprof uses the iterations of that loop and no other root.
+    Keras 3 wraps every batch in ``Profiled batch`` with a ``step_num``, but without the stat of roots. If TensorFlow
+    runs a loop in a graph, xprof uses only the iterations of that loop as roots.
     """
     formed = group(space)
     if any(group.explicit for group in formed.groups):

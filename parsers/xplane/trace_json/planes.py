@@ -135,7 +135,7 @@ def _place(label: str) -> _Place:
 
 
 def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: Mapping[tuple[int, int], str]) -> Plane:
-    """The plane ``name`` with ``lines``, whose events keep their order."""
+    """Return the plane ``name`` with ``lines``, whose events keep their order."""
     kept = {key: events for key, events in lines.items() if not _repeats(key)}
     events = [event for key in kept for event in kept[key]]
     columns = _Columns()
@@ -212,7 +212,7 @@ class _Columns:
         self.value.append(texts.setdefault(text, len(texts)) if kind == _TEXT[0] else bits)
 
     def stats(self) -> Stats:
-        """The stats of all events."""
+        """Return the stats of all events."""
         return Stats(
             np.frombuffer(self.event, dtype=np.int32),
             np.frombuffer(self.key, dtype=np.int32),

@@ -4,7 +4,7 @@ from typing import TypeAlias
 
 from typing_extensions import Buffer
 
-# Position, 64-bit integers, and true if rows with one of these count (false: all others count).
+# Position, 64-bit integers, and true if rows with one of these do not count (false: only they count).
 Filter: TypeAlias = tuple[int, Buffer, bool]
 # The kind of column (0: an integer, 1: the first less the second, 2: a number for each combination, 3: a number for
 # each text, or if that is missing for each integer), the positions of its source columns, the output buffer, bytes of a

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from traceviz.trace.spill import Spill
 
 HEAD_BYTES = 64 * 1024
-"""Bytes of a file that readers see when they are asked whether they know it."""
+"""Bytes of a file that :meth:`Reader.sniff` receives."""
 
 
 class Match(IntEnum):

@@ -120,7 +120,7 @@ class _Export:
             try:
                 made.mkdir()
                 is_export = self._write(made, options)
-            except OSError as error:  # an error of the temporary folder: reading raises errors of its own
+            except OSError as error:  # an error of the temporary folder: the reader reports its own errors
                 raise _UnusableError from error
             kept = self.kept.keep(self.key, made) if is_export else None
             yield from _from_folder(kept or made, options)

@@ -6,7 +6,8 @@
  * Whole numbers and times in plain notation become integers at once. All other values become numbers of distinct
  * texts, which Python interprets, once per text.
  *
- * Pure C: no Python object is touched, so it runs without the interpreter's lock. */
+ * Pure C: no Python object is touched, so it runs without the interpreter's lock.
+ */
 
 #ifndef TRACEVIZ_EVENTS_H
 #define TRACEVIZ_EVENTS_H

@@ -168,8 +168,7 @@ static PyObject *join(PyObject *object, PyObject *arguments)
     return stop == TEXT_ENDS ? Py_NewRef(Py_None) : failed(stop);
 }
 
-/* Output of the results as bytes, which are then freed
- * ----------------------------------------------------------------- */
+/* Output of the results as bytes, which are then freed --------------------------------------------------------------*/
 
 static bool claim_all(Object *self)
 {

@@ -94,8 +94,7 @@ static PyObject *line_list(const Plane *plane)
     return list;
 }
 
-/* Stats of a name or of the plane
- * ------------------------------------------------------------------------------------- */
+/* Stats of a name or of the plane ---------------------------------------------------------------------------------- */
 
 static PyObject *text_by_id(const Plane *plane, int64_t id)
 {

@@ -15,8 +15,7 @@ typedef struct {
     bool aggregated;
 } Event;
 
-/* Messages: each reader returns whether the message keeps to the format
- * -------------------------------------------------- */
+/* Messages: each reader returns whether the message keeps to the format -------------------------------------------- */
 
 static bool read_stat(Span rest, Stat *stat)
 {

@@ -4,7 +4,8 @@
  *     fill_plane     checks every event, and writes those that keep to the format into columns with room for all
  *
  * Pure C: no Python object is touched here, so both passes run without the interpreter's lock. The bytes belong to the
- * caller and must stay until free_plane. */
+ * caller and must stay until free_plane.
+ */
 
 #ifndef TRACEVIZ_SCAN_H
 #define TRACEVIZ_SCAN_H

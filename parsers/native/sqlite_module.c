@@ -27,8 +27,7 @@ static bool misfit(const char *what)
     return false;
 }
 
-/* Requests
- * -------------------------------------------------------------------------------------------------------------- */
+/* Requests ------------------------------------------------------------------------------------------------------------*/
 
 static bool is_array(const Py_buffer *buffer, size_t width)
 {
@@ -182,8 +181,7 @@ static bool set_up(Call *call, PyObject *arguments)
            add_wanted(call, columns, (uint64_t)seed * 0x9e3779b97f4a7c15u);
 }
 
-/* Results
- * --------------------------------------------------------------------------------------------------------------- */
+/* Results -------------------------------------------------------------------------------------------------------------*/
 
 static PyObject *bytes_of(const void *memory, size_t size)
 {

@@ -47,7 +47,7 @@ static uint32_t two_bytes(const uint8_t *at) { return (uint32_t)at[0] << 8 | at[
 static uint64_t eight_bytes(const uint8_t *at)
 {
     uint64_t value = 0;
-    for (int i = 0; i < 8; i++) /* compilers know this as one load */
+    for (int i = 0; i < 8; i++) /* compilers turn this into one load */
         value = value << 8 | at[i];
     return value;
 }

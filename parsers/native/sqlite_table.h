@@ -7,7 +7,8 @@
  * page before it is used. Tables that are not plain are also rejected, for SQLite to decode: with a wanted value
  * beyond its page or of another kind than requested, or with a row that lacks columns.
  *
- * Pure C: no Python object is touched, so it runs without the interpreter's lock. */
+ * Pure C: no Python object is touched, so it runs without the interpreter's lock.
+ */
 
 #ifndef TRACEVIZ_SQLITE_TABLE_H
 #define TRACEVIZ_SQLITE_TABLE_H

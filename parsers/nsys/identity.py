@@ -79,8 +79,7 @@ class Identity:
         return pc.index_in(_known(raw_processes), value_set=self.processes)
 
     def device_ids(self, processes: Array, numbers: Array) -> Array:
-        """Return device ids of the device numbers that ``processes`` (ids) use; null counts as 0, "no device" is null.
-        """
+        """Return device ids of the device numbers that ``processes`` (ids) use; null counts as 0. Null: "no device"."""
         keys = pc.add(pc.multiply(processes.cast(pa.int64()), _KEY), _known(numbers))
         return self.device_values.take(pc.index_in(keys, value_set=self.device_keys))
 

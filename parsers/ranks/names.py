@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 RANK_IN_NAME = re.compile(r"(?i)(?<![a-z])rank[-_ ]?(\d{1,6})(?!\d)")
-"""Pattern of the rank in names of files and folders: ``rank0.json``, ``run_rank-3.nsys-rep``, ``rank 12/x``."""
+"""Pattern of the rank in names of files and folders: ``rank0.json``, ``run_rank-3.nsys-rep``, ``rank 12``."""
 
 
 def rank_in_name(name: str) -> int | None:

@@ -34,7 +34,7 @@ def read_run(folder: Path, options: ReadRequest, readers: Readers) -> Iterator[t
         readers: Readers of the formats in it.
 
     Raises:
-        DamagedTraceError: the folder has no readable manifest, or its only recording is damaged.
+        DamagedTraceError: the folder has no readable manifest, or all its recordings are damaged.
         MissingToolError: a program is missing that decodes the only recording.
         UnknownFormatError: nothing was recorded of a program that ended normally.
     """

@@ -124,7 +124,7 @@ def run_early(compute: Callable[[], T], *, in_background: bool) -> Callable[[], 
     """Compute a result in a background thread, and return a function that waits for it.
 
     Args:
-        compute: Called once, in the thread, or by the first caller that waits if there is no second core.
+        compute: Called once: in the thread, or by the first caller that waits if there is no thread or second core.
         in_background: Start now, in a thread. Leave false if little is computed, or if memory is short: two
             computations hold more than one.
     """

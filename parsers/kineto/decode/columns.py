@@ -1,6 +1,6 @@
 """From the texts that a decoder found in events to typed columns: the part that all decoders share.
 
-A decoder gives numbers for plain numbers, and for other values the place of their JSON text in a list of distinct
+A decoder returns numbers for plain numbers, and for other values the place of their JSON text in a list of distinct
 texts. Each text is interpreted once, and the result is copied to all events that have it.
 """
 

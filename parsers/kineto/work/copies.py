@@ -6,10 +6,10 @@ profiler                 name                                  arguments
 Kineto on CUDA           ``Memcpy HtoD (Pageable -> Device)``  none
 Kineto on ROCm           ``Memcpy HtoD (Host -> Device)``      ``kind``: ``HtoD``
 Kineto on XPU            ``Memcpy M2D (Memory -> Device)``     none
-Kineto on AIU            ``Memcpy (HtoD)``                     none that more is in
+Kineto on AIU            ``Memcpy (HtoD)``                     none with more detail
 PyTorch's CUPTI monitor  ``Memcpy``                            ``copy kind``: ``HtoD``, ``src kind``: ``pageable``,
                                                                ``dst kind``: ``device``; numbers of CUPTI for
-                                                               kinds that it has no word for
+                                                               kinds without a word
 =======================  ====================================  ==================================================
 """
 

@@ -34,7 +34,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Spans of time on lines: events, or regions within them. The spans of a line lie together.
+    """Spans of time on lines: events, or regions within them. The spans of a line are contiguous.
 
     Args:
         line: Line of each (int32).

@@ -32,7 +32,7 @@ def fields(text: str) -> dict[str, str]:
 
 
 def launch(text: str) -> Launch:
-    """Return the columns that the ``kernel_details`` of a kernel give.
+    """Return the columns in the ``kernel_details`` of a kernel.
 
     Since 2021 the text reads ``regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:64,1,1 occ_pct:100``; before
     that, ``shm`` was the shared memory of both kinds together, which is given as dynamic.
@@ -107,7 +107,7 @@ def framework_op(text: str) -> str | None:
 
     For ``conv/Conv2D:Conv2D#shape=(float[1])#::#edge=a#`` it is ``conv/Conv2D:Conv2D``. Annotations are a stack,
     outermost first, joined by ``::``; each is a name, and keys and values between ``#``. The outermost that names an op
-    counts. Names that end in a colon, such as ``XlaModule:``, state only the kind of the annotated thing.
+    counts. Names that end in a colon, such as ``XlaModule:``, state only a kind.
     """
     names = (part.split("#", 1)[0].strip() for part in text.split("::"))
     return next((name for name in names if name and not name.endswith(":")), None)

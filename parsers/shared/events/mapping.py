@@ -34,7 +34,7 @@ class Word:
 class Name:
     """A name: the text itself or, if that is null, the id of a string. ``strip`` is removed from its end.
 
-    ``calls`` says that the ids are numbers of functions of CUDA's runtime or driver, instead of ids of strings.
+    ``calls`` means that the ids are numbers of functions of CUDA's runtime or driver, instead of ids of strings.
     """
 
     ids: tuple[str, ...]

@@ -117,8 +117,8 @@ class EventReader:
             firsts.insert(0, min(known, default=None))
         repairs = Repairs()
         for part, first_later in zip(parts, firsts[1:], strict=True):
-            # The caller releases each piece. No expected row count is passed: progress would compare the piece with the
-            # whole table.
+            # The caller releases each piece. So no expected row count is passed: the memory check would extrapolate
+            # from it.
             made = [self._decoded(part, table, source, target, repairs, None)]
             yield made.pop(), None if first_later is None else first_later - self.clock.zero_ns
         note_repairs(self.notes, table, repairs)

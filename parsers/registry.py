@@ -37,7 +37,7 @@ _OWN = (
     TracevizFolderReader(),
     XPlaneReader(),
 )
-"""One line per reader of traceviz, sorted by :attr:`Reader.format`."""
+"""The readers of traceviz, one per line, sorted by :attr:`Reader.format`."""
 
 READERS: Registry[Reader] = Registry(
     "reader",

@@ -20,7 +20,7 @@ static bool follows(const Spans *a, size_t i, const Spans *b, size_t j)
 }
 
 typedef struct {
-    const Spans *of; /* the events or the regions */
+    const Spans *of; /* the events, or the regions */
     size_t at;
 } Place;
 

@@ -15,7 +15,7 @@ static const uint8_t SIZES[BLOB] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
 typedef struct {
     uint64_t end;
     uint32_t length;
-    uint8_t shift; /* of the eight bytes before `end`, to the left and back */
+    uint8_t shift; /* shift of the eight bytes before `end`, to the left and back */
     bool missing;
     int64_t kept;     /* mask of the used bits: all, or none if the type is the value */
     int64_t constant; /* the value in that case */

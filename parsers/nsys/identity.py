@@ -75,7 +75,7 @@ class Identity:
         return pc.index_in(_known(raw_threads), value_set=self.threads)
 
     def process_ids(self, raw_processes: Array) -> Array:
-        """Process ids of ``globalPid`` values; null counts as 0."""
+        """Return process ids of ``globalPid`` values; null counts as 0."""
         return pc.index_in(_known(raw_processes), value_set=self.processes)
 
     def device_ids(self, processes: Array, numbers: Array) -> Array:

@@ -25,7 +25,7 @@ from traceviz.trace import schema
 
 Row = Mapping[str, Any]
 Ids = list[dict[int, int]]
-"""For each trace the common number of each of its own devices."""
+"""For each trace, the common number of each of its own devices."""
 
 ASSUMED = (
     "The traces state no unique ids of their devices. Those of one number are taken for one device, unless two ranks "

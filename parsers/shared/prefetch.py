@@ -25,7 +25,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_WORKERS = 8
-"""More threads would find no work: the caller that takes the results is then the slower side."""
+"""Maximum number of threads: more would find no work, because the caller that takes the results is slower."""
 
 
 def usable_cores() -> int:
@@ -92,7 +92,9 @@ class Prefetch:
             thread.join()
 
     def _take(self, *, ends: bool = False) -> tuple[Future[Any], Callable[[], Any]] | None:
-        """Remove and return the first work of the queue; if there is none, a thread that asks ``ends``."""
+        """Remove and return the first work of the queue. If there is none, a thread that passes ``ends`` is counted
+        out.
+        """
         with self._lock:
             if self._queue:
                 return self._queue.popleft()

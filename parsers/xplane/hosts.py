@@ -56,7 +56,7 @@ def role(plane: Plane) -> Role:
 
 
 def ordinal(plane: Plane) -> int:
-    """Number of the device of a device plane."""
+    """Return the number of the device of a device plane."""
     match = _DEVICE.match(plane.name)
     return int(match["ordinal"]) if match else plane.id
 

@@ -168,7 +168,7 @@ class WholeTable(Protocol):
         ...
 
     def close(self) -> None:
-        """Release prefetched columns that no caller asked for."""
+        """Release prefetched columns that were not requested."""
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
         """Return the number of rows that count, and facts about their columns without decoding these.

@@ -13,7 +13,7 @@ from traceviz.trace.rows_to_table import stated_integer
 from traceviz.trace.schema import MEMORY_KINDS
 
 MOST_REGISTERS = 65_536
-"""More registers than any thread can have: the register file of a whole multiprocessor."""
+"""Upper limit of the registers of a thread: the register file of a whole multiprocessor."""
 _INT32_MAX = 2**31 - 1
 
 Launch = dict[str, int | None]

@@ -1,4 +1,8 @@
-"""Names of events: integers while they stream, strings once all rows are read."""
+"""Names of events: integers while they stream, strings once all rows are read.
+
+A capture with millions of rows has hundreds of different names. Each batch is dictionary-encoded by id. At the end the
+dictionaries are unified, the ids are looked up, and only the distinct names are cleaned and decoded.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class RawColumns:
 
 
 def requested(table: str, source: Source, options: ReadRequest) -> Source:
-    """Return ``source`` without nullable columns that the caller did not ask for."""
+    """Return ``source`` without nullable columns that the caller did not request."""
     if table not in options.columns:
         return source
     declared, columns = schema.table(table).arrow, options.columns[table]

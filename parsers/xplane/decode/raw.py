@@ -155,7 +155,7 @@ class Plane:
         return self.stats.of(self.rows_of(*keys))
 
     def start_ps(self, origin_ns: int, rows: Array | slice = slice(None)) -> Array:
-        """Start of the events at ``rows`` in picoseconds after ``origin_ns`` (int64)."""
+        """Return starts of the events at ``rows`` in picoseconds after ``origin_ns`` (int64)."""
         bases = np.array([wrapped((line.timestamp_ns - origin_ns) * 1000) for line in self.lines], dtype=np.int64)
         starts = self.events.offset_ps[rows]
         return bases[self.events.line[rows]] + starts if self.lines else starts

@@ -92,9 +92,7 @@ class Prefetch:
             thread.join()
 
     def _take(self, *, ends: bool = False) -> tuple[Future[Any], Callable[[], Any]] | None:
-        """Remove and return the first work of the queue. If there is none, a thread that passes ``ends`` is counted
-        out.
-        """
+        """Remove and return the first work of the queue. If there is none, a thread with ``ends`` is counted out."""
         with self._lock:
             if self._queue:
                 return self._queue.popleft()

@@ -1,10 +1,10 @@
 """Integer columns of an SQLite table directly from its pages: many times as fast as stepping rows.
 
 SQLite returns one value of one row per call. A trace has tens of millions of values that are nearly all small integers,
-so here the b-tree is read as bytes. The leaf pages of a table give the offsets of all their cells, the first bytes of a
-cell give the size of each value, and an unaligned 8-byte load gives the value. A compiled function does this row by row
-(``parsers/native/sqlite_table.c``), and lets other threads run. If the package was built without a C compiler, SQLite
-reads all tables.
+so here the b-tree is read as bytes. The leaf pages of a table give the offsets of all their cells, and the first bytes
+of a cell give the size of each value. An unaligned 8-byte load gives the value. A compiled function does this row by
+row (``parsers/native/sqlite_table.c``), and lets other threads run. If the package was built without a C compiler,
+SQLite reads all tables.
 
 ::
 

@@ -1,7 +1,7 @@
 """Content of an XPlane file as columns: the events of each plane, their stats, and the names they refer to.
 
-An XSpace is a list of planes (one per device, one for the host's threads), a plane a list of lines (one per stream or
-thread), a line a list of events, and an event carries stats (key and value). Names are stored once per plane and
+An XSpace is a list of planes: one per device, one for the host's threads. A plane is a list of lines, one per stream or
+thread. A line is a list of events, and an event carries stats (key and value). Names are stored once per plane and
 referred to by number. All columns of a plane are NumPy arrays in file order; the events of a line are contiguous.
 """
 

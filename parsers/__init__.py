@@ -1,1 +1,1 @@
-"""One reader per trace format, and the registry that tells formats apart."""
+"""One reader per trace format, and the registry that recognises formats."""

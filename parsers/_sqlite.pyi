@@ -4,21 +4,21 @@ from typing import TypeAlias
 
 from typing_extensions import Buffer
 
-# Position, 64-bit integers, and whether rows with one of these count, or all others.
+# Position, 64-bit integers, and true if rows with one of these do not count (false: only they count).
 Filter: TypeAlias = tuple[int, Buffer, bool]
-# What is made of the columns (0: an integer, 1: the first less the second, 2: a number for each combination, 3: a
-# number for each text, or where that is missing for each integer), their positions, where it goes, bytes of a value
-# there, what integers are less, whether there is an integer that stands for none, and that integer.
+# The kind of column (0: an integer, 1: the first less the second, 2: a number for each combination, 3: a number for
+# each text, or if that is missing for each integer), the positions of its source columns, the output buffer, bytes of a
+# value there, the offset subtracted from integers, whether an integer stands for none, and that integer.
 Wanted: TypeAlias = tuple[int, tuple[int, ...], Buffer | None, int, int, bool, int]
-# Of integers: least and greatest as stored, how many rows have none, of these how many for their size or sign, and
-# which.
+# Of integers: least and greatest as stored, the number of rows without a value, the number of these that lack one for
+# their size or sign, and their positions.
 Integers: TypeAlias = tuple[int | None, int | None, int, int, bytes | None]
-# Of numbers: the bytes of all that they stand for, where each begins (uint64), and how many rows have each (uint64).
+# Of numbers: the bytes of all that they stand for, where each starts (uint64), and the rows that have each (uint64).
 Keys: TypeAlias = tuple[bytes, bytes, bytes]
 
 class NotPlainError(Exception): ...
 
-# pages: the numbers of leaf pages (int64); room: how many rows each column has room for.
+# pages: the numbers of leaf pages (int64); room: the rows that each column has room for.
 def decode(
     file: int,
     page_size: int,

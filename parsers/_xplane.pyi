@@ -1,5 +1,5 @@
 # The compiled part of the reader of XPlane files. Columns are buffers in the byte order of the machine: int32 for
-# positions, int64 for times and keys, bytes for what is true or false. The last ones of each function are written.
+# positions, int64 for times and keys, bytes for booleans. The last arguments of each function are outputs.
 
 from collections.abc import Callable
 from typing import TypeAlias, TypedDict

@@ -1,4 +1,4 @@
-"""What a reader is, and what its caller asks for."""
+"""The interface of readers, and of requests to them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from traceviz.trace.spill import Spill
 
 HEAD_BYTES = 64 * 1024
-"""How much of a file readers see when they are asked whether they know it."""
+"""Bytes of a file that :meth:`Reader.sniff` receives."""
 
 
 class Match(IntEnum):
-    """How sure a reader is that a file is in its format."""
+    """Certainty of a reader that a file is in its format."""
 
     NO = 0
     MAYBE = 1
@@ -32,27 +32,27 @@ class Match(IntEnum):
 
 
 class Progress(Protocol):
-    """Where a reader reports how far it is; the default does nothing, the command line attaches a bar."""
+    """Receiver of a reader's progress. The default does nothing; the command line attaches a bar."""
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """``done`` of ``total`` units of ``stage`` are finished; ``total`` is ``None`` where it is not known."""
+        """Report that ``done`` of ``total`` units of ``stage`` are finished; ``total`` is ``None`` if unknown."""
 
 
 def silent(stage: str, done: int, total: int | None) -> None:
-    """A :class:`Progress` that reports nothing."""
+    """Report nothing: the default :class:`Progress`."""
 
 
 def nothing() -> None:
-    """Nobody waits for reading to begin."""
+    """Do nothing: the default of :attr:`ReadRequest.begun`."""
 
 
 def prefixed(progress: Progress, prefix: str) -> Progress:
-    """``progress`` with ``prefix`` before the name of every stage."""
+    """Return ``progress`` with ``prefix`` before the name of every stage."""
     return lambda stage, done, total: progress(f"{prefix}: {stage}", done, total)
 
 
 def watched(options: ReadRequest, name: str) -> Progress:
-    """The progress of ``options``, at whose steps the memory that the trace ``name`` takes is compared with theirs."""
+    """Return the progress of ``options``, which also checks the memory of the trace ``name`` at every step."""
     watch, told = Watch(options.allowance, name), options.progress
 
     def progress(stage: str, done: int, total: int | None) -> None:
@@ -95,10 +95,10 @@ class ReadRequest(ReadOptions):
             ``notes`` are always given.
         columns: For some tables, the nullable columns that matter; a reader may leave the others null.
         properties: Keys of table ``op_args`` that matter, ``None`` for all; a reader may leave out rows of others.
-        cache: Use and keep exports, see :mod:`traceviz.parsers.exports`. A request does not, unless it asks for it.
+        cache: Use and keep exports, see :mod:`traceviz.parsers.exports`. Off by default in a request.
         window: The caller cuts the trace to these times: a reader may leave out events outside of them.
         spill: Takes tables that do not fit in memory, if the caller accepts files; see :attr:`Reader.spills`.
-        begun: Is called when reading has started, perhaps more than once: the caller starts other work only then.
+        begun: Called when reading has started, perhaps more than once. The caller starts other work only then.
     """
 
     tables: frozenset[str] | None = None
@@ -110,16 +110,16 @@ class ReadRequest(ReadOptions):
     begun: Callable[[], None] = nothing
 
     def wants(self, name: str) -> bool:
-        """Whether table ``name`` is asked for."""
+        """Return whether table ``name`` is requested."""
         return self.tables is None or name in self.tables
 
     def wants_property(self, key: str) -> bool:
-        """Whether rows of table ``op_args`` with this ``key`` are asked for."""
+        """Return whether rows of table ``op_args`` with this ``key`` are requested."""
         return self.wants("op_args") and (self.properties is None or key in self.properties)
 
     @property
     def allowance(self) -> Allowance:
-        """What a reader may take."""
+        """The memory that a reader may take."""
         return Allowance(self.max_memory)
 
 
@@ -133,29 +133,29 @@ class Reader(ABC):
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Usual file-name suffixes, for help texts only: identification is by content."""
     spills: ClassVar[bool] = False
-    """Whether large tables may go to :attr:`ReadRequest.spill` instead of being yielded."""
+    """True if large tables may go to :attr:`ReadRequest.spill` instead of being yielded."""
     decodes_ahead: ClassVar[bool] = False
-    """Whether :meth:`read` says itself when it has begun (:attr:`ReadRequest.begun`): compiled code is at work then."""
+    """True if :meth:`read` itself reports its start (:attr:`ReadRequest.begun`): compiled code works from then on."""
     states_span: ClassVar[bool] = False
-    """Whether the length of the capture is read from what is stated, and not taken from the events."""
+    """True if the length of the capture is read from a stated value, not derived from the events."""
 
     def exporter(self) -> str | None:
-        """The program that decodes what is read, with its version, as ``run.reader`` names it where it did.
+        """Return the program that decodes the file, with its version, as ``run.reader`` names it.
 
-        ``None`` where no program is needed, or the one that is needed is not here.
+        ``None`` if no program is needed, or if the needed program is not installed.
         """
         return None
 
     @abstractmethod
     def sniff(self, head: bytes, path: Path) -> Match:
-        """How sure the reader is that it can read ``path``.
+        """Return how sure the reader is that it can read ``path``.
 
-        Total: any bytes, never an exception. ``head`` holds the first :data:`HEAD_BYTES` of a file and is empty for
-        a folder.
+        Total: accepts any bytes and never raises. ``head`` holds the first :data:`HEAD_BYTES` of a file and is empty
+        for a folder.
         """
 
     def match(self, head: bytes, path: Path) -> Match:
-        """Return what :meth:`sniff` says. A plugin's reader that fails is reported by a warning and matches nothing."""
+        """Return the result of :meth:`sniff`. If a plugin's reader fails, warn and match nothing."""
         try:
             return Match(self.sniff(head, path))
         except Exception as error:
@@ -166,9 +166,9 @@ class Reader(ABC):
             return Match.NO
 
     def reading_ahead(self, path: Path) -> Reader:  # noqa: ARG002 (most readers begin when they are asked for tables)
-        """This reader, for one reading of ``path`` that may have begun: its caller imports meanwhile what it needs.
+        """Return this reader for one reading of ``path``, perhaps started in advance, while the caller imports modules.
 
-        What goes wrong is raised when tables are asked for. Not where memory is bounded, which nobody looks after yet.
+        Errors are raised when tables are requested. Do not use this if memory is bounded: nothing checks the bound yet.
         """
         return self
 
@@ -184,9 +184,9 @@ class Reader(ABC):
         """
 
     def tables(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-        """What :meth:`read` yields, for those who call it: what libraries raise over a file is an error of ours, too.
+        """Yield from :meth:`read`, the entry point for callers. Errors that libraries raise over a file become ours.
 
-        What no capture can hold is left out, see :mod:`traceviz.trace.plausible`.
+        Values that no capture can hold are left out, see :mod:`traceviz.trace.plausible`.
 
         Raises:
             TracevizError: as :meth:`read`.
@@ -204,14 +204,14 @@ class Reader(ABC):
             for name, table in checked(tables, states_span=self.states_span):
                 options.allowance.check(0, path.name)
                 made = [table]
-                del table  # who gets it may let go of it: nothing is left of it here
+                del table  # hold no reference here, so that the caller can free the table
                 yield name, made.pop()
 
 
 def certain_reader(readers: Iterable[Reader], path: Path) -> Reader | None:
-    """The only one of ``readers`` that is sure of a file or folder; ``None`` where none or several are.
+    """Return the only one of ``readers`` that is sure of a file or folder; ``None`` if none or several are.
 
-    ``None`` also for what cannot be opened, is empty, or is neither a file nor a folder.
+    ``None`` also for a path that cannot be opened, is empty, or is neither a file nor a folder.
     """
     head = b""
     try:

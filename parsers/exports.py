@@ -1,19 +1,19 @@
-"""What another program exported is kept: decoding a recording of nsys takes a good part of the time of a report.
+"""Cache of exports by other programs: decoding a recording of nsys takes much of the time of a report.
 
 ::
 
-    report.nsys-rep --> nsys export --> all tables, as a traceviz folder --> what is asked for
+    report.nsys-rep --> nsys export --> all tables, as a traceviz folder --> requested tables
                                               |        ^
                                               v        |  the next time, from here
                                       a folder of the cache
 
-The folder holds every table whatever was asked for, so that it answers any question, and the first answer comes from it
-as the second does. It is made among the temporary files and moved: where the cache takes nothing, it is read where it
-is, and nsys need not run twice. Making it adds up to a tenth to the processor time of a whole report; to that of one
-section up to two fifths, and memory, where the trace has large tables that the section does not read.
+The folder holds every table, requested or not, so that it serves later requests. The first request reads it too.
+The folder is made among the temporary files and moved. If the cache does not accept it, it is read in place, and nsys
+need not run twice. Making it adds up to a tenth to the processor time of a whole report, and up to two fifths to that
+of one section. It takes more memory if the trace has large tables that the section does not read.
 
-A kept folder is that of the report's content, of the exporting program and its version, and of the code that made the
-tables. It holds no private data: where that is asked for, nothing is kept, and nothing that was kept is used.
+The key of a folder covers the report's content, the exporting program and its version, and the code that made the
+tables. The folder holds no private data: a request for such data neither uses nor fills the cache.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 KIND = "exports"
 """Name of the folder in the cache."""
 KEPT = "kept from an earlier export"
-"""What ``run.reader`` adds where nothing was exported now."""
+"""Suffix of ``run.reader`` if the tables come from the cache."""
 Tables = Iterator[tuple[str, "pa.Table"]]
 
 
 def tables_of(path: Path, reader: Reader, options: ReadRequest) -> Tables:
-    """What :meth:`Reader.tables` yields; where another program has to export ``path``, that happens once.
+    """Yield as :meth:`Reader.tables`; if another program has to export ``path``, it runs only once.
 
     Raises:
         TracevizError: as :meth:`Reader.tables`.
-        UsageError: the environment names a bound of the cache that is no size.
+        UsageError: the environment sets a limit of the cache that is not a size.
 
     Warns:
         TracevizWarning: the folder of the cache is not ours.
@@ -59,13 +59,13 @@ def tables_of(path: Path, reader: Reader, options: ReadRequest) -> Tables:
         return reader.tables(path, options)
     try:
         export = _Export(path, reader, exporter, kept)
-    except OSError:  # the reader says what is wrong with the file
+    except OSError:  # the reader reports the problem of the file
         return reader.tables(path, options)
     return export.tables(options)
 
 
 def _files() -> frozenset[str]:
-    """Names of the files that a traceviz folder may hold."""
+    """Return names of the files that a traceviz folder may hold."""
     from traceviz.trace.schema import TABLES  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
     return frozenset({MANIFEST, *(f"{table}.parquet" for table in TABLES)})
@@ -76,7 +76,7 @@ class _UnusableError(Exception):
 
 
 class _Export:
-    """The tables of one file, by the cheapest way that can be gone."""
+    """The tables of one file, by the cheapest way that works."""
 
     def __init__(self, path: Path, reader: Reader, exporter: str, kept: KeptFolders) -> None:
         self.path = path
@@ -86,14 +86,14 @@ class _Export:
         self.key = _key(path, reader, exporter)
 
     def tables(self, options: ReadRequest) -> Tables:
-        """The tables; where a folder turns out to be damaged, those that it has not given yet come the next way."""
+        """Yield the tables. If a folder is damaged, the remaining tables come the next way."""
         ways: tuple[Callable[[ReadRequest], Tables], ...] = (self._kept_before, self._exported_now, self._not_kept)
         given: set[str] = set()
         for way in ways:
             try:
                 for name, table in way(options):
                     handed = [table]
-                    del table  # who gets it may let go of it: nothing is left of it here
+                    del table  # as in Reader.tables: hold no reference here
                     if name not in given:
                         given.add(name)
                         yield name, handed.pop()
@@ -120,7 +120,7 @@ class _Export:
             try:
                 made.mkdir()
                 is_export = self._write(made, options)
-            except OSError as error:  # of the place of temporary files: reading has errors of its own
+            except OSError as error:  # an error of the temporary folder: the reader reports its own errors
                 raise _UnusableError from error
             kept = self.kept.keep(self.key, made) if is_export else None
             yield from _from_folder(kept or made, options)
@@ -129,9 +129,9 @@ class _Export:
         return self.reader.tables(self.path, options)
 
     def _write(self, folder: Path, options: ReadRequest) -> bool:
-        """Write all tables; whether they are the export of what the key stands for.
+        """Write all tables. Return whether they are the export that the key stands for.
 
-        They are not where something beside the report was read in its place, or the file was changed meanwhile.
+        They are not if a file next to the report was read in its place, or if the file changed during the export.
         """
         from traceviz.trace.tables import load, write_tables  # noqa: PLC0415 (as above)
 
@@ -152,7 +152,7 @@ def _from_folder(folder: Path, options: ReadRequest) -> Tables:
 
 
 def _marked(run: pa.Table) -> pa.Table:
-    """Table ``run`` of a folder that was kept, which says so."""
+    """Return table ``run`` of a cached folder with its origin marked."""
     import pyarrow as pa  # noqa: PLC0415 (as above)
 
     at = run.schema.get_field_index("reader")
@@ -161,7 +161,7 @@ def _marked(run: pa.Table) -> pa.Table:
 
 
 def _key(path: Path, reader: Reader, exporter: str) -> str:
-    """What the tables depend on, as one word."""
+    """Return a digest of everything that the tables depend on."""
     from traceviz.trace.schema import SCHEMA_VERSION  # noqa: PLC0415 (as above)
     from traceviz.version import __version__  # noqa: PLC0415 (as above)
 
@@ -173,7 +173,7 @@ def _key(path: Path, reader: Reader, exporter: str) -> str:
 
 @functools.cache
 def _code() -> str:
-    """A digest of the code that makes tables: between two releases it changes, and the version does not."""
+    """Return a digest of the code that makes tables: it changes between releases, when the version does not."""
     parsers, package = ([Path(folder) for folder in sys.modules[name].__path__] for name in (__package__, "traceviz"))
     patterns = [
         *((folder, pattern) for folder in parsers for pattern in ("nsys/**/*.py", "shared/**/*.py", "_*.so")),

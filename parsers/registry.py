@@ -37,7 +37,7 @@ _OWN = (
     TracevizFolderReader(),
     XPlaneReader(),
 )
-"""One line per reader of traceviz, sorted by :attr:`Reader.format`."""
+"""The readers of traceviz, one per line, sorted by :attr:`Reader.format`."""
 
 READERS: Registry[Reader] = Registry(
     "reader",
@@ -50,14 +50,14 @@ READERS: Registry[Reader] = Registry(
 
 
 def identify(path: Path, name: str | None = None) -> Reader:
-    """The reader for ``path``.
+    """Return the reader for ``path``.
 
     Args:
         path: A file or folder.
-        name: Identifier of the reader to use (:attr:`Reader.format`); ``None`` to find out.
+        name: Identifier of the reader to use (:attr:`Reader.format`); ``None`` to recognise it.
 
     Raises:
-        UnknownFormatError: ``path`` does not exist or cannot be opened; no reader knows it; or several do, equally.
+        UnknownFormatError: ``path`` does not exist or cannot be opened; no reader knows it; or several match equally.
         UsageError: no reader has the identifier ``name``.
         PluginError: the reader ``name`` belongs to a plugin that cannot be loaded.
     """
@@ -79,7 +79,7 @@ def identify(path: Path, name: str | None = None) -> Reader:
 
 
 def read_head(path: Path) -> bytes:
-    """The first :data:`HEAD_BYTES` of a file; nothing for a folder.
+    """Return the first :data:`HEAD_BYTES` of a file; nothing for a folder.
 
     Raises:
         UnknownFormatError: there is no such file, or it cannot be opened.

@@ -1,4 +1,4 @@
-"""Which files are read, and how several of them become one trace."""
+"""Selection of the files to read, and merging of several into one trace."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _LISTED = 3
-"""The title of a report names at most so many traces, and counts the others."""
+"""Maximum number of traces that the title of a report names; the others are counted."""
 
 
 def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
-    """The traces that ``paths`` name: files, folders that a reader knows, and folders with one trace per rank.
+    """Return the traces that ``paths`` name: files, folders that a reader knows, and folders with one trace per rank.
 
-    The manifest of a run folder, and its ``raw/``, stand for the run.
+    The manifest of a run folder, and its ``raw/``, also name the run.
 
     Raises:
         UsageError: there is no trace, one is named twice, or a folder holds several runs.
@@ -52,7 +52,7 @@ def trace_files(paths: Sequence[str | Path]) -> tuple[Path, ...]:
 
 
 def _inside(path: Path) -> tuple[Path, ...]:
-    """``path`` itself; or, of a folder that no reader takes as a whole, the traces in it if each states a rank."""
+    """Return ``path`` itself, or the traces in a folder that no reader takes as a whole, if each states a rank."""
     runs = run_folders(path)
     if len(runs) > 1:
         listed = f"{', '.join(run.name for run in runs[:_LISTED])}{', ...' * (len(runs) > _LISTED)}"
@@ -65,13 +65,13 @@ def _inside(path: Path) -> tuple[Path, ...]:
 
 
 def _ranks_in(path: Path) -> tuple[Path, ...]:
-    """The traces in a folder that no reader takes as a whole, by rank; none unless each states another rank."""
+    """Return the traces in a folder that no reader takes as a whole, by rank; none unless all state distinct ranks."""
     if not path.is_dir() or _is_read_whole(path):
         return ()
     files = [file for file in path.iterdir() if _is_trace(file)]
     by_rank = {rank_in_name(file.name): file for file in files}
     if None in by_rank or not len(files) == len(by_rank) > 1:
-        return ()  # unrelated traces, for all we know
+        return ()  # possibly unrelated traces
     return tuple(file for _, file in sorted(by_rank.items(), key=lambda item: item[0] or 0))
 
 
@@ -80,12 +80,12 @@ def _is_read_whole(folder: Path) -> bool:
 
 
 def is_trace_folder(path: Path) -> bool:
-    """Whether a folder is one trace, or holds those of the ranks of one job; a folder of runs is neither."""
+    """Return whether a folder is one trace, or holds those of the ranks of one job; a folder of runs is neither."""
     return not run_folders(path) and path.is_dir() and (_is_read_whole(path) or bool(_ranks_in(path)))
 
 
 def run_folders(folder: Path) -> tuple[Path, ...]:
-    """The run folders in ``folder``, by name; none where ``folder`` is a run itself, or no folder."""
+    """Return the run folders in ``folder``, by name; none if ``folder`` is a run itself, or no folder."""
     with openable(folder):
         if not folder.is_dir() or is_run_folder(folder):
             return ()
@@ -94,7 +94,7 @@ def run_folders(folder: Path) -> tuple[Path, ...]:
 
 @contextmanager
 def openable(path: Path) -> Iterator[None]:
-    """Look at what lies at ``path``.
+    """Turn errors of opening ``path`` into ours.
 
     Raises:
         UnknownFormatError: it cannot be opened, for example for lack of permission.
@@ -106,12 +106,12 @@ def openable(path: Path) -> Iterator[None]:
 
 
 def _is_trace(path: Path) -> bool:
-    """Whether exactly one reader is sure of a visible file."""
+    """Return whether exactly one reader is sure of a visible file."""
     return not path.name.startswith(".") and path.is_file() and certain_reader(READERS.all(), path) is not None
 
 
 def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:
-    """The readers of ``files``; ``reader`` names the format instead of recognising it.
+    """Return the readers of ``files``; ``reader`` names the format instead of recognising it.
 
     Raises:
         TracevizError: as :func:`traceviz.parsers.registry.identify`, for each file before any of them is read.
@@ -120,15 +120,15 @@ def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:
 
 
 def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """Tables of the one trace, or of several as one, ``notes`` last.
+    """Return the tables of one trace, or of several merged into one, ``notes`` last.
 
     Raises:
         TracevizError: as :meth:`traceviz.parsers.base.Reader.tables` and :func:`traceviz.parsers.ranks.merge.combine`;
-            where there are several traces, the error names the one that it is about.
+            with several traces, the error names the trace.
     """
     if len(readers) == 1:
         return tables_of(files[0], readers[0], options)
-    from traceviz.parsers.ranks.merge import merged  # noqa: PLC0415 (of one trace, nothing is merged)
+    from traceviz.parsers.ranks.merge import merged  # noqa: PLC0415 (a single trace needs no merging)
 
     parts = []
     for number, (file, reader) in enumerate(zip(files, readers, strict=True), 1):
@@ -142,25 +142,25 @@ def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadRequ
 
 
 def about(error: TracevizError, source: Path, *, always: bool = False) -> TracevizError:
-    """The same error with the path of its trace, unless it names the file already; ``always``: even then."""
+    """Return the error with the path of its trace, unless it names the file already; ``always``: even then."""
     if visible(source.name) in error.what and not always:
         return error
     return type(error)(f"{source}: {error.what}", error.why, error.fix)
 
 
 def named(files: Sequence[Path]) -> str:
-    """The traces as the subject of a sentence."""
+    """Return the traces as the subject of a sentence."""
     return str(files[0]) if len(files) == 1 else f"The trace of {len(files)} ranks"
 
 
 def trace_names(files: Sequence[Path]) -> list[str]:
-    """Names that tell the traces apart: names of the files where these differ, else paths."""
+    """Return distinct names of the traces: names of the files if these differ, else paths."""
     names = [file.name for file in files]
     return names if len(set(names)) == len(names) else [str(file) for file in files]
 
 
 def source_facts(files: Sequence[Path]) -> tuple[Fact, ...]:
-    """The facts of a report that name its traces."""
+    """Return the facts of a report that name its traces."""
     names = trace_names(files)
     if len(names) == 1:
         return (Fact("source", "trace", names[0]),)

@@ -1,4 +1,4 @@
-"""Reader of traceviz folders: what ``traceviz convert`` wrote."""
+"""Reader of traceviz folders, which ``traceviz convert`` writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TracevizFolderReader(Reader):
     states_span: ClassVar[bool] = True
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
-        """Certain of a folder whose manifest says so."""
+        """Return ``YES`` for a folder whose manifest states this kind."""
         try:
             if not (path / "manifest.json").is_file():
                 return Match.NO
@@ -59,11 +59,11 @@ class TracevizFolderReader(Reader):
                 _check_span(path, table)
             yield name, table
             del table
-        give_back()  # row groups came into memory of their own
+        give_back()  # row groups used memory of their own
 
 
 def _check_span(folder: Path, run: pa.Table) -> None:
-    """Refuse a span that is missing, or that no capture has: all other times are relative to it."""
+    """Raise if the span is missing or impossible: all other times are relative to it."""
     from traceviz.trace.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
 
     again = "Convert the source again: traceviz convert TRACE -o DIR."
@@ -83,7 +83,7 @@ class Ids:
     Args:
         first: The smallest.
         last: The greatest.
-        all: All of them; ``None`` where these are all numbers in between, as in every folder that is whole.
+        all: All of them; ``None`` if they are consecutive, as in every undamaged folder.
     """
 
     first: int
@@ -91,7 +91,7 @@ class Ids:
     all: Array | None
 
     def stranger(self, values: ChunkedArray) -> int | None:
-        """One of ``values`` that is no id; ``None`` where all are, or are null."""
+        """Return one of ``values`` that is no id; ``None`` if all are ids or null."""
         from traceviz.parsers.shared.arrays.arrow import pc  # noqa: PLC0415 (reading loads what recognising does not need)
 
         found = pc.min_max(values).as_py()
@@ -111,11 +111,11 @@ Known = dict[str, Ids]
 
 _OWNERS = {"processes.process_id", "threads.thread_id", "devices.device_id"}
 _MOST_OWNERS = 1 << 24
-"""Ids are positions: no trace has as many processes, threads or devices."""
+"""Upper limit of ids, which are positions: no trace has as many processes, threads or devices."""
 
 
 def _check_owners(folder: Path, name: str, table: pa.Table, known: Known) -> None:
-    """Refuse ids of processes, threads and devices that do not exist: later code looks things up by them."""
+    """Raise for ids of processes, threads and devices that do not exist: later code looks rows up by them."""
     from traceviz.trace import schema  # noqa: PLC0415 (as above)
 
     for column in schema.table(name).columns:
@@ -141,7 +141,7 @@ def _any_id() -> Ids:
 
 
 def _ids_of(values: ChunkedArray) -> Ids:
-    """The ids that a table gives to its rows."""
+    """Return the ids that a table gives to its rows."""
     ids = values.unique()
     if not len(ids):
         return Ids(0, -1, None)

@@ -1,4 +1,4 @@
-"""What a file is that no reader recognises, and what its owner can do about it."""
+"""Descriptions of files that no reader recognises, with advice for their owner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Answer = tuple[str, str]
 
 
 def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
-    """``(why, fix)``: what was seen at ``path``, and what to do about it."""
+    """Return ``(why, fix)``: a description of the content of ``path``, and advice."""
     if path.is_dir():
         return _folder(path)
     if head and path.name.endswith(SUFFIXES):
@@ -84,16 +84,16 @@ def _is_pickle(head: bytes) -> bool:
 
 
 def _is_memory_snapshot(head: bytes) -> bool:
-    """What torch.cuda.memory._dump_snapshot writes: a pickled dictionary of segments and histories."""
+    """Return whether torch.cuda.memory._dump_snapshot wrote it: a pickled dictionary of segments and histories."""
     return _is_pickle(head) and (b"segments" in head[:65536] or b"device_traces" in head[:65536])
 
 
 def _is_json(head: bytes) -> bool:
-    return re.match(rb"\{|\[\s*[\[{\"\]\d-]", head_text(head)) is not None  # [gates] begins a TOML file
+    return re.match(rb"\{|\[\s*[\[{\"\]\d-]", head_text(head)) is not None  # [gates] starts a TOML file
 
 
 def _is_execution_trace(head: bytes) -> bool:
-    """PyTorch's ExecutionTraceObserver writes which operations ran, and not when."""
+    """Return whether PyTorch's ExecutionTraceObserver wrote it: which operations ran, without times."""
     text = head_text(head)
     return text.startswith(b"{") and b'"schema"' in text and b'"nodes"' in text
 

@@ -1,4 +1,4 @@
-"""What a Chrome-format trace says of itself: program, versions, settings, and what in it is doubtful."""
+"""Facts about a Chrome-format trace: program, versions, settings, and doubtful content."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _SIGNS = frozenset({"schemaVersion", "deviceProperties", "distributedInfo", "tra
 """Members that only PyTorch's profiler writes."""
 _ITS_CATEGORIES = frozenset(CATEGORIES) - {"", "fee", "node", "kernel", "runtime", "driver", "trace", "overhead"}
 _OF_OTHERS = frozenset({"gpu_op"})
-"""Categories of other programs beside some of PyTorch's: Intel's unitrace calls calls of the host ``cpu_op``, too."""
+"""Categories of other programs that share some with PyTorch: Intel's unitrace also names host calls ``cpu_op``."""
 
 _SECRET = re.compile(r"path|dir$|directory|host|user|command|argv|address|traceName|^metadata", re.IGNORECASE)
 _NOT_SETTINGS = frozenset({"traceEvents", "deviceProperties"})
 _LONGEST_SETTING = 1_000
-"""Characters of a setting's value: lists of ranks of large jobs are cut."""
+"""Maximum characters of a setting's value: lists of ranks of large jobs are cut."""
 
 _FIRST_PLAUSIBLE_NS = 946_684_800 * 10**9
-"""The year 2000. Times before it count from another moment than 1970, such as the start of the machine."""
+"""The year 2000. Earlier times count from another moment than 1970, such as the start of the machine."""
 _LAST_PLAUSIBLE_NS = 4_102_444_800 * 10**9
 """The year 2100."""
 
@@ -46,21 +46,21 @@ Header = Mapping[str, Any]
 
 
 def is_pytorch(raw: RawTrace) -> bool:
-    """Whether PyTorch's profiler wrote the trace; any program can write this format."""
+    """Return whether PyTorch's profiler wrote the trace; any program can write this format."""
     labels = raw.events["category"].unique().drop_nulls().to_list() if raw.events.height else []
     known = {label.lower() for label in labels}
     return bool(_SIGNS & raw.header.keys()) or (not known.isdisjoint(_ITS_CATEGORIES) and known.isdisjoint(_OF_OTHERS))
 
 
 def writer(raw: RawTrace, dialect: Dialect | None, *, pytorch: bool) -> tuple[str, str | None]:
-    """The profiler that wrote the trace, and the framework that it belongs to."""
+    """Return the profiler that wrote the trace, and its framework."""
     if dialect is not None:
         return dialect.producer, dialect.framework
     return ("PyTorch profiler", "PyTorch") if pytorch else (producer(raw.header), None)
 
 
 def run(raw: RawTrace, events: Events, notes: Notes, wrote: tuple[str, str | None]) -> pa.Table:
-    """Table ``run``, of a trace that :func:`writer` names."""
+    """Return table ``run`` of a trace that :func:`writer` names."""
     header = raw.header
     version = header.get("schemaVersion")
     row = {
@@ -78,7 +78,7 @@ def run(raw: RawTrace, events: Events, notes: Notes, wrote: tuple[str, str | Non
 
 
 def producer(header: Header) -> str:
-    """Program that wrote a trace that is not PyTorch's."""
+    """Return the program that wrote a trace that is not PyTorch's."""
     return "VizTracer" if "viztracer_metadata" in header else "Chrome trace format"
 
 
@@ -87,12 +87,11 @@ def _cuda_version(value: Any) -> str | None:
 
 
 def unix_time(first_ns: int, base_ns: Any) -> int | None:
-    """Wall-clock time of the first event in ns, where it is known.
+    """Return the wall-clock time of the first event in ns, if known.
 
     Args:
         first_ns: Its time in the file.
-        base_ns: What the times of the file count from, where it says so; else they are time since 1970 already, or
-            since something unknown.
+        base_ns: Origin of the file's times, if stated; otherwise they count from 1970 or from an unknown moment.
     """
     base = base_ns if isinstance(base_ns, int) and not isinstance(base_ns, bool) else 0
     candidates = (first_ns + base, first_ns)
@@ -100,7 +99,7 @@ def unix_time(first_ns: int, base_ns: Any) -> int | None:
 
 
 def settings(header: Header, notes: Notes, *, keep_private: bool) -> pa.Table | None:
-    """Table ``settings``: what the file says beside the events, but for what names people and machines."""
+    """Return table ``settings``: the members next to the events, except names of people and machines."""
     rows = [
         {"process_id": None, "key": key, "value": value if keep_private else without_paths(value)}
         for key, value in _flat(header)
@@ -119,12 +118,12 @@ def _flat(members: Header, prefix: str = "") -> Iterator[tuple[str, str]]:
 
 
 def has_device(raw: RawTrace, events: Events, identity: Identity) -> bool:
-    """Whether the capture recorded a device, or could have."""
+    """Return whether the capture recorded a device, or could have."""
     return bool(identity.tables["devices"].num_rows or events.rows(Role.API).size or raw.header.get("deviceProperties"))
 
 
 def note_source(raw: RawTrace, notes: Notes) -> None:
-    """What the decoder found wrong with the file, in an order that does not depend on which decoder it was."""
+    """Note the problems that the decoder found in the file, in the same order for each decoder."""
     if raw.damage:
         notes.add("damaged", "warning", raw.damage)
     for reason, count in sorted(raw.unusable.items()):
@@ -152,7 +151,7 @@ _SET_ASIDE = {
 
 
 def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
-    """Events that became no row, and categories that are not known."""
+    """Note events that became no row, and unknown categories."""
     for code, count in events.set_aside.items():
         severity, message = _SET_ASIDE[code]
         notes.add(code, severity, message, count)
@@ -182,7 +181,7 @@ def _note_categories(events: Events, notes: Notes) -> None:
 
 
 def note_threads(identity: Identity, events: Events, notes: Notes) -> None:
-    """Threads whose numbers are no ids of the operating system."""
+    """Note threads whose numbers are not ids of the operating system."""
     negative = identity.tables["threads"]["tid"].to_numpy() < 0
     count = int(negative[identity.thread_id[events.rows(Role.API)]].sum())
     notes.add("threads-unresolved", "info", UNRESOLVED, count)
@@ -195,7 +194,7 @@ UNRESOLVED = (
 
 
 def note_links(launches: Launches, notes: Notes) -> None:
-    """Links between calls and device work that are missing or ambiguous, and events that do not nest."""
+    """Note missing or ambiguous links between calls and device work, and events that do not nest."""
     events = launches.events
     work = events.rows(*DEVICE_ROLES)
     lost = int(work.size - on_a_device(launches, work).size)
@@ -210,7 +209,7 @@ def note_links(launches: Launches, notes: Notes) -> None:
 
 
 def note_device(events: Events, notes: Notes, *, device: bool, pytorch: bool) -> None:
-    """Say that no device was recorded, or that one was there and did nothing."""
+    """Note that no device was recorded, or that an available one did nothing."""
     if not pytorch or events.rows(*DEVICE_ROLES).size or events.counted_only:
         return
     if device:

@@ -1,4 +1,4 @@
-"""What the events of a Chrome-format trace are, by category and name. All spellings of all years are here, as data."""
+"""Meaning of the events of a Chrome-format trace, by category and name: all spellings of all years, as data."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from traceviz.trace.schema import HOST_CATEGORIES
 
 
 class Role(IntEnum):
-    """Where an event goes."""
+    """Destination of an event."""
 
     IGNORED = 0
-    """Frames around the capture, and what only the profiler's own program can use."""
+    """Frames around the capture, and events that only the profiler's own program can use."""
     HOST = 1
     """Table ``host_ops``."""
     API = 2
@@ -25,7 +25,7 @@ class Role(IntEnum):
     SYNC = 6
     OVERHEAD = 7
     SCOPE = 8
-    """A range of the program, drawn once more around the device work that it set off: table ``device_ops``."""
+    """A range of the program, shown a second time around its device work: table ``device_ops``."""
     MEMORY = 9
     """Table ``memory_events``."""
 
@@ -43,10 +43,10 @@ CODES = {category: code for code, category in enumerate(HOST_CATEGORIES)}
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a category means.
+    """Meaning of a category.
 
     Args:
-        role: Where its events go.
+        role: Destination of its events.
         category: Host category, for those of :attr:`Role.HOST`.
         domain: ``runtime`` or ``driver``, for calls.
     """
@@ -59,11 +59,13 @@ class Meaning:
 _DRIVER = Meaning(Role.API, domain="driver")
 
 COUNTED = "cuda_profiler_range"
-"""Category of what CUPTI's range profiler measured with counters. Its events have no times of their own: Kineto divides
-the time of the capture evenly among them."""
+"""Category of ranges that CUPTI's range profiler measured with counters.
+
+Its events have no times of their own: Kineto divides the time of the capture evenly among them.
+"""
 
 HOST_NODE = "graph_host_node"
-"""Category of callbacks that CUDA graphs call. They are drawn on the stream that waits for them."""
+"""Category of callbacks that CUDA graphs call. They are shown on the stream that waits for them."""
 
 CATEGORIES: dict[str, Meaning] = {
     # The host. Before 2022 the names were capitalised.
@@ -73,7 +75,7 @@ CATEGORIES: dict[str, Meaning] = {
     "user_annotation": Meaning(Role.HOST, "annotation"),
     "python_function": Meaning(Role.HOST, "python"),
     "cpu_instant_event": Meaning(Role.IGNORED),  # events of allocators are recognised by name
-    # Calls. Other devices than NVIDIA's and AMD's have runtimes of their own.
+    # Calls. Devices other than NVIDIA's and AMD's have their own runtimes.
     "runtime": Meaning(Role.API),
     "cuda_runtime": Meaning(Role.API),
     "hip_runtime": Meaning(Role.API),
@@ -96,7 +98,7 @@ CATEGORIES: dict[str, Meaning] = {
     "gpu_memset": Meaning(Role.FILL),
     "cuda_sync": Meaning(Role.SYNC),
     "gpu_user_annotation": Meaning(Role.SCOPE),
-    "graph_event_node": Meaning(Role.IGNORED),  # an event in a CUDA graph is recorded, which takes no time
+    "graph_event_node": Meaning(Role.IGNORED),  # a CUDA graph records an event, which takes no time
     HOST_NODE: Meaning(Role.HOST),
     # The profiler.
     "overhead": Meaning(Role.OVERHEAD),
@@ -121,15 +123,15 @@ DEVICE_NAMES: tuple[tuple[Role, str, str], ...] = (
     (Role.COPY, "", ROCM_COPY),
     (Role.FILL, "", ROCM_FILL),
     (Role.COPY, "mtia_ccp_events", "dma_"),
-    (Role.SYNC, "mtia_ccp_events", "event_"),  # a unit of the device waits for another one, or tells it to go on
+    (Role.SYNC, "mtia_ccp_events", "event_"),  # a unit of the device waits for another one, or signals it to continue
 )
-"""What kernels are that compute nothing: the role, the category (empty for any), and how the name begins."""
+"""Kernels that compute nothing: the role, the category (empty for any), and the prefix of the name."""
 
 
 OF_CUDA = frozenset(
     {"driver compiler", "runtime triggered module loading", "lazy function loading", "command buffer full"}
 )
-"""Names of overhead, in lower case, that CUDA takes without a profiler too: not the profiler's."""
+"""Names of overhead, in lower case, that CUDA causes without a profiler too."""
 
 _PROFILER = re.compile(
     r"torch/profiler/profiler\.py\(\d+\): (?:start|stop|step|start_trace|stop_trace|prepare_trace|_transit_action)$"
@@ -139,13 +141,13 @@ _INPUT = re.compile(r"enumerate\(\w*DataLoader\w*\)#\w*\.__next__|_DataLoaderIte
 _COMPILE = re.compile(r"\(dynamo_timed\)$|^(TorchDynamo|AOTAutograd|Inductor|Triton)\b.*\bcompil", re.IGNORECASE)
 
 MEMORY_NAME = "[memory]"
-"""Name of the instants at which an allocator of the framework gave or took back memory."""
+"""Name of the instants at which an allocator of the framework allocated or freed memory."""
 OUT_OF_MEMORY_NAME = "[OutOfMemory]"
-"""Name of the instants at which it had none."""
+"""Name of the instants at which it ran out of memory."""
 
 
 def host_category(name: str) -> str | None:
-    """Host category that the name of an operation or annotation shows; ``None`` where its category says it.
+    """Return the host category that the name of an operation or annotation shows; ``None`` if its category decides.
 
     ``ProfilerStep#3`` is a step; the next batch of a DataLoader, ``enumerate(DataLoader)#....__next__``, is input;
     ``_DataLoaderIterMultiProcess`` is that of PaddlePaddle.
@@ -158,11 +160,11 @@ def host_category(name: str) -> str | None:
 
 
 def is_profiler(name: str) -> bool:
-    """Whether a Python frame is PyTorch's profiler at work: it starts, stops, or goes on to the next step."""
+    """Return whether a Python frame is PyTorch's profiler at work: it starts, stops, or advances to the next step."""
     return _PROFILER.search(name) is not None
 
 
 def step_number(name: str) -> int:
-    """Number of the training step that ``name`` marks; -1 where it marks none."""
+    """Return the number of the training step that ``name`` marks; -1 if it marks none."""
     match = _STEP.fullmatch(name)
     return int(match["number"]) if match else -1

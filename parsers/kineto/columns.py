@@ -1,4 +1,4 @@
-"""Columns of a decoded trace as NumPy arrays: texts as codes and words, numbers with what is known of them."""
+"""Columns of a decoded trace as NumPy arrays: texts as codes and words, numbers with a mask of known values."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ class Words:
     """A column of texts.
 
     Args:
-        codes: Per row the position of its text in ``words`` (int32, or int8 where that was asked for), :data:`NONE`
-            where it has none.
-        words: The different texts.
+        codes: Per row the position of its text in ``words`` (int32, or int8 on request), :data:`NONE` for no text.
+        words: The distinct texts.
     """
 
     codes: Array
@@ -36,43 +35,43 @@ class Words:
 
     @classmethod
     def of(cls, column: pl.Series, *, narrow: bool = False) -> Words:
-        """The texts of a categorical column; ``narrow``: as int8 if these are few."""
+        """Return the texts of a categorical column; ``narrow``: as int8 if there are few."""
         coded: Any = column.rechunk().to_arrow()
         words = coded.dictionary.to_pylist()
         kind = pa.int8() if narrow and len(words) <= _FEW else pa.int32()
         return cls(coded.indices.cast(kind).fill_null(NONE).to_numpy(zero_copy_only=False), words)
 
     def at(self, rows: Array) -> Words:
-        """The texts of ``rows``."""
+        """Return the texts of ``rows``."""
         return Words(at(self.codes, rows), self.words)
 
     def each(self, function: Callable[[str], Any], otherwise: Any, kind: Any) -> Array:
-        """``function`` of the text of each row, called once per text; ``otherwise`` where there is none."""
+        """Return ``function`` of the text of each row, called once per text; ``otherwise`` for rows without a text."""
         answers = np.array([function(word) for word in self.words] + [otherwise], dtype=kind)
         return looked_up(answers, self.codes)
 
     def mapped(self, function: Callable[[str], str | None]) -> DictionaryArray:
-        """``function`` of each text as a dictionary column, null where it gives ``None`` or there is no text."""
+        """Return ``function`` of each text as a dictionary column, null if it returns ``None`` or there is no text."""
         return encoded(self.codes, [function(word) for word in self.words])
 
     def arrow(self) -> DictionaryArray:
-        """The texts as a dictionary column."""
+        """Return the texts as a dictionary column."""
         return encoded(self.codes, self.words)
 
 
 def column_at(frame: pl.DataFrame, name: str, rows: Array) -> pl.Series | None:
-    """Column ``name`` at ``rows``; ``None`` where no event has such an argument."""
+    """Return column ``name`` at ``rows``; ``None`` if no event has such an argument."""
     return frame[name].gather(rows) if name in frame.columns else None
 
 
 def texts(frame: pl.DataFrame, name: str, rows: Array) -> Words:
-    """A column of texts at ``rows``."""
+    """Return a column of texts at ``rows``."""
     column = column_at(frame, name, rows)
     return Words(np.full(rows.size, NONE, np.int32), ()) if column is None else Words.of(column)
 
 
 def numbers(frame: pl.DataFrame, name: str, rows: Array) -> Numbers:
-    """A column of numbers at ``rows``."""
+    """Return a column of numbers at ``rows``."""
     column = column_at(frame, name, rows)
     if column is None:
         return Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))
@@ -80,14 +79,14 @@ def numbers(frame: pl.DataFrame, name: str, rows: Array) -> Numbers:
 
 
 def as_numbers(column: pl.Series) -> Numbers:
-    """A column of numbers, null where they are not known."""
+    """Return a column of numbers, with a mask of the known ones."""
     if not column.null_count():
         return Numbers(column.to_numpy(), np.ones(column.len(), dtype=bool))
     return Numbers(column.fill_null(0).to_numpy(), ~column.is_null().to_numpy())
 
 
 def triples(frame: pl.DataFrame, name: str, rows: Array) -> tuple[Numbers, Numbers, Numbers]:
-    """A column of three numbers at ``rows``, one by one."""
+    """Return the three columns of a column of triples at ``rows``."""
     column = column_at(frame, name, rows)
     if column is None:
         none = Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))
@@ -97,12 +96,12 @@ def triples(frame: pl.DataFrame, name: str, rows: Array) -> tuple[Numbers, Numbe
 
 
 def either(first: Numbers, second: Numbers) -> Numbers:
-    """``first``, and ``second`` where that is not known."""
+    """Return ``first``, or ``second`` where the first is unknown."""
     return Numbers(np.where(first.known, first.value, second.value), first.known | second.known)
 
 
 def narrow(numbers: Numbers, kind: pa.DataType) -> Arrow:
-    """Whole numbers as a column of ``kind``, null where they are not known, negative, or too large for it."""
+    """Return whole numbers as a column of ``kind``, null if unknown, negative, or too large for it."""
     most = 2 ** (kind.bit_width - 1) - 1
     fits = numbers.known & (numbers.value >= 0) & (numbers.value <= most)
     return masked(np.where(fits, numbers.value, 0), ~fits, kind)

@@ -1,4 +1,4 @@
-"""Other profilers that write this format, put into the words of PyTorch's: what follows knows only those.
+"""Translation of other profilers' traces in this format to PyTorch's names, the only ones that later code knows.
 
 ============  ========================================================================================================
 PaddlePaddle  ``paddle.profiler``: durations within names (``conv2d[260.1 us]``), Python and C++ of a thread apart
@@ -33,7 +33,7 @@ _PADDLE_KINDS = {
     "userdefined": "",
     "cudaruntime": "cuda_runtime",
 }
-"""Category of Paddle's, in lower case -> what PyTorch calls it; the others are called the same."""
+"""Category of Paddle's, in lower case -> PyTorch's name; the others have the same name."""
 
 _PADDLE_NAMES = (
     (r"\[\d+(?:\.\d+)? [mu]s\]$", ""),
@@ -46,21 +46,21 @@ _PADDLE_NAMES = (
 _EXACT = r"^(\d{1,12}(?:\.\d{1,6})?) us$"
 _MICROSECOND = 1_000
 _WELL_KNOWN_NS = 10**9
-"""Times within the capture are single floats in Paddle: exact to 60 ns in its first second."""
+"""Limit of exact times: Paddle writes times within the capture as single floats, exact to 60 ns in the first second."""
 _FLOAT_ERROR_NS = 60
 
 _MXNET_ENGINE = ("DeleteVariable", "WaitForVar", "ResourceParallelRandomSetSeed", "ResourceParallelRandomSetState")
-"""What MXNet's engine does for itself, in the form of operators."""
+"""Internal work of MXNet's engine, in the form of operators."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Whose profiler wrote a trace.
+    """A profiler whose traces are translated.
 
     Args:
         producer: The profiler.
         framework: The framework.
-        translate: Puts its trace into PyTorch's words.
+        translate: Translates its trace to PyTorch's names.
     """
 
     producer: str
@@ -69,7 +69,7 @@ class Dialect:
 
 
 def dialect_of(raw: RawTrace) -> Dialect | None:
-    """The dialect of a trace; ``None`` where it is PyTorch's own, or no framework's."""
+    """Return the dialect of a trace; ``None`` if it is PyTorch's own, or no framework's."""
     if any(_PADDLE_THREAD.fullmatch(tid) for tid in _words(raw, "tid")):
         return PADDLE
     if "MXNET_C_API" in _words(raw, "category") or "cpu pinned/" in _words(raw, "label"):
@@ -99,8 +99,9 @@ def _from_paddle(raw: RawTrace) -> RawTrace:
 
 
 def _with_exact_times(events: pl.DataFrame) -> pl.DataFrame:
-    """Starts to the nanosecond, where the file states them: in whole microseconds, events would end after others that
-    they lie in.
+    """Return events with starts to the nanosecond, if the file states them.
+
+    In whole microseconds, events would end after the events that enclose them.
     """
     if "exact_start" not in events.columns:
         return events
@@ -111,13 +112,13 @@ def _with_exact_times(events: pl.DataFrame) -> pl.DataFrame:
     if anchor is None:
         return events
     start = pl.col("exact") + anchor
-    # The start of the anchor and this one are each off by the error of a float
+    # The start of the anchor and this one each have the error of a float
     agrees = (start - pl.col("start_ns")).is_between(0, _MICROSECOND - 1 + 2 * _FLOAT_ERROR_NS)
     return timed.with_columns(pl.when(agrees).then(start).otherwise("start_ns").alias("start_ns")).drop("exact")
 
 
 def _from_mxnet(raw: RawTrace) -> RawTrace:
-    """Operators of all devices belong to one process. What the engine does for itself is the framework's."""
+    """Put the operators of all devices into one process, and mark the engine's internal work as the framework's."""
     is_name = pl.col("phase").cast(pl.String) == "M"
     engine = pl.col("name").cast(pl.String).is_in(_MXNET_ENGINE)
     kind = pl.when(engine).then(pl.lit("")).otherwise(pl.col("category").cast(pl.String))
@@ -128,7 +129,7 @@ def _from_mxnet(raw: RawTrace) -> RawTrace:
 
 
 def with_host_nodes(raw: RawTrace) -> RawTrace:
-    """Move callbacks of CUDA graphs from the stream that they are drawn on to the thread that ran them."""
+    """Move callbacks of CUDA graphs from the stream that shows them to the thread that ran them."""
     events = raw.events
     if not {"host_process", "host_thread"} <= set(events.columns):
         return raw

@@ -1,4 +1,4 @@
-"""The events of a decoded trace, sorted into what they are, on a clock that begins with the first of them."""
+"""The events of a decoded trace by role, on a clock that starts with the first of them."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ class Events:
 
     Args:
         frame: Their arguments, see :mod:`traceviz.parsers.kineto.raw`.
-        role: What each is (int8), a :class:`~traceviz.parsers.kineto.categories.Role`.
+        role: Role of each (int8), a :class:`~traceviz.parsers.kineto.categories.Role`.
         category: Code of the host category of those on threads (int8).
         name: Their names.
         label: Their categories as the file spells them.
-        pid: What the file gives as their process.
-        tid: What it gives as their thread.
+        pid: Their process as the file states it.
+        tid: Their thread as the file states it.
         start: Start in ns after the first event (int64).
-        dur: Duration in ns (int64), :data:`NONE` where it is not known.
-        never_ended: Positions of events that were begun and never ended (int32), which last to the end of the capture.
+        dur: Duration in ns (int64), :data:`NONE` if unknown.
+        never_ended: Positions of events without an end (int32), which last to the end of the capture.
         zero_ns: The clock of the file at the first event, in ns.
         span_ns: From the first event to the end of the last, in ns.
-        set_aside: What became no row, by code of the note.
-        strays: Starts of the events left out because no capture holds them together with the others, in the file's ns.
-        too_long: Durations that were left out, in ns.
+        set_aside: Number of events that became no row, by code of the note.
+        strays: Starts of the events left out as too far from the others for one capture, in the file's ns.
+        too_long: Durations left out, in ns.
     """
 
     frame: pl.DataFrame
@@ -73,22 +73,22 @@ class Events:
     too_long: Array
 
     def rows(self, *roles: Role) -> Array:
-        """Positions (int32) of the events with one of ``roles``."""
+        """Return positions (int32) of the events with one of ``roles``."""
         return positions(self.has(*roles))
 
     def has(self, *roles: Role) -> Array:
-        """Whether each event has one of ``roles`` (bool)."""
+        """Return whether each event has one of ``roles`` (bool)."""
         wanted = np.zeros(len(Role), dtype=bool)
         wanted[list(roles)] = True
         return looked_up(wanted, self.role)
 
     @property
     def counted_only(self) -> bool:
-        """Whether device work was measured with counters, for which the profiler does not record it."""
+        """True if device work was measured with counters, so that the profiler does not record it."""
         return self.set_aside[MEASURED_WITH_COUNTERS] > 0 and not self.rows(*DEVICE_ROLES).size
 
     def extent(self, rows: Array) -> Array:
-        """How long the events ``rows`` last where they are nested (int64): instants no time at all."""
+        """Return the durations of the events ``rows`` for nesting (int64); zero for instants."""
         length = take(self.dur, rows)
         unknown = positions(length < 0)
         if unknown.size:
@@ -98,7 +98,7 @@ class Events:
 
 
 def sort_out(raw: RawTrace) -> Events:
-    """What each event of ``raw`` is, and when it was."""
+    """Return the events of ``raw`` with role, category and time."""
     frame = raw.events
     phase, label, pid, tid = (Words.of(frame[key], narrow=True) for key in ("phase", "category", "pid", "tid"))
     name = Words.of(frame["name"])
@@ -129,7 +129,7 @@ def sort_out(raw: RawTrace) -> Events:
 
 
 def with_ranges_of_the_program(events: Events) -> Events:
-    """``events`` of a program that PyTorch's profiler did not record: what it names are ranges of its own.
+    """Return ``events`` of a program that PyTorch's profiler did not record: its named events are its own ranges.
 
     Nodes of ONNX Runtime are operators. In PyTorch's traces, events of unknown categories are the framework's.
     """
@@ -140,7 +140,7 @@ def with_ranges_of_the_program(events: Events) -> Events:
 
 
 def _span(kept: Array, start: Array, dur: Array) -> tuple[int, int]:
-    """When the first of the ``kept`` events (bool) begins, and the last ends; zeros without any."""
+    """Return the start of the first and the end of the last of the ``kept`` events (bool); zeros without any."""
     first, last = [], []
     for part in stretches(kept.size):
         starts = start[part][kept[part]]
@@ -151,12 +151,12 @@ def _span(kept: Array, start: Array, dur: Array) -> tuple[int, int]:
 
 
 def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Array]:
-    """Set aside the events that no capture can hold together with the others, and forget impossible durations.
+    """Ignore events that are too far from the others for one capture, and remove impossible durations.
 
     Their times count from another moment, or are zero.
 
     Returns:
-        The starts of the events that are set aside, and the durations that are forgotten.
+        The starts of the ignored events, and the removed durations.
     """
     kept = role != Role.IGNORED
     window = window_of(start[kept])
@@ -169,7 +169,7 @@ def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Arr
 
 
 def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
-    """What the events are: role and code of the host category (int8 both)."""
+    """Return role and code of the host category of the events (int8 both)."""
     meanings = [CATEGORIES.get(word.lower(), UNKNOWN) for word in label.words]
     role = _per_label(label, [meaning.role for meaning in meanings], Role.HOST)
     category = _per_label(label, [CODES[meaning.category] for meaning in meanings], CODES["runtime"])
@@ -201,27 +201,27 @@ def _per_label(label: Words, answers: list[int], otherwise: int) -> Array:
 
 
 def pair(marks: pl.DataFrame, dur: Array) -> int:
-    """Write into ``dur`` how long the events lasted whose begin and end are two events of the file.
+    """Write into ``dur`` the durations of events whose start and end are two events of the file.
 
-    Per thread, an end belongs to the last begin that is still open::
+    Per thread, an end belongs to the last start that is still open::
 
         B   B   E   E   E          level of each event: 1 2 2 1 -, the last end closes nothing
         a   b   b   a   ?
 
     Args:
-        marks: All events in the order of the file: whether each is a begin (``begun``) or an end (``ended``), codes of
-            its ``pid`` and ``tid``, and ``start`` in ns.
-        dur: To be written: durations in ns (int64).
+        marks: All events in the order of the file: start (``begun``) or end (``ended``), codes of its ``pid`` and
+            ``tid``, and ``start`` in ns.
+        dur: Output: durations in ns (int64).
 
     Returns:
-        Number of ends without a begin.
+        Number of ends without a start.
     """
     thread = ["pid", "tid"]
     change = pl.when("begun").then(1).otherwise(-1).alias("change")
     events = marks.with_row_index().filter(pl.col("begun") | pl.col("ended")).sort("start", maintain_order=True)
     summed = events.with_columns(change).with_columns(pl.col("change").cum_sum().over(thread).alias("sum"))
     lows = summed.with_columns(pl.min_horizontal(pl.col("sum").cum_min().over(thread), 0).alias("low"))
-    # Where the sum falls to a new low, an end closes nothing; the lows so far are taken off again.
+    # At a new low of the sum, an end closes nothing; subtract the lows so far.
     levelled = lows.with_columns(
         (pl.col("sum") - pl.col("low") + pl.col("ended")).alias("level"),
         (pl.col("low") < pl.col("low").shift(1, fill_value=0).over(thread)).alias("stray"),

@@ -1,4 +1,4 @@
-"""Which traces lie in a folder of PyTorch's profiler, and which of them belong together.
+"""Traces in a folder of PyTorch's profiler, grouped into runs.
 
 ``torch.profiler.tensorboard_trace_handler`` writes one file per worker and span of recording:
 ``host_pid.1700000000000.pt.trace.json.gz``. The files of the ranks of one job make one run.
@@ -6,7 +6,7 @@
 ::
 
     rank 0   span  span  span        The newest span of each rank is one run; the spans before are another:
-    rank 1   span  span  span        runs are counted from the newest, since ranks may have begun apart.
+    rank 1   span  span  span        runs are counted from the newest, since ranks may have started apart.
                2     1     0
 """
 
@@ -27,7 +27,7 @@ from traceviz.parsers.shared.log_folders import MOST_FOLDERS, choose_among, find
 
 SUFFIXES = (".json", ".json.gz")
 _OTHER_TRACES = (".nsys-rep", ".qdrep", ".qdstrm", ".sqlite", ".parquet", ".xplane.pb", ".nvvp", ".nvprof")
-"""Endings of traces of other formats: a folder that holds some is not one of PyTorch's alone."""
+"""Suffixes of traces of other formats: a folder that holds some is not PyTorch's alone."""
 
 _SPAN = re.compile(r"^(?P<worker>.+?)\.(?P<time>\d{9,20})(?:\.pt)?\.(?:trace\.)?json")
 _RANK_IN_NAME = re.compile(r"(?<![a-z])(?:rank|worker)[-_ ]?(?P<rank>\d{1,6})(?!\d)", re.IGNORECASE)
@@ -40,9 +40,9 @@ class Recording:
     """One file.
 
     Args:
-        path: Where it lies.
-        rank: Rank of its program in a job of several; ``None`` where nothing says that there are several.
-        world: Number of ranks of that job; ``None`` where the trace does not state it.
+        path: Its path.
+        rank: Rank of its program in a job of several; ``None`` if nothing shows several ranks.
+        world: Number of ranks of that job; ``None`` if the trace does not state it.
     """
 
     path: Path
@@ -51,13 +51,13 @@ class Recording:
 
     @property
     def time(self) -> str:
-        """Time at which it was written as its name states it; empty where it does not."""
+        """Time of writing in its name; empty if there is none."""
         match = _SPAN.match(self.path.name)
         return match["time"] if match else ""
 
     @property
     def age(self) -> tuple[float, str]:
-        """Sorts recordings by the time in their name, in whatever unit, else by that of the file."""
+        """Sort key of recordings: the time in the name, in any unit, else that of the file."""
         written = float(f"0.{self.time}") if self.time else 0.0
         return (written or self.path.stat().st_mtime * 1e-10), self.path.name
 
@@ -67,7 +67,7 @@ class Run:
     """Recordings that belong together.
 
     Args:
-        name: What ``--run`` calls it.
+        name: Its name for ``--run``.
         recordings: One per rank, in order of the ranks.
     """
 
@@ -76,7 +76,7 @@ class Run:
 
 
 def looks_like_ours(folder: Path) -> bool:
-    """Whether ``folder`` holds traces of PyTorch's profiler, directly or in folders, and of no other one."""
+    """Return whether ``folder`` holds traces of PyTorch's profiler, directly or in folders, and of no other one."""
     try:
         if (folder / "manifest.json").is_file() or find_runs(folder):
             return False
@@ -86,7 +86,7 @@ def looks_like_ours(folder: Path) -> bool:
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, list[Recording]]]:
-    """``folder`` if it holds traces itself, else the folders in it that do, each with its traces."""
+    """Yield ``folder`` if it holds traces itself, else the folders in it that do, each with its traces."""
     for count, (place, names, files) in enumerate(os.walk(folder)):
         if count >= MOST_FOLDERS:
             return
@@ -99,7 +99,7 @@ def _folders(folder: Path) -> Iterator[tuple[Path, list[Recording]]]:
 
 
 def _recordings(folder: Path, files: Sequence[str]) -> list[Recording]:
-    """Traces of PyTorch's profiler among ``files``; none if there are other traces beside them."""
+    """Return the traces of PyTorch's profiler among ``files``; none if other traces are among them."""
     if any(name.endswith(_OTHER_TRACES) for name in files):
         return []
     return [recording for name in files if name.endswith(SUFFIXES) and (recording := _recording(folder / name))]
@@ -118,7 +118,7 @@ def _recording(path: Path) -> Recording | None:
 
 
 def runs_in(folder: Path) -> tuple[Run, ...]:
-    """All runs in ``folder``, oldest first."""
+    """Return all runs in ``folder``, oldest first."""
     aged_runs = [
         (prefix, run) for place, recordings in _folders(folder) for prefix, run in _runs(folder, place, recordings)
     ]
@@ -126,9 +126,9 @@ def runs_in(folder: Path) -> tuple[Run, ...]:
 
 
 def _runs(folder: Path, place: Path, recordings: Sequence[Recording]) -> Iterator[tuple[tuple[float, str], Run]]:
-    """The runs in one folder, each with its age. Without ranks every file is a run: another start of the program.
+    """Yield the runs in one folder, each with its age. Without ranks every file is a run: another start of the program.
 
-    Jobs of different size are different jobs; a trace that states none belongs to the only job, where there is one.
+    Jobs of different size are different jobs. A trace that states no size belongs to the only job, if there is one.
     """
     stated = {recording.world for recording in recordings} - {None}
     only = stated.pop() if len(stated) == 1 else None
@@ -147,15 +147,15 @@ def _runs(folder: Path, place: Path, recordings: Sequence[Recording]) -> Iterato
 
 
 def _name(folder: Path, place: Path, recording: Recording) -> str:
-    """Name of a run: after the time in the name of its first file, or that name."""
+    """Return the name of a run: the time in the name of its first file, or that name."""
     return "/".join((*place.relative_to(folder).parts, recording.time or recording.path.name))
 
 
 def choose(folder: Path, name: str | None) -> tuple[Run, tuple[Run, ...]]:
-    """The run ``name`` in ``folder``, or the newest, and all the others.
+    """Return the run ``name`` in ``folder``, or the newest, and all the others.
 
     Raises:
-        UsageError: no run, or more than one, has this name; the error lists those that there are.
+        UsageError: no run, or more than one, has this name; the error lists the runs.
         UnknownFormatError: there is no run at all.
     """
     runs = runs_in(folder)

@@ -20,7 +20,7 @@ from traceviz.parsers.shared.events.owners import compute_capability, identity_t
 from traceviz.parsers.shared.notes import Notes
 
 MOST_PAIRS = 1 << 22
-"""Pairs of processes and threads that are counted in a table; beyond that they are sorted."""
+"""Maximum number of pairs of processes and threads that are counted in a table; more are sorted."""
 
 _MOST_DEVICES = 1 << 15
 """Device ids have 16 bits."""
@@ -31,19 +31,19 @@ _STREAM = re.compile(r"(?:stream )?(?P<number>\d{1,18})")
 _AMD = re.compile(r"\b(AMD|Radeon|Instinct|MI\d{2,3}\w?|gfx\d+)\b")
 
 _MARKERS = frozenset({CODES["step"], CODES["annotation"], CODES["python"]})
-"""Categories of events that only comment on what a program does."""
+"""Categories of events that only annotate a program's work."""
 _IS_MARKER = np.array([code in _MARKERS for code in (*range(len(CODES)), NONE)])
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is who.
+    """Processes, threads and devices of a capture.
 
     Args:
         tables: The tables ``processes``, ``threads`` and ``devices``.
-        thread_id: Thread of each event (int32), :data:`NONE` where it ran on none.
+        thread_id: Thread of each event (int32), :data:`NONE` if it ran on none.
         process_of: Process of each thread (int32).
-        program: The process that did most: that of device work of which no call is known.
+        program: The process with most events, which owns device work without a known call.
         device_of: Device id by ordinal.
     """
 
@@ -54,7 +54,7 @@ class Identity:
     device_of: Mapping[int, int]
 
     def device_id(self, ordinals: Numbers) -> Array:
-        """Device of each ordinal (int32), :data:`NONE` where it is not known."""
+        """Return the device of each ordinal (int32), :data:`NONE` if unknown."""
         numbers = sorted(self.device_of)
         place = _positions(ordinals.value, np.array(numbers, dtype=np.int64))
         ids = looked_up(np.array([*(self.device_of[number] for number in numbers), NONE], dtype=np.int32), place)
@@ -63,7 +63,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One process and thread as the file writes them, and what it did: whether it did more than comment."""
+    """One process and thread as the file writes them, the number of events, and whether some are real work."""
 
     pid: str
     tid: str
@@ -73,7 +73,7 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What the file calls processes (by pid) and threads (by pid and tid)."""
+    """Names in the file of processes (by pid) and threads (by pid and tid)."""
 
     processes: Mapping[str, str]
     threads: Mapping[tuple[str, str], str]
@@ -86,11 +86,11 @@ def identify_all(
 
     Args:
         events: Its events.
-        header: What the file says beside the events.
-        notes: Receives what is doubtful.
-        rank: Rank of the program where the file does not state it.
-        one_program: Whether the profiler records a single program, so that what only comments on work under another
-            process id belongs to it.
+        header: Members of the file next to the events.
+        notes: Receives notes on doubtful facts.
+        rank: Rank of the program if the file does not state it.
+        one_program: True if the profiler records a single program. Then annotations under another process id belong to
+            it.
     """
     codes, pairs = _pairs(events)
     labels = _labels(events)
@@ -110,7 +110,7 @@ def identify_all(
 
 
 def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
-    """Per event the position of its process and thread (int32), and these."""
+    """Return the position of each event's process and thread (int32), and the list of these pairs."""
     rows = events.rows(*ON_THREADS)
     width = len(events.tid.words) + 1
     key = _key(events, rows, width)
@@ -132,10 +132,10 @@ def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
 
 
 def _key(events: Events, rows: Array, width: int) -> Array:
-    """A number for the process and thread of each of ``rows``; ``width`` of them share a process."""
+    """Return a number for the process and thread of each of ``rows``; each process has ``width`` numbers."""
     narrow = (len(events.pid.words) + 1) * width < 2**31
     key: npt.NDArray[Any] = take(events.pid.codes, rows).astype(np.int32 if narrow else np.int64)
-    np.add(key, 1, out=key)  # in place: there is a number for every event
+    np.add(key, 1, out=key)  # in place: there is one number per event
     np.multiply(key, width, out=key)
     np.add(key, take(events.tid.codes, rows), out=key)
     np.add(key, 1, out=key)
@@ -143,7 +143,7 @@ def _key(events: Events, rows: Array, width: int) -> Array:
 
 
 def _positions(key: Array, among: Array) -> Array:
-    """Position of each key among the sorted ones (int32), :data:`NONE` where it is not one of them."""
+    """Return the position of each key among the sorted ones (int32), :data:`NONE` if absent."""
     if not among.size:
         return np.full(key.size, NONE, np.int32)
     place = np.searchsorted(among, key).clip(max=among.size - 1)
@@ -155,7 +155,7 @@ def _word(words: Words, code: int) -> str:
 
 
 def _distinct(key: Array, size: int) -> tuple[Array, Array]:
-    """The different keys, sorted, and the position in them of each key (int32)."""
+    """Return the distinct keys, sorted, and the position in them of each key (int32)."""
     if size > MOST_PAIRS:
         distinct, place = np.unique(key, return_inverse=True)
         return distinct, place.astype(np.int32)
@@ -168,11 +168,11 @@ _NAMING = frozenset({"process_name", "thread_name"})
 
 
 def _labels(events: Events) -> Labels:
-    """Names from the events that only give names."""
+    """Return names from the events that only give names."""
     if "label" not in events.frame.columns:
         return Labels({}, {})
     rows = np.flatnonzero(events.frame["label"].is_not_null().to_numpy()).astype(np.int32)
-    rows = rows[events.name.at(rows).each(_NAMING.__contains__, False, np.bool_)]  # parts of graphs have names as well
+    rows = rows[events.name.at(rows).each(_NAMING.__contains__, False, np.bool_)]  # parts of graphs have names, too
     columns = (events.name.at(rows), events.pid.at(rows), events.tid.at(rows), Words.of(events.frame["label"][rows]))
     processes: dict[str, str] = {}
     threads: dict[tuple[str, str], str] = {}
@@ -187,10 +187,10 @@ def _labels(events: Events) -> Labels:
 
 
 def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
-    """For each pid the pid of the process that it belongs to.
+    """Return the pid of the process that each pid belongs to.
 
     Frames that were open before the profiler started come with pid 0, and a step marker may carry the pid that the
-    program had elsewhere (in another namespace): a pid that never did any work is no process.
+    program had elsewhere (in another namespace): a pid without any work is no process.
     """
     working = {pair.pid for pair in pairs if pair.works}
     idle = {pair.pid for pair in pairs} - working
@@ -223,7 +223,7 @@ def _rank(header: Mapping[str, Any], otherwise: int | None) -> int | None:
 
 
 def without_rank(header: Mapping[str, Any]) -> dict[str, Any]:
-    """``header`` without the rank, which it states of one recording only where tools merged several."""
+    """Return ``header`` without the rank: in a merged file it applies to one recording only."""
     info = header.get("distributedInfo")
     kept = {key: value for key, value in info.items() if key != "rank"} if isinstance(info, dict) else info
     return {**header, "distributedInfo": kept}
@@ -232,21 +232,21 @@ def without_rank(header: Mapping[str, Any]) -> dict[str, Any]:
 def _processes(
     pairs: Sequence[_Pair], home: Mapping[str, str], labels: Labels, rank: int | None
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
-    """Rows of table ``processes``, and their ids by pid. Device work without any host event has a process as well."""
+    """Return rows of table ``processes``, and their ids by pid. Device work without host events has a process, too."""
     ids = numbered((home[pair.pid] for pair in pairs), _natural)
     names = {pid: labels.processes.get(pid) or _as_name(pid) for pid in ids or [""]}
     return [{"pid": _whole(pid), "name": name, "rank": rank} for pid, name in names.items()], ids
 
 
 def _as_name(text: str) -> str | None:
-    """A pid or tid that is no number, which is a name then."""
+    """Return a pid or tid that is not a number as a name."""
     return text if text and _whole(text) is None else None
 
 
 def _threads(
     pairs: Sequence[_Pair], home: Mapping[str, str], process_ids: Mapping[str, int], labels: Labels
 ) -> tuple[list[dict[str, Any]], dict[tuple[str, str], int]]:
-    """Rows of table ``threads``, and their ids by pid and tid. Threads with names for numbers get free numbers."""
+    """Return rows of table ``threads``, and their ids by pid and tid. Threads without a number get free numbers."""
     keys: dict[tuple[int, str], list[_Pair]] = {}
     for pair in pairs:
         keys.setdefault((process_ids[home[pair.pid]], pair.tid), []).append(pair)
@@ -277,9 +277,9 @@ def _natural(text: str) -> tuple[bool, int, str]:
 
 
 def stream_numbers(events: Events, rows: Array) -> Numbers:
-    """Streams of device events: the argument, else the number in the thread id, ``7`` or ``stream 7``.
+    """Return the streams of device events: the argument, else the number in the thread id, ``7`` or ``stream 7``.
 
-    Work that is shown on another stream (``graph_lanes``) states its own as well.
+    Work that is shown on another stream (``graph_lanes``) also states its own.
     """
     shown_elsewhere = numbers(events.frame, "hardware_stream", rows)
     stated = either(shown_elsewhere, numbers(events.frame, "stream", rows))
@@ -294,7 +294,7 @@ def _stream_number(tid: str) -> int:
 
 
 def ordinals(events: Events, rows: Array) -> Numbers:
-    """Ordinals of the devices of device events: the argument, else the process id."""
+    """Return the ordinals of the devices of device events: the argument, else the process id."""
     stated = numbers(events.frame, "device", rows)
     shown = events.pid.at(rows).each(lambda pid: NONE if _whole(pid) is None else int(pid), NONE, np.int64)
     value = np.where(stated.known, stated.value, shown)
@@ -302,7 +302,7 @@ def ordinals(events: Events, rows: Array) -> Numbers:
 
 
 def _devices(events: Events, header: Mapping[str, Any], notes: Notes) -> tuple[list[dict[str, Any]], dict[int, int]]:
-    """Rows of table ``devices``, from what the header lists and from what worked, and their ids by ordinal."""
+    """Return rows of table ``devices``, from the header's list and from device work, and their ids by ordinal."""
     worked = ordinals(events, events.rows(*ON_DEVICES))
     working = np.unique(worked.value[worked.known]).tolist()
     listed = {entry["id"]: entry for entry in device_properties(header)}
@@ -313,10 +313,10 @@ def _devices(events: Events, header: Mapping[str, Any], notes: Notes) -> tuple[l
 
 
 def _meant(working: Sequence[int], listed: Mapping[int, object], notes: Notes) -> dict[int, int]:
-    """The ``listed`` devices that those mean which work under a number that the list does not know.
+    """Return the ``listed`` device for each working number that the list does not contain.
 
-    ROCm lists devices as the program counts them, from 0, and its work carries numbers of agents, processors among
-    them. So such a number is no further device, but one of those listed that seem to do nothing, in order::
+    ROCm lists devices as the program counts them, from 0, but its work carries numbers of agents, including processors.
+    So such a number is not a further device, but one of the listed devices that seem idle, in order::
 
         listed     0  1              0
         working          2  3                9
@@ -335,7 +335,7 @@ MATCHED = "Device work carries numbers that the list of devices does not know, a
 
 
 def device_properties(header: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Entries of ``deviceProperties`` that name a device."""
+    """Return entries of ``deviceProperties`` that name a device."""
     stated = header.get("deviceProperties")
     entries = stated if isinstance(stated, list) else []
     return [entry for entry in entries if isinstance(entry, dict) and _count(entry.get("id"), least=0) is not None]
@@ -355,7 +355,7 @@ def _device_row(ordinal: int, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _compute_capability(facts: Mapping[str, Any]) -> str | None:
-    """``8.0``. AMD's numbers are not CUDA's: its devices run 64 threads in a warp."""
+    """Return the compute capability, ``8.0``. AMD's numbers are not CUDA's: its devices run 64 threads in a warp."""
     major, minor = _count(facts.get("computeMajor")), _count(facts.get("computeMinor"), least=0)
     is_amd = facts.get("warpSize") == 64 or _AMD.search(str(facts.get("name", "")))
     return None if is_amd else compute_capability(major, minor)

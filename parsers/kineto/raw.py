@@ -1,8 +1,8 @@
-"""A Chrome-format trace as columns, before anything is made of it: what the decoders give and the reader takes.
+"""A decoded Chrome-format trace as columns: the output of the decoders and the input of the reader.
 
 Chrome's trace format is a list of JSON objects, one per event, alone or as member ``traceEvents`` of an object whose
 other members describe the capture. PyTorch's profiler (Kineto) writes it, and spells the names of the same argument
-differently over the years: :data:`ARGUMENTS` maps all spellings to one column. A new spelling is a word there.
+differently over the years: :data:`ARGUMENTS` maps all spellings to one column. Add new spellings there.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import polars as pl
 
 
 class Kind(Enum):
-    """What the values of an argument are, and so the type of its column."""
+    """Kind of the values of an argument, and so the type of its column."""
 
     INTEGER = pl.Int64
     """Whole numbers; numbers written as text, and in hexadecimal (``0x1f``), count as well."""
     REAL = pl.Float64
     """Numbers, also written as text."""
     TEXT = pl.Categorical
-    """A text as it is; a list, an object or a number as its JSON text without needless blanks."""
+    """A text unchanged; a list, an object or a number as its JSON text without blanks."""
     TRIPLE = pl.Array(pl.Int32, 3)
     """Three whole numbers, ``[x, y, z]``."""
 
@@ -34,7 +34,7 @@ class Argument:
     Args:
         column: Column that it fills.
         kind: Its values.
-        keys: All its spellings; where an event has several, the first of these counts.
+        keys: All its spellings; if an event has several, the first of these counts.
     """
 
     column: str
@@ -61,7 +61,7 @@ ARGUMENTS: tuple[Argument, ...] = (
     ),
     Argument("graph", Kind.INTEGER, ("graph id",)),
     Argument("graph_node", Kind.INTEGER, ("graph node id",)),
-    # What the program says of a part of a graph; its name is ``name``, below
+    # Annotations of a part of a graph; its name is ``name``, below
     Argument("module_path", Kind.TEXT, ("module_fqn",)),
     Argument("autograd_phase", Kind.TEXT, ("autograd_phase",)),
     Argument("hardware_stream", Kind.INTEGER, ("original_stream",)),
@@ -97,15 +97,15 @@ ARGUMENTS: tuple[Argument, ...] = (
     # Thread that ran a callback of a CUDA graph
     Argument("host_process", Kind.TEXT, ("host process",)),
     Argument("host_thread", Kind.TEXT, ("host thread",)),
-    # PaddlePaddle states the start once more, to the nanosecond
+    # PaddlePaddle repeats the start, to the nanosecond
     Argument("exact_start", Kind.TEXT, ("start_time",)),
     # Names of processes and threads, and of parts of graphs
     Argument("label", Kind.TEXT, ("name", "labels")),
 )
-"""Every argument that is read; all others are passed over."""
+"""Every argument that is read; all others are skipped."""
 
 PHASES = "XBEiInCM"
-"""Phases of the events that are kept: complete, begin and end, instants (three spellings), counters, names."""
+"""Phases of the events that are kept: complete, start and end, instants (three spellings), counters, names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,19 +113,19 @@ class RawTrace:
     """A decoded file.
 
     Args:
-        header: The members beside the events, as Python values; empty for a bare list.
+        header: The members next to the events, as Python values; empty for a bare list.
         events: Events of :data:`PHASES` in the order of the file. Texts (categorical): ``phase``, ``name``,
-            ``category`` (empty where there is none), ``pid`` and ``tid``, for which programs write numbers and words.
+            ``category`` (empty if there is none), ``pid`` and ``tid``, for which programs write numbers and words.
             Integers: ``start_ns``, which is ``ts`` in nanoseconds, exact to the last decimal written (further decimals
-            are cut), and ``dur_ns``, null where the event has no ``dur``. And the arguments of :data:`ARGUMENTS`; one
-            that no event has may be missing as a column.
+            are cut), and ``dur_ns``, null if the event has no ``dur``. And the arguments of :data:`ARGUMENTS`; an
+            argument that no event has may lack its column.
         passed_over: Events of other phases (flows, asynchronous ones ...) by phase.
-        unusable: Events left out because a value makes no sense, by reason, a phrase that goes on after "events"
-            ("with a time out of range" ...).
-        damage: What was lost because the file is cut off or broken, as a sentence; empty where it is whole.
-        decoder: Which decoder did it, for the note of provenance.
-        repaired: Values left out or mended while their events are kept, by what they are, a phrase in the plural
-            ("negative durations", "values of device out of range" ...).
+        unusable: Events left out because a value makes no sense, by reason, a phrase that continues "events" ("with a
+            time out of range" ...).
+        damage: Losses because the file is cut or broken, as a sentence; empty if it is complete.
+        decoder: Name of the decoder, for the note of provenance.
+        repaired: Values left out or repaired while their events are kept, by kind, a phrase in the plural ("negative
+            durations", "values of device out of range" ...).
     """
 
     header: dict[str, Any]

@@ -1,4 +1,4 @@
-"""Traces in the format of Chrome's trace viewer, and how they are recognised; reading loads the rest."""
+"""Recognition of traces in the format of Chrome's trace viewer; reading loads the other modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class KinetoReader(Reader):
     suffixes: ClassVar[tuple[str, ...]] = (".json", ".json.gz")
 
     def sniff(self, head: bytes, path: Path) -> Match:
-        """Certain of what PyTorch writes; other traces of this format may be read as well."""
+        """Return ``YES`` for PyTorch's files; other traces of this format may be read as well."""
         if head:
             return sniff_file(head, path)
         return Match.YES if looks_like_ours(path) else Match.NO

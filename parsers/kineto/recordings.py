@@ -1,8 +1,8 @@
 """Recordings of several processes that a tool merged into one file.
 
-Each process counts its correlation ids, external ids and streams for itself, so that work and calls of a merged file
-belong together only within one recording. Tools rename processes and devices (``[TP01] 4243``, ``[TP01] 1``), or add a
-number to them, or leave them as they are::
+Each process counts its correlation ids, external ids and streams for itself, so work and calls of a merged file match
+only within one recording. Tools rename processes and devices (``[TP01] 4243``, ``[TP01] 1``), or add a number to them,
+or leave them unchanged::
 
     pid          [TP00] 4242   [TP00] 0   [TP01] 4243   [TP01] 1
     recording    0             0          1             1
@@ -29,11 +29,11 @@ _MARKS = " \t_-:.,/|#"
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What one process recorded.
+    """Recording of one process.
 
     Args:
-        name: What the file calls it.
-        events: Its events, on the clock of the file. Processes and devices have the numbers that they had in it.
+        name: Its name in the file.
+        events: Its events, on the clock of the file. Processes and devices have their original numbers.
     """
 
     name: str
@@ -42,20 +42,20 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What a tool put before or after the number of each process and device, by recording; empty words for nothing."""
+    """Text that a tool put before or after the number of each process and device, by recording; empty for none."""
 
     words: Sequence[str]
     before: bool = True
 
     def owner(self, text: str) -> int:
-        """Recording that ``text`` names, :data:`NONE` if it names none."""
+        """Return the recording that ``text`` names, :data:`NONE` if it names none."""
         named = [
             word for word in self.words if word and (text.startswith(word) if self.before else text.endswith(word))
         ]
         return self.words.index(max(named, key=len)) if named else NONE
 
     def without(self, text: str, recording: int) -> str:
-        """``text`` without the label of ``recording``."""
+        """Return ``text`` without the label of ``recording``."""
         word = self.words[recording]
         return text.removeprefix(word) if self.before else text.removesuffix(word)
 
@@ -85,7 +85,7 @@ def recordings(events: Events) -> Sequence[Recording]:
 
 
 def _numbered(events: Events, rows: Array) -> tuple[Array, Numbered]:
-    """Those of ``rows`` that have a correlation id, and what is known of them, grouped by the code of their pid."""
+    """Return those of ``rows`` with a correlation id, and their ids and starts, grouped by the code of their pid."""
     stated = numbers(events.frame, "correlation", rows)
     known = stated.known & (stated.value > 0)
     rows = rows[known]
@@ -94,7 +94,7 @@ def _numbered(events: Events, rows: Array) -> tuple[Array, Numbered]:
 
 
 def _have_operators(events: Events, callers: Array) -> bool:
-    """Whether each calling process runs operations of the host; the firmware of a device makes calls and runs none."""
+    """Return whether each calling process runs host operations; the firmware of a device makes calls and runs none."""
     rows = events.rows(Role.HOST)
     return bool(np.isin(callers, take(events.pid.codes, rows)).all())
 
@@ -114,13 +114,13 @@ def _device_names(events: Events) -> list[str]:
 
 
 def _natural(text: str) -> list[tuple[int, str]]:
-    """Sort key of a text whose numbers count as numbers."""
+    """Return a sort key of a text that compares numbers by value."""
     parts = ((part.lstrip("0"), part) for part in _NUMBERS.split(text))
     return [(len(digits), digits) if part.isdecimal() else (NONE, part) for digits, part in parts]
 
 
 def _labels(callers: Sequence[str], devices: Sequence[str]) -> Labels:
-    """What names of calling processes have before their last or after their first number, if devices have it too."""
+    """Return the part of each calling process's name around its number, if device names have these parts, too."""
     parts = [_NUMBERS.split(text) for text in callers]
     styles = (
         Labels(["".join(part[:-2]) for part in parts]),
@@ -134,15 +134,15 @@ def _labels(callers: Sequence[str], devices: Sequence[str]) -> Labels:
 
 
 def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Numbered) -> Array:
-    """Recording of each event (int32).
+    """Return the recording of each event (int32).
 
-    Labels decide. Without them, device work belongs to a process that can have launched it; of several such processes,
-    to the one among whose events it is written. Work that is written after the events of all processes shows nothing.
+    Labels decide. Without them, device work belongs to a process that can have launched it. If there are several, it
+    belongs to the process whose events surround it in the file. Work after the events of all processes is inconclusive.
 
     Args:
         events: The events.
         place: Recording of each calling process, by its name.
-        labels: What names say of recordings.
+        labels: Labels of the recordings.
         calls: Calls with an id, by the code of their pid.
     """
     of_pid = np.array([*(place.get(word, labels.owner(word)) for word in events.pid.words), NONE], np.int32)
@@ -169,7 +169,7 @@ def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Num
 
 
 def _blocks(owner: Array, recordings: int) -> Array:
-    """Recording that each event is written in: tools write one after the other. :data:`NONE` if they are mixed.
+    """Return the recording whose block holds each event: tools write one after the other. :data:`NONE` if mixed.
 
     ::
 
@@ -185,7 +185,7 @@ def _blocks(owner: Array, recordings: int) -> Array:
 
 
 def _part(events: Events, rows: Array, labels: Labels, recording: int) -> Events:
-    """The events at ``rows``, those of one recording, under the pids that they had in it."""
+    """Return the events at ``rows``, those of one recording, with their original pids."""
     words = [labels.without(word, recording) for word in events.pid.words]
     codes = take(events.pid.codes, rows).astype(np.int32)
     on_device = take(events.has(*ON_DEVICES), rows)
@@ -193,7 +193,7 @@ def _part(events: Events, rows: Array, labels: Labels, recording: int) -> Events
     for code in np.unique(codes[on_device]).tolist():
         of_name = on_device & (codes == code)
         stated = np.unique(device.value[of_name & device.known])
-        if stated.size == 1:  # what states no device is on that of the others of its name
+        if stated.size == 1:  # events without a device are on that of the others of its name
             codes[of_name] = len(words)
             words.append(str(stated[0]))
     never_ended = take(inverted(rows, events.role.size), events.never_ended)

@@ -1,4 +1,4 @@
-"""Whether a file is a trace of PyTorch's profiler, or another one in the format of Chrome's trace viewer."""
+"""Recognition of traces of PyTorch's profiler, and of others in the format of Chrome's trace viewer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.shared.json.stream import HEAD_TEXT_BYTES, head_text
 
 _FAR = HEAD_TEXT_BYTES
-"""Bytes of text that are looked at: a list of devices or what the user added may come first."""
+"""Bytes of text to search: a list of devices or metadata of the user may come first."""
 
 _OURS = re.compile(
     rb'"(?:schemaVersion|deviceProperties|distributedInfo|baseTimeNanoseconds|trace_id)"\s*:'
@@ -22,7 +22,7 @@ _PLANE_NAME = re.compile(rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z]')
 
 
 def sniff_file(head: bytes, path: Path) -> Match:
-    """How sure it is that ``head`` begins a trace of this format; total."""
+    """Return how sure it is that ``head`` is the start of a trace of this format; total."""
     text = head_text(head)
     if not text.startswith((b"{", b"[")):
         return Match.NO
@@ -38,7 +38,7 @@ def sniff_file(head: bytes, path: Path) -> Match:
 
 
 def _more_of(path: Path, text: bytes) -> bytes:
-    """A longer beginning of the file, where it can be read; else what is known of it."""
+    """Return a longer start of the file if it can be read, else ``text``."""
     try:
         with path.open("rb") as file:
             head = file.read(_FAR)

@@ -1,4 +1,4 @@
-"""From traces in the format of Chrome's trace viewer to the tables of the contract, one at a time."""
+"""Conversion of traces in the format of Chrome's trace viewer to the tables of the contract, one at a time."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.rows_to_tables import Builder, build_tables, unless_empty
 
 _BYTES_PER_EVENT = 40
-"""What tables take at the least, beside the columns of the decoder."""
+"""Minimum memory of the tables per event, in addition to the columns of the decoder."""
 
 
 def read_traces(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a trace, or of the traces of one run in a folder, one at a time; ``notes`` last."""
+    """Yield the tables of a trace, or of the traces of one run in a folder, one at a time; ``notes`` last."""
     if path.is_dir():
         yield from _read_folder(path, options)
         return
@@ -53,7 +53,7 @@ def _read_file(path: Path, options: ReadRequest, rank: int | None = None) -> Ite
         needed_arguments(options),
         max_size=options.max_size,
         progress=options.progress,
-        halves_from=None if options.max_memory is None else sys.maxsize,  # both halves would grow before that shows
+        halves_from=None if options.max_memory is None else sys.maxsize,  # the memory of both halves would go unseen
     )
     options.allowance.check(raw.events.height * _BYTES_PER_EVENT, path.name)
     return tables_of(raw, path, options, rank)
@@ -70,7 +70,7 @@ def _read_folder(folder: Path, options: ReadRequest) -> Iterator[tuple[str, pa.T
 
 
 def needed_arguments(options: ReadRequest) -> frozenset[str]:
-    """Columns that the decoder must fill: arguments of operations are most of a file."""
+    """Return the columns that the decoder must fill: arguments of operations are most of a file."""
     every = frozenset(argument.column for argument in ARGUMENTS)
     of_ops = frozenset(host_tables.ARGUMENTS_OF_OPS) - {"external_id"}
     return (every - of_ops) | (of_ops & frozenset(host_tables.wanted_properties(options)))
@@ -83,18 +83,18 @@ def tables_of(
 
     Args:
         raw: The file.
-        path: Where it lies, for messages.
-        options: What is wanted.
-        rank: Rank of the program where the file does not state it.
+        path: Its path, for messages.
+        options: The request.
+        rank: Rank of the program if the file does not state it.
 
     Raises:
-        DamagedTraceError: it holds no event that means anything.
+        DamagedTraceError: it holds no usable event.
     """
     dialect = dialect_of(raw)
     pytorch = dialect is not None or facts.is_pytorch(raw)
     raw = dialect.translate(raw) if dialect is not None else with_host_nodes(raw)
     events = sort_out(raw)
-    raw = replace(raw, events=raw.events.clear())  # what `events` does not hold is not needed any more
+    raw = replace(raw, events=raw.events.clear())  # the rest of the frame is not needed any more
     give_back()
     if not (events.role != Role.IGNORED).any():
         raise _nothing_in(path, raw)
@@ -132,10 +132,10 @@ def _tables(
     Args:
         raw: The file.
         events: The events of the recording.
-        options: What is wanted.
-        dialect: Words of another profiler, which ``events`` are not in any more.
-        pytorch: Whether a profiler of PyTorch or a dialect of it wrote the file.
-        rank: Rank of the program where the file does not state it.
+        options: The request.
+        dialect: The profiler's dialect, from which ``events`` are already translated.
+        pytorch: True if PyTorch's profiler or a dialect wrote the file.
+        rank: Rank of the program if the file does not state it.
     """
     notes = Notes()
     facts.note_source(raw, notes)
@@ -164,7 +164,7 @@ def _builders(
     notes: Notes,
     device: bool,
 ) -> dict[str, Builder]:
-    """How to build each table; a builder returns ``None`` where the capture could not contain the table."""
+    """Return the builder of each table; a builder returns ``None`` if the capture could not contain the table."""
     forest = launches.forest
     op_columns = options.columns.get("host_ops")
     works = device and not events.counted_only

@@ -1,5 +1,5 @@
-/* Bindings of columns.h and graph.h. Columns are buffers of the caller, those of results too: the caller has them where
- * their memory is cheap. All are checked before they are touched; the interpreter's lock is let go of meanwhile. */
+/* Bindings of columns.h and graph.h. All columns, also results, are buffers of the caller, who allocates them cheaply.
+ * They are checked before use, and the functions run without the interpreter's lock. */
 
 #include "arrays.h"
 
@@ -20,7 +20,7 @@ static void release(Py_buffer *arrays, size_t count)
 
 static size_t elements(const Py_buffer *array, size_t width) { return (size_t)array->len / width; }
 
-/* Whether `array` holds `count` elements of `width` bytes, where the machine can read them; empty ones lie anywhere. */
+/* Return whether `array` holds `count` elements of `width` bytes, aligned for the machine; empty ones always do. */
 static bool holds(const Py_buffer *array, size_t count, size_t width)
 {
     bool is_aligned = array->len == 0 || (uintptr_t)array->buf % width == 0;
@@ -181,7 +181,7 @@ PyObject *join(PyObject *Py_UNUSED(module), PyObject *arguments)
     prepared.lefts = elements(&arrays[LEFT], 8);
     prepared.rights = elements(&arrays[RIGHT], 8);
     PyObject *result = NULL;
-    /* Slots of the table, up to four times as many as rows, are numbered by int32 as well. */
+    /* Slots of the table, up to four times as many as rows, are also numbered by int32. */
     if (!is_column(&arrays[LEFT], 8) || !is_column(&arrays[RIGHT], 8) || prepared.rights > INT32_MAX / 4) {
         misfit();
     } else {

@@ -1,4 +1,4 @@
-/* Functions of the module that work on columns; _xplane.pyi says what they are. */
+/* Functions of the module on columns; see _xplane.pyi. */
 
 #ifndef TRACEVIZ_ARRAYS_H
 #define TRACEVIZ_ARRAYS_H

@@ -61,7 +61,7 @@ bool invert_index(const int32_t *index, size_t rows, int32_t *place, size_t size
 
 /* Times ----------------------------------------------------------------------------------------------------------- */
 
-/* Sums wrap around as those of NumPy do: in damaged files times leave 64 bits. */
+/* Sums wrap around as in NumPy: in damaged files times exceed 64 bits. */
 static int64_t sum(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
 
 static int64_t floor_of_thousandth(int64_t number) { return number / 1000 - (number % 1000 < 0); }
@@ -98,13 +98,13 @@ bool sort_by_key(const int32_t *key, size_t rows, size_t keys, int64_t *first, i
     }
     for (size_t i = 0; i < rows; i++)
         order[first[key[i]]++] = (int32_t)i;
-    /* Each place has moved on to where the next key begins. */
+    /* Each place has advanced to the start of the next key. */
     memmove(first + 1, first, keys * sizeof *first);
     first[0] = 0;
     return true;
 }
 
-/* A stretch of rows in order: those of one line, or less. */
+/* A range of sorted rows: those of one line, or fewer. */
 typedef struct {
     size_t at;
     size_t end;
@@ -112,7 +112,7 @@ typedef struct {
 
 typedef struct {
     const int64_t *start;
-    const int32_t *rows; /* NULL where every row takes part */
+    const int32_t *rows; /* NULL if every row takes part */
     struct {
         Stretch *items;
         size_t size;
@@ -125,7 +125,7 @@ static int32_t row_at(const Merge *merge, size_t place)
     return merge->rows == NULL ? (int32_t)place : merge->rows[place];
 }
 
-/* Whether the row at place `a` comes before that at `b`. */
+/* Return whether the row at place `a` comes before that at `b`. */
 static bool comes_before(const Merge *merge, size_t a, size_t b)
 {
     int64_t first = merge->start[row_at(merge, a)], second = merge->start[row_at(merge, b)];
@@ -158,7 +158,7 @@ static bool find_stretches(Merge *merge, size_t count)
     return true;
 }
 
-/* The first stretch goes on until the next one has to: long stretches cost hardly more than a copy. */
+/* The first range continues until another one starts earlier, so long ranges cost little more than a copy. */
 static void merge_stretches(Merge *merge, int32_t *order)
 {
     Stretch *heap = merge->stretches.items;
@@ -180,7 +180,7 @@ static void merge_stretches(Merge *merge, int32_t *order)
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, MANY_STRETCHES = 64 };
 
-/* One pass of a sort by digits: `from` in order of one digit of the time after `least`, equal ones as they come. */
+/* One pass of a sort by digits: `from` in order of one digit of the time after `least`; the sort is stable. */
 static void sort_by_digit(const Merge *merge, uint64_t least, int shift, const int32_t *from, int32_t *to, size_t count)
 {
     size_t first[DIGITS + 1] = {0};
@@ -192,7 +192,7 @@ static void sort_by_digit(const Merge *merge, uint64_t least, int shift, const i
         to[first[((uint64_t)merge->start[from[i]] - least) >> shift & (DIGITS - 1)]++] = from[i];
 }
 
-/* For rows that are hardly in order: to merge many short stretches takes longer than a sort by digits. */
+/* For rows that are mostly unordered: merging many short ranges takes longer than a sort by digits. */
 static bool sort_by_digits(const Merge *merge, int32_t *order, size_t count)
 {
     int64_t least = INT64_MAX, most = INT64_MIN;
@@ -239,7 +239,7 @@ bool order_rows(const int64_t *start, const uint8_t *kept, size_t rows, size_t c
 
 /* Joining --------------------------------------------------------------------------------------------------------- */
 
-/* Slot of a key: that of the right rows that have it, else a free one. There is always a free one. */
+/* Return the slot of a key: that of the right rows with it, else a free one. There is always a free one. */
 static size_t slot_of(const Join *join, int64_t key)
 {
     uint64_t mixed = (uint64_t)key * 0x9E3779B97F4A7C15u;

@@ -38,7 +38,7 @@ static int hex_digit(uint8_t byte)
     return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
 }
 
-/* The character of \uXXXX, whose u is at `at`; 0 for those that no key has. */
+/* The character of \uXXXX, whose u is at `at`; 0 for characters that no key has. */
 static uint8_t ascii_of_escape(const uint8_t *at, const uint8_t *end)
 {
     int value = 0;
@@ -53,7 +53,7 @@ static uint8_t ascii_of_escape(const uint8_t *at, const uint8_t *end)
     return value < 128 ? (uint8_t)value : 0;
 }
 
-/* A key without its escapes, in `plain`; false where no known key can be meant. */
+/* A key without its escapes, in `plain`; false if it cannot be a known key. */
 static bool unescape_key(Slice *key, uint8_t *plain)
 {
     size_t length = 0;
@@ -72,8 +72,8 @@ static bool unescape_key(Slice *key, uint8_t *plain)
     return true;
 }
 
-/* Whether a key is written with escapes, and without them may be a known one: then it is that, in `plain`, which has room
- * for MOST_KEY bytes. Asked of keys that are not known as they are. */
+/* Return whether a key has escapes, and may be a known one without them. It is then in `plain`, which has room for
+ * MOST_KEY bytes. Called for keys that are unknown as written. */
 static bool is_escaped_key(Slice *key, uint8_t *plain)
 {
     size_t length = (size_t)(key->end - key->at);
@@ -108,7 +108,7 @@ static int member_of(Slice key)
 
 /* One event ---------------------------------------------------------------------------------------------------------*/
 
-/* After a member: past a comma to the next one, or past the brace that closes the object. */
+/* After a member: move past a comma to the next one, or past the brace that closes the object. */
 static Outcome next_member(Reader *reader, bool *more)
 {
     if (!skip_blanks(reader))
@@ -120,7 +120,7 @@ static Outcome next_member(Reader *reader, bool *more)
     return WHOLE;
 }
 
-/* Past the opening brace; whether the object has members. */
+/* Move past the opening brace; return whether the object has members. */
 static Outcome first_member(Reader *reader, bool *more)
 {
     reader->at++;
@@ -181,7 +181,7 @@ static Outcome read_member(Scanner *scanner, Reader *reader)
     if (member == UNKNOWN && is_escaped_key(&key, plain))
         member = member_of(key);
     if (member == ARGUMENTS) {
-        forget_arguments(scanner); /* of equal keys the last counts */
+        forget_arguments(scanner); /* the last of equal keys counts */
         if (*reader->at == '{')
             return read_arguments(scanner, reader);
     }
@@ -205,7 +205,7 @@ static Outcome read_event(Scanner *scanner, Reader *reader)
 
 /* Plain numbers -----------------------------------------------------------------------------------------------------*/
 
-/* Digits of `text` up to the first byte that is none; where that is. */
+/* Digits of `text` up to the first byte that is not one; return its place. */
 static const uint8_t *digits(Slice text, int64_t *value)
 {
     int64_t number = 0;
@@ -226,7 +226,7 @@ static bool plain_integer(Slice text, int64_t *value)
     return true;
 }
 
-/* Microseconds with decimals, quoted or not, to nanoseconds; what is beyond the third decimal is cut. */
+/* Microseconds with decimals, quoted or not, to nanoseconds; digits after the third decimal are cut. */
 static bool plain_time(Slice text, int64_t *value)
 {
     static const int64_t scale[] = {1000, 100, 10, 1};
@@ -263,13 +263,13 @@ static bool plain_time(Slice text, int64_t *value)
 
 static Stop stop_of(int32_t code) { return code == TEXTS_FULL ? TOO_MANY : OUT_OF_MEMORY; }
 
-/* The number of a text; below ABSENT where that fails. */
+/* The number of a text; below ABSENT on failure. */
 static int32_t code_of(Scanner *scanner, Slice text)
 {
     return text.at == NULL ? ABSENT : number_of_text(&scanner->texts, text.at, (size_t)(text.end - text.at));
 }
 
-/* The same, quick where the event before has the same text. */
+/* The same, fast if the previous event has the same text. */
 static int32_t member_code(Scanner *scanner, int member)
 {
     Slice text = scanner->found[member];
@@ -318,7 +318,7 @@ static Stop keep_value(Scanner *scanner, int32_t row, Column *column, Slice text
     return TEXT_ENDS;
 }
 
-/* Whether another spelling of the same argument counts. */
+/* Return whether another spelling of the same argument takes precedence. */
 static bool is_hidden(const Scanner *scanner, int32_t key)
 {
     for (int32_t before = scanner->keys[key].before; before >= 0; before = scanner->keys[before].before)
@@ -414,7 +414,7 @@ Stop scan_events(Scanner *scanner, const uint8_t *text, size_t length, size_t pl
     *broken = stop == LIST_BREAKS ? (size_t)(reader.at - text) : *stopped;
     scanner->nested = reader.nested;
     scanner->nested_room = reader.nested_room;
-    forget_arguments(scanner); /* they point into the text, which goes */
+    forget_arguments(scanner); /* they point into the text, which is freed */
     memset(scanner->found, 0, sizeof scanner->found);
     return stop;
 }
@@ -435,7 +435,7 @@ bool look_alike(const Scanner *scanner, const Scanner *other)
     return alike;
 }
 
-/* The numbers that the texts of `other` have here; NULL where that fails. */
+/* The numbers here of the texts of `other`; NULL on failure. */
 static int32_t *numbers_of_texts(Scanner *scanner, const Texts *other, Stop *stop)
 {
     int32_t *numbers = malloc((other->items.size + 1) * sizeof *numbers);

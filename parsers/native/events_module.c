@@ -10,7 +10,7 @@ typedef struct {
     PyObject_HEAD
     Scanner scanner;
     bool busy;  /* in a call without the interpreter's lock */
-    bool taken; /* some of what it found was given away */
+    bool taken; /* some of its findings were given away */
 } Object;
 
 enum { MOST_KEYS = 255 };
@@ -168,7 +168,7 @@ static PyObject *join(PyObject *object, PyObject *arguments)
     return stop == TEXT_ENDS ? Py_NewRef(Py_None) : failed(stop);
 }
 
-/* Giving what was read: bytes, which are then forgotten -------------------------------------------------------------*/
+/* Output of the results as bytes, which are then freed --------------------------------------------------------------*/
 
 static bool claim_all(Object *self)
 {
@@ -237,7 +237,7 @@ static PyObject *take_column(PyObject *object, PyObject *arguments)
     return Py_BuildValue("(NNNN)", TAKE(column->plain.rows), values, TAKE(column->odd.rows), TAKE(column->odd.codes));
 }
 
-/* (all bytes, where each text begins); the numbers of texts are then free again. */
+/* (all bytes, start of each text); frees the texts. */
 static PyObject *take_texts(PyObject *object, PyObject *Py_UNUSED(nothing))
 {
     Object *self = (Object *)object;

@@ -5,13 +5,13 @@
 
 enum { NONE = -1 };
 
-/* End of a span; sums wrap around as those of NumPy do. */
+/* End of a span; sums wrap around as in NumPy. */
 static int64_t end_of(const Spans *spans, size_t i)
 {
     return (int64_t)((uint64_t)spans->start[i] + (uint64_t)spans->duration[i]);
 }
 
-/* Whether span `i` of `a` comes after span `j` of `b`, or is no earlier and no longer than it. */
+/* Return whether span `i` of `a` comes after span `j` of `b`, or is no earlier and no longer than it. */
 static bool follows(const Spans *a, size_t i, const Spans *b, size_t j)
 {
     if (a->line[i] != b->line[j])
@@ -20,7 +20,7 @@ static bool follows(const Spans *a, size_t i, const Spans *b, size_t j)
 }
 
 typedef struct {
-    const Spans *of; /* the events or the regions */
+    const Spans *of; /* the events, or the regions */
     size_t at;
 } Place;
 
@@ -33,7 +33,8 @@ static Place place_of(const Spans *events, const Spans *regions, int32_t node)
                      : (Place){events, (size_t)(node - events->base)};
 }
 
-/* The chain of parents of the span before is the stack: what it skips is shorter than that span, hence than this. */
+/* The chain of parents of the previous span is the stack: skipped spans are shorter than that span, hence than this
+ * one. */
 bool nest_spans(const Spans *events, const uint8_t *own, const Spans *regions)
 {
     Place last = {NULL, 0};
@@ -87,7 +88,7 @@ bool find_nearest(size_t nodes, const int32_t *parent, const uint8_t *wanted, in
         size_t at = i;
         for (; found[at] == UNKNOWN; at = (size_t)parent[at])
             found[at] = CLIMBING;
-        int32_t answer = found[at] == CLIMBING ? NONE : found[at]; /* nodes in a circle have no wanted ancestor */
+        int32_t answer = found[at] == CLIMBING ? NONE : found[at]; /* nodes in a cycle have no wanted ancestor */
         for (at = i; found[at] == CLIMBING; at = (size_t)parent[at])
             found[at] = answer;
     }
@@ -109,7 +110,7 @@ bool are_links(size_t nodes, size_t links, Links candidate)
 
 typedef struct {
     int32_t *waiting; /* every node waits at most once per walk */
-    int32_t *seen_by; /* the last root whose ancestors this node was counted among */
+    int32_t *seen_by; /* the last root that counted this node among its ancestors */
     int32_t *root_at; /* position in roots of a node that is a root */
 } Walk;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Letters, digits and signs: all that numbers and words such as NaN are made of. */
+/* Letters, digits and signs: the characters of numbers and of words such as NaN. */
 static const bool in_word[256] = {
     ['+'] = 1, ['-'] = 1, ['.'] = 1, ['0'] = 1, ['1'] = 1, ['2'] = 1, ['3'] = 1, ['4'] = 1, ['5'] = 1, ['6'] = 1,
     ['7'] = 1, ['8'] = 1, ['9'] = 1, ['A'] = 1, ['B'] = 1, ['C'] = 1, ['D'] = 1, ['E'] = 1, ['F'] = 1, ['G'] = 1,
@@ -14,7 +14,7 @@ static const bool in_word[256] = {
     ['v'] = 1, ['w'] = 1, ['x'] = 1, ['y'] = 1, ['z'] = 1,
 };
 
-/* A backslash goes with the byte after it, so a quote ends the text when an even number of them stands before it. */
+/* A backslash goes with the byte after it, so a quote ends the text if an even number of backslashes precedes it. */
 static bool is_escaped(const uint8_t *quote, const uint8_t *begin)
 {
     const uint8_t *at = quote;
@@ -47,7 +47,7 @@ static Outcome skip_flat(Reader *reader)
     while (at < reader->end && in_word[*at])
         at++;
     if (at == reader->end)
-        return CUT; /* the word may go on */
+        return CUT; /* the word may continue */
     if (at == reader->at)
         return BROKEN;
     reader->at = at;
@@ -90,7 +90,7 @@ static bool open_one(Reader *reader, size_t depth, uint8_t closer)
     return true;
 }
 
-/* To the next value of what `closer` closes; in an object, past its key. */
+/* Move to the next value of the container that `closer` closes; in an object, past its key. */
 static Outcome next_value(Reader *reader, uint8_t closer)
 {
     const uint8_t *key, *key_end;
@@ -99,7 +99,7 @@ static Outcome next_value(Reader *reader, uint8_t closer)
     return skip_blanks(reader) ? WHOLE : CUT;
 }
 
-/* Past what closes after a value: all brackets that follow, and the comma before the next value, if there is one. */
+/* Move past the brackets after a value, and the comma before the next value, if there is one. */
 static Outcome close_all(Reader *reader, size_t *depth)
 {
     while (*depth > 0) {

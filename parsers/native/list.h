@@ -1,4 +1,4 @@
-/* Arrays that grow. */
+/* Growing arrays. */
 
 #ifndef TRACEVIZ_LIST_H
 #define TRACEVIZ_LIST_H
@@ -56,7 +56,7 @@ static inline bool extend(void *items, size_t *size, size_t *room, const void *m
     return true;
 }
 
-/* Move the elements of `other` to the end of `list`, and free what held them; false without memory. */
+/* Move the elements of `other` to the end of `list`, and free its memory; false without memory. */
 #define MOVE_TO_END(list, other)                                                                                       \
     (extend(&(list).items, &(list).size, &(list).room, (other).items, (other).size, sizeof *(list).items) &&           \
      (free((other).items), (other).items = NULL, (other).size = (other).room = 0, true))

@@ -1,4 +1,4 @@
-/* traceviz.parsers._xplane: what is slow in Python about XPlane files. See _xplane.pyi for the functions. */
+/* traceviz.parsers._xplane: functions on XPlane files that are slow in Python. See _xplane.pyi. */
 
 #include "arrays.h"
 #include "scan.h"
@@ -13,7 +13,7 @@ static PyObject *blob_of(Span span)
     return PyBytes_FromStringAndSize(span.at == NULL ? "" : (const char *)span.at, (Py_ssize_t)length_of(span));
 }
 
-/* Store `value` (stolen) under `key`; false when either fails. */
+/* Store `value` (stolen) under `key`; false if either fails. */
 static bool put(PyObject *dict, const char *key, PyObject *value)
 {
     bool stored = value != NULL && PyDict_SetItemString(dict, key, value) == 0;
@@ -94,7 +94,7 @@ static PyObject *line_list(const Plane *plane)
     return list;
 }
 
-/* Stats that hold for a name or for the plane ---------------------------------------------------------------------- */
+/* Stats of a name or of the plane ---------------------------------------------------------------------------------- */
 
 static PyObject *text_by_id(const Plane *plane, int64_t id)
 {
@@ -144,7 +144,7 @@ static PyObject *property_dict(const Plane *plane)
     return dict;
 }
 
-/* {position of the name: its stats}; the stats of one name lie together. */
+/* {position of the name: its stats}; the stats of one name are contiguous. */
 static PyObject *name_stat_dict(const Plane *plane)
 {
     const Constants *stats = &plane->name_stats;
@@ -205,8 +205,8 @@ static bool put_facts(PyObject *dict, const Plane *plane)
            put(dict, "damage", damage_list(plane));
 }
 
-/* A column of `size` elements of `width` bytes, which is the part of `block` from `*at` on, kept in `dict`, and its
- * memory; NULL when that fails. */
+/* A column of `size` elements of `width` bytes: the part of `block` from `*at` on, kept in `dict`. Return its memory;
+ * NULL on failure. */
 static void *new_column(PyObject *dict, PyObject *block, Py_ssize_t *at, const char *key, int64_t size, size_t width)
 {
     Py_buffer view;
@@ -225,9 +225,9 @@ static void *new_column(PyObject *dict, PyObject *block, Py_ssize_t *at, const c
     return put(dict, key, column) ? memory : NULL;
 }
 
-/* Columns of events, and those of stats, lie in one block each, from the caller's function `make`: what makes blocks may
- * take memory in large pages, which bytearray does not, and the system has back all of a block that is large. The widest
- * columns come first, so that all are aligned. */
+/* Columns of events, and those of stats, are in one block each, from the caller's function `make`. Unlike bytearray,
+ * that may use large pages, and a large block is returned to the system as a whole. The widest columns come first, so
+ * that all are aligned. */
 static bool new_columns(PyObject *dict, PyObject *make, const Plane *plane, Columns *columns)
 {
     int64_t events = plane->event_room, stats = plane->stat_room;

@@ -53,7 +53,7 @@ static bool make_room(Index *index, const Name *items, bool by_content)
     return true;
 }
 
-/* The slot of the element with this id, or the free one where it would go. */
+/* The slot of the element with this id, or the free slot for it. */
 static size_t slot_of_id(const Index *index, const Name *items, int64_t id)
 {
     size_t slot = mixed((uint64_t)id) & index->mask;

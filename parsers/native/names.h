@@ -6,7 +6,7 @@
 #include "list.h"
 #include "wire.h"
 
-/* A name of events, or a text. Where `made_up` the file has no entry for `id`. */
+/* A name of events, or a text. If `made_up`, the file has no entry for `id`. */
 typedef struct {
     Span text;
     Span display_name;
@@ -21,20 +21,19 @@ typedef struct {
     uint32_t *slots; /* position + 1 of an element; 0 is free */
     size_t mask;
     size_t used;
-    uint32_t *found; /* the same by id, for small ids that were looked for: files number their names from 1 on */
+    uint32_t *found; /* the same by id, for small ids that were searched: files number their names from 1 on */
 } Index;
 
-/* Position of the name with this id, -1 where there is none. */
+/* Position of the name with this id, -1 if there is none. */
 int64_t find_name(const Index *by_id, const Names *names, int64_t id);
 
-/* Append a name that the file has; of equal ids the last counts. False without memory. */
+/* Append a name of the file; the last of equal ids counts. False without memory. */
 bool add_name(Index *by_id, Names *names, const Name *name);
 
-/* Position of the name with this id, once all names of the file are there; one that it lacks is added. -1 without
- * memory. */
+/* Position of the name with this id, once the file's names are added; a missing name is added. -1 without memory. */
 int64_t place_of_id(Index *by_id, Names *names, int64_t id);
 
-/* Position of a text that has no id: each is kept once. -1 without memory. */
+/* Position of a text without an id: each is stored once. -1 without memory. */
 int64_t place_of_text(Index *by_content, Names *names, Span text);
 
 void free_index(Index *index);

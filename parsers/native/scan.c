@@ -15,7 +15,7 @@ typedef struct {
     bool aggregated;
 } Event;
 
-/* Messages: each reader says whether the message keeps to the format ----------------------------------------------- */
+/* Messages: each reader returns whether the message keeps to the format -------------------------------------------- */
 
 static bool read_stat(Span rest, Stat *stat)
 {
@@ -55,7 +55,7 @@ static bool read_stat(Span rest, Stat *stat)
     return outcome == END;
 }
 
-/* Reads an event; its stats that have a value are then in plane->scratch. */
+/* Read an event; its stats with a value are then in plane->scratch. */
 static bool read_event(Plane *plane, Span rest, Event *event, Status *status)
 {
     Field field;
@@ -105,7 +105,7 @@ static void note_end(Damage *damage, Outcome outcome, const Field *field, Span r
 
 /* First pass: lines ----------------------------------------------------------------------------------------------- */
 
-/* At most so many stats does an event have; those that break the format are left out when it is read. */
+/* Upper limit of the stats of an event; those that break the format are left out later. */
 static int64_t count_stats(Span rest)
 {
     Field field;
@@ -157,7 +157,7 @@ static Status survey_line(Plane *plane, Span body)
 
 /* First pass: names ------------------------------------------------------------------------------------------------ */
 
-/* What an entry says of its name; stats go to plane->scratch. */
+/* Read the name of an entry; its stats go to plane->scratch. */
 static bool read_name(Plane *plane, Span rest, Name *name, bool of_events, Status *status)
 {
     Field field;
@@ -183,7 +183,7 @@ static bool read_name(Plane *plane, Span rest, Name *name, bool of_events, Statu
     return outcome == END;
 }
 
-/* The key of an entry is that of the map; the id inside its value is the same number again. */
+/* The key of an entry is that of the map; the id inside its value repeats it. */
 static bool read_entry(Plane *plane, Span rest, Name *name, bool of_events, Status *status)
 {
     Field field = {0};
@@ -276,7 +276,7 @@ Status survey_plane(Plane *plane, Span body)
         return status;
     note_end(&plane->damage, outcome, &field, body);
     bool cut_line = outcome == CUT_SHORT && field.number == PLANE_LINES && field.wire == BYTES;
-    return cut_line ? survey_line(plane, field.bytes) : SCANNED; /* of a line that is cut short, what is there */
+    return cut_line ? survey_line(plane, field.bytes) : SCANNED; /* of a line that is cut short, the part that exists */
 }
 
 /* Second pass ------------------------------------------------------------------------------------------------------ */
@@ -317,7 +317,7 @@ static Status fill_event(Plane *plane, const Columns *columns, Line *line, Span 
         plane->aggregated++;
         return SCANNED;
     }
-    /* Someone may write to a file that is mapped: never trust the first pass with memory. */
+    /* Another process may write to a mapped file: never trust the counts of the first pass. */
     if (plane->events >= plane->event_room || plane->stats + (int64_t)plane->scratch.size > plane->stat_room)
         return CHANGED;
     int64_t name = place_of_id(&plane->name_by_id, &plane->names, event.name);

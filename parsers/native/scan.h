@@ -1,10 +1,10 @@
 /* One plane of an XPlane file as columns, in two passes.
  *
- *     survey_plane   finds lines and names, and counts how many events and stats there may be
+ *     survey_plane   finds lines and names, and counts the possible events and stats
  *     fill_plane     checks every event, and writes those that keep to the format into columns with room for all
  *
- * Pure C: no Python object is touched here, so both passes run without the interpreter's lock. The bytes are those of
- * the caller and have to stay until free_plane.
+ * Pure C: no Python object is touched here, so both passes run without the interpreter's lock. The bytes belong to the
+ * caller and must stay until free_plane.
  */
 
 #ifndef TRACEVIZ_SCAN_H
@@ -12,7 +12,7 @@
 
 #include "names.h"
 
-/* What the value of a stat is: the numbers of the fields of XStat. */
+/* Kind of the value of a stat: the numbers of the fields of XStat. */
 enum { NO_VALUE = 0, REAL = 2, UNSIGNED = 3, SIGNED = 4, TEXT = 5, BLOB = 6, REFERENCE = 7 };
 
 typedef struct {
@@ -22,10 +22,10 @@ typedef struct {
     uint8_t kind;
 } Stat;
 
-/* Damage to one message: how its reading ended, and how much was left out. */
+/* Damage to one message: the end of its reading, and the number of parts left out. */
 typedef struct {
     uint64_t missing;   /* bytes that its last value lacks */
-    int64_t unread;     /* bytes that are no fields */
+    int64_t unread;     /* bytes that are not fields */
     int64_t mistyped;   /* fields of a wrong wire type */
     int64_t events;     /* events, names and properties that break the format */
     int64_t names;
@@ -42,7 +42,7 @@ typedef struct {
     Damage damage;
 } Line;
 
-/* A stat that holds for all events of a name, or for the plane. */
+/* A stat of all events of a name, or of the plane. */
 typedef struct {
     int64_t place;
     Stat stat;
@@ -87,11 +87,11 @@ typedef enum { SCANNED, NO_MEMORY, TOO_MANY, CHANGED } Status;
 /* First pass over the plane encoded in `body`; `plane` must be zeroed. */
 Status survey_plane(Plane *plane, Span body);
 
-/* Second pass: columns with room for plane->event_room and plane->stat_room elements, of which the first plane->events
- * and plane->stats are then written. */
+/* Second pass. Columns have room for plane->event_room and plane->stat_room elements; the first plane->events and
+ * plane->stats of them are written. */
 Status fill_plane(Plane *plane, const Columns *columns);
 
-/* Position of the text with this id, -1 where the file has none. */
+/* Position of the text with this id, -1 if the file has none. */
 int64_t find_text(const Plane *plane, int64_t id);
 
 void free_plane(Plane *plane);

@@ -8,7 +8,7 @@
 
 enum { MOST_WIDTH = 2000 }; /* columns of a table, SQLite's own limit */
 
-/* What a call was given, and what it holds on to. */
+/* Arguments of a call, and its memory. */
 typedef struct {
     Table table;
     Py_buffer pages;
@@ -19,7 +19,7 @@ typedef struct {
     Wanted wanted[MOST_COLUMNS];
 } Call;
 
-static PyObject *not_plain; /* the error that sends the caller to SQLite itself */
+static PyObject *not_plain; /* the error that sends callers to SQLite itself */
 
 static bool misfit(const char *what)
 {
@@ -27,14 +27,14 @@ static bool misfit(const char *what)
     return false;
 }
 
-/* What is asked for ---------------------------------------------------------------------------------------------------*/
+/* Requests ------------------------------------------------------------------------------------------------------------*/
 
 static bool is_array(const Py_buffer *buffer, size_t width)
 {
     return (buffer->len == 0 || (uintptr_t)buffer->buf % width == 0) && (size_t)buffer->len % width == 0;
 }
 
-/* The stored column at `position`, which is added where it is new. */
+/* The stored column at `position`, which is added if it is new. */
 static bool add_stored(Call *call, Py_ssize_t position, bool is_text, size_t *place)
 {
     Table *table = &call->table;
@@ -181,7 +181,7 @@ static bool set_up(Call *call, PyObject *arguments)
            add_wanted(call, columns, (uint64_t)seed * 0x9e3779b97f4a7c15u);
 }
 
-/* What came of it -----------------------------------------------------------------------------------------------------*/
+/* Results -------------------------------------------------------------------------------------------------------------*/
 
 static PyObject *bytes_of(const void *memory, size_t size)
 {
@@ -205,7 +205,7 @@ static PyObject *integers_of(const Wanted *wanted, size_t rows)
                          (Py_ssize_t)wanted->beyond, mask);
 }
 
-/* (all bytes of the keys, where each begins, how many rows have each) */
+/* (all bytes of the keys, start of each, rows with each) */
 static PyObject *keys_of(const Wanted *wanted)
 {
     const Texts *keys = &wanted->keys;

@@ -11,20 +11,20 @@ enum { BLOCK = 1 << 18, LONGEST_HEADER = 127, HEADERS = 64 };
 
 static const uint8_t SIZES[BLOB] = {0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0};
 
-/* Where the value of a wanted column ends in a row, counted from the row's header, and how it is read. */
+/* End of the value of a wanted column in a row, counted from the row's header, and how to read it. */
 typedef struct {
     uint64_t end;
     uint32_t length;
-    uint8_t shift; /* of the eight bytes before `end`, to the left and back */
+    uint8_t shift; /* shift of the eight bytes before `end`, to the left and back */
     bool missing;
-    int64_t kept;     /* the bits that count: all, or none where the type is the value */
-    int64_t constant; /* the value then */
+    int64_t kept;     /* mask of the used bits: all, or none if the type is the value */
+    int64_t constant; /* the value in that case */
 } Place;
 
-/* A header of rows: in a table there are few different ones, and what they say is kept. */
+/* A header of rows: a table has few different ones, and they are cached. */
 typedef struct {
     uint8_t bytes[LONGEST_HEADER];
-    uint8_t length; /* 0: nothing is kept here */
+    uint8_t length; /* 0: the slot is empty */
     uint64_t reach; /* the furthest end of a wanted value */
     uint64_t payload;
     Place *places;
@@ -47,12 +47,12 @@ static uint32_t two_bytes(const uint8_t *at) { return (uint32_t)at[0] << 8 | at[
 static uint64_t eight_bytes(const uint8_t *at)
 {
     uint64_t value = 0;
-    for (int i = 0; i < 8; i++) /* compilers know this as one load */
+    for (int i = 0; i < 8; i++) /* compilers turn this into one load */
         value = value << 8 | at[i];
     return value;
 }
 
-/* A number of up to nine bytes; NULL where it does not end before `end`. */
+/* A number of up to nine bytes; NULL if it does not end before `end`. */
 static const uint8_t *read_number(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     uint64_t sum = 0;
@@ -91,7 +91,7 @@ static bool place_text(Place *place, uint64_t kind, uint64_t size, uint64_t end)
     return (kind == 0 || kind >= BLOB) && size <= UINT32_MAX;
 }
 
-/* Read what a header says; false where a row with it is not plain. */
+/* Parse a header; false if a row with it is not plain. */
 static bool read_header(const Table *table, const Headers *known, const uint8_t *bytes, Header *header)
 {
     const uint8_t *at = bytes + 1, *end = bytes + header->length;
@@ -116,7 +116,7 @@ static bool read_header(const Table *table, const Headers *known, const uint8_t 
     return at == end;
 }
 
-/* What the header at `bytes` says, of which `length` bytes are there; NULL where a row with it is not plain. */
+/* The parsed header at `bytes`, which holds `length` bytes; NULL if a row with it is not plain. */
 static const Header *header_of(const Table *table, Headers *known, const uint8_t *bytes, size_t length)
 {
     uint64_t hash = length, word = 0;
@@ -143,7 +143,7 @@ static const Header *header_of(const Table *table, Headers *known, const uint8_t
 
 /* Cells -------------------------------------------------------------------------------------------------------------*/
 
-/* Bytes of a row that lie in its cell: all, or as many as leave whole pages for the rest. */
+/* Bytes of a row in its cell: all, or as many as leave whole pages for the rest. */
 static uint64_t local_size(const Table *table, uint64_t payload)
 {
     uint64_t most = table->usable - 35;
@@ -190,7 +190,7 @@ static Status read_cell(Table *table, Headers *known, const uint8_t *block, cons
     return DECODED;
 }
 
-/* All rows of a page into the stored columns; `rows` says how many. */
+/* Read all rows of a page into the stored columns; `rows` receives their number. */
 static Status read_page(Table *table, Headers *known, const uint8_t *block, const uint8_t *page, size_t *rows)
 {
     size_t count = two_bytes(page + 3);
@@ -268,7 +268,7 @@ static Status read_block(const Table *table, const int64_t *pages, size_t count,
         size_t last = first + 1;
         while (last < count && pages[last] == pages[last - 1] + 1)
             last++;
-        if (pages[first] < 2 || pages[last - 1] > table->page_count) /* page 1 begins with the file's header */
+        if (pages[first] < 2 || pages[last - 1] > table->page_count) /* page 1 starts with the file's header */
             return NOT_PLAIN;
         size_t size = (last - first) * table->page_size, done = 0;
         off_t offset = (off_t)(pages[first] - 1) * (off_t)table->page_size;

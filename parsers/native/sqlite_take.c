@@ -2,7 +2,7 @@
 
 enum { MISSING_KEY = 'n', TEXT_KEY = 't', INTEGER_KEY = 'i' };
 
-/* Note which of `rows` rows from row `first` of the table on have no value, as `flags` say. */
+/* Mark the rows without a value among `rows` rows from row `first` of the table on, by `flags`. */
 static bool set_missing(const Table *table, Wanted *wanted, size_t first, const uint8_t *flags, size_t rows)
 {
     size_t count = 0;
@@ -57,7 +57,7 @@ static bool are_all(int64_t value, const int64_t *values, size_t rows)
     return row == rows;
 }
 
-/* Zeros are there already: columns of nothing else lie in memory that is never touched. */
+/* Memory is zero already: columns of zeros are never touched. */
 static void store(Wanted *wanted, size_t first, const int64_t *values, size_t rows)
 {
     uint64_t less = (uint64_t)wanted->less;
@@ -78,7 +78,7 @@ static void store(Wanted *wanted, size_t first, const int64_t *values, size_t ro
     }
 }
 
-/* Note the values that are missing, unset or too large. Of a stored column several may be made: its own flags stay. */
+/* Mark values that are missing, unset or too large. Several columns may use one stored column: its flags stay. */
 static bool take_missing(const Table *table, Wanted *wanted, const Stored *stored, size_t rows)
 {
     uint8_t flags[512];
@@ -182,7 +182,7 @@ static Status take_codes(const Table *table, Wanted *wanted, size_t rows)
         if (number < 0)
             return NO_MEMORY;
         wanted->counts.items[number]++;
-        if (wanted->out != NULL && number > 0) /* zeros are there already */
+        if (wanted->out != NULL && number > 0) /* memory is zero already */
             ((int32_t *)wanted->out)[table->rows + row] = number;
     }
     return DECODED;
@@ -213,7 +213,7 @@ static Status take_texts(const Table *table, Wanted *wanted, const uint8_t *bloc
             return NO_MEMORY;
         wanted->counts.items[number]++;
         wanted->last = number;
-        if (wanted->out != NULL && number > 0) /* zeros are there already */
+        if (wanted->out != NULL && number > 0) /* memory is zero already */
             ((int32_t *)wanted->out)[table->rows + row] = number;
     }
     return DECODED;

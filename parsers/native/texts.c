@@ -1,7 +1,7 @@
 #include "texts.h"
 
-/* A number times its own halves exchanged: which bits of the product a bit changes depends on all others, and so on the
- * seed. With a constant factor, bits can be changed in pairs that cancel each other whatever the seed is. */
+/* A number times itself with its halves swapped. Which bits of the product a bit changes depends on all others, and so
+ * on the seed. With a constant factor, bits could be changed in pairs that cancel out for any seed. */
 static uint64_t mixed(uint64_t left, uint64_t right)
 {
     uint64_t value = left ^ right;

@@ -20,17 +20,17 @@ typedef enum {
     CUT_SHORT   /* a value reaches beyond the end of the message */
 } Outcome;
 
-/* Number and wire lie apart: side by side, compilers compare them as one word, which waits for both to be stored. */
+/* Number and wire are separate: compilers compare adjacent ones as one word, which waits for both to be stored. */
 typedef struct {
     uint32_t number;
     uint64_t value; /* of numbers; of BYTES the length */
-    Span bytes;     /* of BYTES; of a value that is cut short, what is there */
+    Span bytes;     /* of BYTES; of a value that is cut short, the part that exists */
     uint32_t wire;
 } Field;
 
 static inline int64_t length_of(Span span) { return (int64_t)(span.end - span.at); }
 
-/* A varint is at most ten bytes; what the tenth has beyond 64 bits is dropped, as protobuf does. */
+/* A varint is at most ten bytes; bits of the tenth beyond 64 are dropped, as protobuf does. */
 static inline const uint8_t *read_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     uint64_t sum = 0;
@@ -61,7 +61,7 @@ static inline Outcome read_sized(Span *rest, const uint8_t *at, uint64_t size, F
     return FIELD;
 }
 
-/* Read the next field of `rest` and move on; where none can be read `rest` stays at its first byte. */
+/* Read the next field of `rest` and advance; if none can be read, `rest` stays at its first byte. */
 static inline Outcome next_field(Span *rest, Field *field)
 {
     uint64_t tag, size;
@@ -84,7 +84,7 @@ static inline Outcome next_field(Span *rest, Field *field)
         return at == NULL ? UNREADABLE : read_sized(rest, at, size, field);
     case FIXED64: {
         Outcome outcome = read_sized(rest, at, 8, field);
-        if (outcome == FIELD) { /* little-endian, whatever the machine is */
+        if (outcome == FIELD) { /* little-endian on every machine */
             field->value = 0;
             for (int i = 7; i >= 0; i--)
                 field->value = field->value << 8 | at[i];

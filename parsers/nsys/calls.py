@@ -23,14 +23,14 @@ _ID = "correlation_id"
 
 
 def with_ids(options: ReadRequest) -> ReadRequest:
-    """``options`` that ask for what :func:`once` looks at: which calls there are does not depend on the question."""
+    """Return ``options`` with the column that :func:`once` needs: the set of calls does not depend on the request."""
     if CALLS not in options.columns:
         return options
     return replace(options, columns={**options.columns, CALLS: options.columns[CALLS] | {_ID}})
 
 
 def once(calls: pa.Table, notes: Notes) -> pa.Table:
-    """Table ``cuda_api`` without calls that lie inside one of the same name, thread and correlation id."""
+    """Return table ``cuda_api`` without calls that lie inside one of the same name, thread and correlation id."""
     ids = _numbers(calls, _ID)
     if not _has_neighbours(ids):
         return calls
@@ -43,28 +43,28 @@ def once(calls: pa.Table, notes: Notes) -> pa.Table:
 
 @dataclass(slots=True)
 class Neighbours:
-    """Looks at calls piece by piece, in the order of the file.
+    """Checks calls piece by piece, in the order of the file.
 
     Args:
-        last: The id of the last call before.
+        last: The id of the last call of the piece before.
     """
 
     last: int = 0
 
     def are_in(self, calls: pa.Table) -> bool:
-        """Whether :func:`once` has to look closer, at all calls."""
+        """Return whether :func:`once` has to check all calls."""
         ids = np.append(self.last, _numbers(calls, _ID))
         self.last = int(ids[-1])
         return _has_neighbours(ids)
 
 
 def _has_neighbours(ids: npt.NDArray[np.int64]) -> bool:
-    """Whether two calls in a row have the same id, as the first of those recorded twice have: a quick look."""
+    """Return whether two calls in a row have the same id, as calls recorded twice do: a quick test."""
     return bool(((ids[1:] == ids[:-1]) & (ids[1:] > 0)).any())
 
 
 def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Positions of the calls that lie inside an equal one. Only those whose id another call has too are looked at."""
+    """Return the positions of calls that lie inside an equal one. Only calls that share their id are compared."""
     shared = _shared(ids)
     names = _one_dictionary(calls["name"]).indices.to_numpy()
     keys = [column[shared] for column in (ids, calls["thread_id"].to_numpy(), names)]
@@ -80,7 +80,7 @@ def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int
 
 
 def _shared(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Positions of the ids that are there more than once; 0 and less are none."""
+    """Return the positions of the ids that occur more than once; 0 and negative ids are none."""
     order = np.argsort(ids, kind="stable")  # nearly in order: a merge sort finds the sorted runs
     in_order = ids[order]
     again = (in_order[1:] == in_order[:-1]) & (in_order[1:] > 0)
@@ -89,12 +89,12 @@ def _shared(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
 
 
 def _one_dictionary(names: ChunkedArray) -> DictionaryArray:
-    """The same names with one dictionary that holds each once, as that of every reader does."""
+    """Return the names with one dictionary that holds each once."""
     unified = names.unify_dictionaries()
     return unified.chunk(0) if unified.num_chunks == 1 else unified.combine_chunks()
 
 
 def _numbers(calls: pa.Table, name: str) -> npt.NDArray[np.int64]:
-    """A column of integers, with 0 where there is none."""
+    """Return a column of integers, with 0 for null."""
     column = calls[name]
     return column.to_numpy() if not column.null_count else pc.fill_null(column, 0).to_numpy()

@@ -1,4 +1,4 @@
-"""What an export says of its capture: versions, options, clock, and (on request) host and command line."""
+"""Facts that an export states about its capture: versions, options, clock, and (on request) host and command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Capture:
         options: Rows (name, value) of META_DATA_CAPTURE (since 3.4.0) in their order, without environment variables.
         system: TARGET_INFO_SYSTEM_ENV, without the environment.
         session_start_unix_ns: Wall-clock time of the session's start.
-        framework_versions: Versions of frameworks that the environment states, by framework; no more of it is kept.
+        framework_versions: Versions of frameworks in the environment, by framework; the rest of the environment is not
+            kept.
     """
 
     export: Mapping[str, str] = field(default_factory=dict)
@@ -36,7 +37,7 @@ class Capture:
 
     @property
     def product(self) -> str | None:
-        """Name of the program that exported, where it states one."""
+        """Name of the program that exported, if stated."""
         return self.export.get("EXPORT_PRODUCT_NAME", "").removeprefix("NVIDIA ") or None
 
     @property
@@ -68,8 +69,10 @@ class Capture:
         return self.system.get("Hostname") or dict(self.options).get("DEVICE_DISPLAY_NAME")
 
     def zero_unix_ns(self, zero_ns: int) -> int | None:
-        """Wall-clock time of the raw time ``zero_ns``: relative to the session's start unless the export was asked
-        for wall-clock times (``--ts-normalize``), and after an optional shift (``--ts-shift``).
+        """Return the wall-clock time of the raw time ``zero_ns``.
+
+        Raw times are relative to the session's start unless the export was made with ``--ts-normalize``. They may
+        include a shift (``--ts-shift``).
         """
         shift = stated_integer(self.export.get("EXPORT_PARAM_TIME_SHIFT")) or 0
         if self.export.get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
@@ -77,13 +80,13 @@ class Capture:
         return None if self.session_start_unix_ns is None else self.session_start_unix_ns + zero_ns - shift
 
     def shows(self, evidence: Evidence, tables: frozenset[str]) -> bool:
-        """Whether the capture could contain the table that ``evidence`` is about."""
+        """Return whether the capture could contain the table of ``evidence``."""
         options = {(_PROCESS_OPTION.sub("", name), value) for name, value in self.options}
         return bool(options & evidence.capture) or any(name.startswith(evidence.tables) for name in tables)
 
 
 def read_capture(raw: RawTables) -> Capture:
-    """Collect the facts; whatever the version lacks stays empty."""
+    """Collect the facts; facts that the version lacks stay empty."""
     exported = [row for table in ("META_DATA_EXPORT", "EXPORT_META_DATA") for row in _pairs(raw, table)]
     sessions = raw.small("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     captured = _pairs(raw, "META_DATA_CAPTURE")

@@ -1,4 +1,4 @@
-"""Numbers that Nsight Systems and CUPTI write, and the words of the contract that they stand for.
+"""Numbers that Nsight Systems and CUPTI write, and their words in the contract.
 
 Exports before schema 3.0.0 carry no ``ENUM_*`` tables, so the numbers are kept here; later exports repeat the same
 numbers there. Sources: NVIDIA's "SQLite Export Schema Reference" and the CUPTI headers (``CUpti_ActivityMemcpyKind``,
@@ -8,7 +8,7 @@ numbers there. Sources: NVIDIA's "SQLite Export Schema Reference" and the CUPTI 
 from __future__ import annotations
 
 STRINGS, STRING_ID = "StringIds", "id"
-"""The table of strings, and its column of their numbers."""
+"""The table of strings, and its column of string numbers."""
 
 MEMORY_KIND = {
     0: "pageable",
@@ -39,11 +39,14 @@ NVTX_DOMAIN_NAME = 75
 
 OS_PROFILING_STARTED = 31
 OS_PROFILING_FINISHED = 32
-"""``eventClass`` of the two rows of OSRT_API that are no calls: the tracer's own start and finish."""
+"""``eventClass`` of the two rows of OSRT_API that are not calls: the tracer's own start and finish."""
 
 PROFILER_OVERHEAD_KINDS = (3, 4, 5)
-"""``overheadType``: CUPTI flushing buffers, instrumenting, and creating resources. The others (compiling, loading
-modules and functions, full command buffers) are work of CUDA itself that happens without a profiler too."""
+"""``overheadType``: CUPTI flushing buffers, instrumenting, and creating resources.
+
+The others (compiling, loading modules and functions, full command buffers) are work of CUDA itself that happens without
+a profiler too.
+"""
 
 UNSET = 0xFFFFFFFF
 """CUPTI's "no such stream, context or device" in unsigned 32-bit columns."""

@@ -21,7 +21,7 @@ from traceviz.parsers.shared.notes import Notes
 
 
 def event_reader(raw: RawTables, survey: Survey, identity: Identity, notes: Notes, options: ReadRequest) -> EventReader:
-    """What reads the event tables of an export."""
+    """Return the reader of the event tables of an export."""
     owners, names = partial(_owners, identity), partial(_names, raw, notes)
     return EventReader(raw, survey.clock, survey.rows, owners, names, notes, options)
 

@@ -1,7 +1,7 @@
-"""Who is who: surrogate ids of processes, threads and devices.
+"""Surrogate ids of processes, threads and devices.
 
-Kernels say which device *number* their process used. Two processes that see different GPUs through
-CUDA_VISIBLE_DEVICES may both say 0; where the export maps (process, number) to a GPU, that tells them apart.
+Kernels state the device *number* that their process used. Two processes that see different GPUs through
+CUDA_VISIBLE_DEVICES may both state 0. If the export maps (process, number) to a GPU, that distinguishes them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _GPU_INTEGERS = ("id", "deviceId", "cuDevice", "totalMemory", "memoryBandwidth",
 _GPU_LIMITS = ("computeMajor", "computeMinor", "maxWarpsPerSm", "threadsPerWarp")
 
 _STARTERS = frozenset({"nsys-launcher", "sh", "bash", "dash", "zsh", "ksh", "ash", "busybox"})
-"""Programs that others are started by, in the same process: nsys keeps the name that it saw first."""
+"""Programs that start others in the same process: nsys keeps the name that it saw first."""
 
 Used = tuple[int, int]
 """A ``globalPid`` and the device number that this process uses."""
@@ -35,11 +35,11 @@ Used = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device that the export describes (``gpu``, its row of TARGET_INFO_GPU), or that is known by number only.
+    """A device that the export describes (``gpu``, its row of TARGET_INFO_GPU), or that is known only by its number.
 
     Args:
         ordinal: Number by which the program addressed it.
-        gpu: Description; empty where the export has none.
+        gpu: Description; empty if the export has none.
         users: The processes that use it, with the numbers that they use.
     """
 
@@ -71,28 +71,28 @@ class Identity:
     tables: Mapping[str, pa.Table]
 
     def thread_ids(self, raw_threads: Array) -> Array:
-        """Thread ids of ``globalTid`` values; null counts as 0."""
+        """Return thread ids of ``globalTid`` values; null counts as 0."""
         return pc.index_in(_known(raw_threads), value_set=self.threads)
 
     def process_ids(self, raw_processes: Array) -> Array:
-        """Process ids of ``globalPid`` values; null counts as 0."""
+        """Return process ids of ``globalPid`` values; null counts as 0."""
         return pc.index_in(_known(raw_processes), value_set=self.processes)
 
     def device_ids(self, processes: Array, numbers: Array) -> Array:
-        """Device ids of the device numbers that ``processes`` (ids) use; null counts as 0. Null for "no device"."""
+        """Return device ids of the device numbers that ``processes`` (ids) use; null counts as 0. Null: "no device"."""
         keys = pc.add(pc.multiply(processes.cast(pa.int64()), _KEY), _known(numbers))
         return self.device_values.take(pc.index_in(keys, value_set=self.device_keys))
 
 
 def _known(values: Array) -> Array:
-    """``values`` with 0 for null. Arrow copies them even where there is none."""
+    """Return ``values`` with 0 for null. Without the check, Arrow copies them even if there is none."""
     return values.fill_null(0) if values.null_count else values
 
 
 def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
     """Number processes by pid, threads by pid and tid, devices by ordinal and uuid.
 
-    Only what owns an event gets an id: exports list every process of the machine, which is nobody's business.
+    Only owners of events get an id: exports list every process of the machine, and the others are private.
     """
     threads = _by_pid(survey.threads)
     processes = _by_pid(np.concatenate([survey.processes, process_of(threads)]))
@@ -119,7 +119,7 @@ def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
 
 
 def _by_pid(ids: Ids) -> Ids:
-    """Distinct ids in order of process id, then thread id, then machine."""
+    """Return distinct ids in order of process id, then thread id, then machine."""
     distinct = np.unique(ids)
     return distinct[np.lexsort((distinct, distinct & LOCAL_ID, _pids(distinct)))]
 
@@ -129,7 +129,7 @@ def _pids(ids: Ids) -> Ids:
 
 
 def _devices(raw: RawTables, used: frozenset[Used]) -> list[Device]:
-    """All devices that the export describes or that did work, in order of ordinal and uuid."""
+    """Return all devices that the export describes or that did work, in order of ordinal and uuid."""
     gpus = [
         row | {"number": number}
         for row in raw.small("TARGET_INFO_GPU", _GPU_INTEGERS + _GPU_LIMITS, ("name", "uuid"))
@@ -152,10 +152,10 @@ def _devices(raw: RawTables, used: frozenset[Used]) -> list[Device]:
 
 
 def _gpu_number(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, Any]]) -> int | None:
-    """GPU behind the device number of a process, by the best evidence that the export has.
+    """Return the GPU behind the device number of a process, by the best evidence in the export.
 
-    Its own map of processes; else that map where all processes agree; else the number that CUDA gives the GPU, which
-    is its place in the export where CUDA's number is not stated.
+    That is its own map of processes, else that map if all processes agree, else the number that CUDA gives the GPU. If
+    CUDA's number is not stated, the GPU's place in the export stands for it.
     """
     _, number = used
     agreed = {gpu for (_, other), gpu in mapping.items() if other == number}
@@ -168,7 +168,7 @@ def _gpu_number(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, An
 
 
 def _device(number: int, gpu: Mapping[str, Any], users: list[Used]) -> Device:
-    """Its ordinal is the number that all users agree on; else CUDA's own, or the place in the export."""
+    """Return a device. Its ordinal is the number that all users agree on, else CUDA's, or the place in the export."""
     addressed = {used for _, used in users}
     own = number if gpu.get("cuDevice") is None else int(gpu["cuDevice"])
     return Device(addressed.pop() if len(addressed) == 1 else own, gpu, tuple(users))
@@ -191,9 +191,10 @@ def _device_row(ordinal: int, gpu: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _process_rows(raw: RawTables, processes: Ids) -> Iterator[dict[str, Any]]:
-    """Names are file names: the folders of a program are private. Exports of 2020 have no PROCESSES.
+    """Yield rows of processes. Names are file names: the folders of a program are private.
 
-    Programs that nsys or a shell started may still go by the name of that there; their first thread knows better.
+    Exports of 2020 have no PROCESSES. A program that nsys or a shell started may still have the starter's name there;
+    the name of its first thread is better.
     """
     stated = {row["globalPid"]: row["name"] for row in raw.small("PROCESSES", ("globalPid",), ("name",))}
     ranks = {int(process_of(np.array([row["globalTid"]]))[0]): row["rank"] for row in _mpi_ranks(raw)}
@@ -205,7 +206,7 @@ def _process_rows(raw: RawTables, processes: Ids) -> Iterator[dict[str, Any]]:
 
 
 def _mpi_ranks(raw: RawTables) -> list[dict[str, Any]]:
-    """Which rank of the job a thread's process is, where MPI was traced."""
+    """Return the rank in the job of a thread's process, if MPI was traced."""
     rows = raw.small("MPI_RANKS", ("globalTid", "rank"))
     return [row for row in rows if row["globalTid"] is not None and row["rank"] is not None]
 
@@ -221,7 +222,7 @@ def _thread_rows(raw: RawTables, threads: Ids, process_of_thread: Ids) -> Iterat
 
 
 def _thread_names(raw: RawTables, threads: Ids) -> list[str | None]:
-    """Name of each thread: the one with the highest priority, which the program gave rather than the system."""
+    """Return the name of each thread: the one with the highest priority, given by the program, not the system."""
     wanted = {int(thread) for thread in threads}
     rows = raw.small("ThreadNames", ("globalTid", "nameId", "priority"))
     ranked = sorted(

@@ -1,8 +1,8 @@
-"""Which raw table and column of an Nsight Systems export becomes which table and column of the contract.
+"""Mapping of raw tables and columns of an Nsight Systems export to those of the contract.
 
-Everything that differs between producers' versions is a row here and not a branch elsewhere: a column lists all names
-that it has had, newest first, and a table all raw tables that feed it. A raw column that a version lacks gives nulls.
-``since`` names the first export schema that has a column which older ones lack.
+All differences between producers' versions are rows here, not branches elsewhere. A column lists all its names, newest
+first, and a table all raw tables that feed it. A raw column that a version lacks gives nulls. ``since`` names the first
+export schema that has a column which older ones lack.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, VERSION_SUFFIX,
 from traceviz.parsers.shared.events.row_filter import Keep
 
 THREAD, PROCESS = ("globalTid",), ("globalPid",)
-"""Whose event a row is."""
+"""Raw columns of a row's owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What shows that a capture could contain a table without rows. Lazy exports leave empty tables out.
+    """Evidence that a capture could contain a table that has no rows. Lazy exports leave empty tables out.
 
     Args:
         tables: Prefixes of raw tables. One table is enough.
         capture: Rows (name, value) of META_DATA_CAPTURE. One row is enough. Names of processes' options are without
-            their ``PROCESS_<n>:``. Only positive answers count: captures that trace CUDA have been seen to say
+            their ``PROCESS_<n>:``. Only positive answers count: some captures that trace CUDA state
             ``COLLECT_CUDA_TRACE = false``.
     """
 
@@ -56,17 +56,17 @@ GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 
 
 def _graph_nodes(table: str) -> Source:
-    """Creations of nodes of graphs, and of their copies. The table had another name before graphs got one."""
+    """Return the mapping of creations of graph nodes and their copies. Before graphs, the table had another name."""
     columns = (Whole("graph_node_id", ("graphNodeId",)), Whole("original_node_id", ("originalGraphNodeId",)))
     return Source(table, THREAD, None, columns, end=(), requires="graphNodeId")
 
 
 MPI_TABLES = ("MPI_COLLECTIVES_EVENTS", "MPI_P2P_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS")
-"""Calls of MPI (``--trace=mpi``). Other versions of nsys write them as ranges of NVTX."""
+"""Calls of MPI (``--trace=mpi``). Other versions of nsys write them as NVTX ranges."""
 
 
 def _mpi(table: str) -> Source:
-    """Calls of MPI as ranges of their threads: they nest with those of the program."""
+    """Return the mapping of MPI calls to ranges of their threads, which nest with those of the program."""
     return Source(table, THREAD, Name(("textId",)), (Word("kind", ("eventType",), {}, "push_pop"),))
 
 
@@ -118,7 +118,7 @@ EVENT_TABLES: EventTables = {
             None,
             (*_WORK, Whole("graph_id", ("graphId",))),
             device="deviceId",
-            no_time=0,  # CUPTI could not take the times
+            no_time=0,  # CUPTI did not measure the times
         ),
     ),
     "graph_nodes": (_graph_nodes("CUDA_GRAPH_NODE_EVENTS"), _graph_nodes("CUDA_GRAPH_EVENTS")),
@@ -197,7 +197,7 @@ EVIDENCE = {
     "kernels": CUDA,
     "memcpy": CUDA,
     "memset": CUDA,
-    "graphs": Evidence(),  # captures of programs without any graph state the option as well
+    "graphs": Evidence(),  # captures of programs without any graph also state the option
     "graph_nodes": Evidence(),
     "cuda_api": CUDA,
     "sync": CUDA,
@@ -206,4 +206,4 @@ EVIDENCE = {
     "os_calls": OS_RUNTIME,
     "memory_events": CUDA_MEMORY,
 }
-"""What shows that an event table could have been recorded."""
+"""Evidence that an event table could have been recorded."""

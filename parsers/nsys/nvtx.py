@@ -34,7 +34,7 @@ Words = dict[tuple[Any, ...], str]
 
 
 def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Table:
-    """Table ``nvtx``, sorted by start (where equal, the longer range first), with the nesting of push/pop ranges."""
+    """Return table ``nvtx``, sorted by start (the longer range first if equal), with the nesting of push/pop ranges."""
     declared = schema.table("nvtx").arrow
     raw_numbers = [pa.field("domain", pa.int64()), pa.field("category", pa.int64())]
     streamed = pa.schema([*(field for field in declared if field.name not in _DERIVED), *raw_numbers])
@@ -49,7 +49,7 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
     def domain_name(process: int, number: int) -> str:
         if number == _OF_MPI:
             return "MPI"
-        # Captures that began after a domain was created do not know its name.
+        # Captures that started after a domain was created do not know its name.
         return domains.get((process, number), f"[domain {number}]" if number else "")
 
     named = {
@@ -60,7 +60,7 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
 
 
 def _rows(events: EventReader, source: Source, streamed: pa.Schema) -> pa.Table:
-    """Rows of one raw table; calls of MPI are in a domain of their own."""
+    """Return rows of one raw table; calls of MPI have their own domain."""
     rows = events.columns("nvtx", source, streamed)
     if source.table == _TABLE:
         return rows
@@ -69,7 +69,7 @@ def _rows(events: EventReader, source: Source, streamed: pa.Schema) -> pa.Table:
 
 
 def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:
-    """Names of rows, computed once for each distinct combination of their ``columns``: these are few."""
+    """Return names of rows, computed once for each of the few distinct combinations of ``columns``."""
     codes = combination_codes(columns, len(columns[0]))
     _, first, combination = np.unique(codes, return_index=True, return_inverse=True)
     keys = zip(*(column.take(first).to_pylist() for column in columns), strict=True)
@@ -77,14 +77,14 @@ def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> Dict
 
 
 def _category(names: Words, process: int, domain: int, category: int | None) -> str | None:
-    """Categories are declared per domain. Other domains use the categories of the default domain too."""
+    """Return the name of a category, which is declared per domain or in the default domain."""
     if category is None:
         return None
     return names.get((process, domain, category), names.get((process, 0, category), f"[category {category}]"))
 
 
 def _declared_names(raw: RawTables) -> tuple[Words, Words]:
-    """Names of domains by (process, domain), and of categories by (process, domain, category)."""
+    """Return names of domains by (process, domain), and of categories by (process, domain, category)."""
     present = raw.columns(_TABLE)
     if "eventType" not in present:
         return {}, {}
@@ -110,6 +110,6 @@ def _declared_names(raw: RawTables) -> tuple[Words, Words]:
 
 
 def _word(value: Any, words: dict[Any, Any]) -> str | None:
-    """A name, which is stored as text or as the id of a string."""
+    """Return a name, which is stored as text or as the id of a string."""
     word: str | None = value.decode("utf-8", "replace") if isinstance(value, bytes) else words.get(value)
     return word

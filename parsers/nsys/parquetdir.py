@@ -46,7 +46,7 @@ class ParquetTables(RawTables):
         return frozenset(self._schemas)
 
     def columns(self, table: str) -> frozenset[str]:
-        """Columns of ``table``."""
+        """Return columns of ``table``."""
         return frozenset(self._schemas[table].names) if table in self._schemas else frozenset()
 
     def is_text(self, table: str, column: str) -> bool:
@@ -56,11 +56,11 @@ class ParquetTables(RawTables):
     def stream(
         self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of columns; see :meth:`RawTables.stream`."""
+        """Yield batches of columns; see :meth:`RawTables.stream`."""
         kept = [keep.column] if keep and keep.column in self.columns(table) else []
         columns = list(dict.fromkeys([*integers, *texts, *kept]))
         missing = sorted(set(columns) - self.columns(table))
-        if missing:  # which PyArrow leaves out in silence
+        if missing:  # PyArrow would skip them silently
             raise self.damaged(table, f"It has no column {', '.join(missing)}")
         types: dict[str, pa.DataType] = {**dict.fromkeys(columns, pa.int64()), **dict.fromkeys(texts, pa.binary())}
         try:
@@ -74,7 +74,7 @@ class ParquetTables(RawTables):
             raise self.damaged(table, error) from error
 
     def close(self) -> None:
-        """Nothing stays open: each stream opens its file."""
+        """Do nothing: each stream opens and closes its file."""
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -91,6 +91,6 @@ def _cast(values: Array, kind: pa.DataType) -> Array:
 
 
 def read_parquet_folder(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a ``parquetdir`` export, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
+    """Yield the tables of a ``parquetdir`` export; see :meth:`~traceviz.parsers.base.Reader.read`."""
     with ParquetTables(path) as raw:
         yield from read_tables(raw, options, Provenance("nsys parquetdir"))

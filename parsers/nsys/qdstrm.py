@@ -1,4 +1,4 @@
-"""Reader of ``.qdstrm``, the raw stream that nsys leaves behind where it does not find its importer."""
+"""Reader of ``.qdstrm``, the raw stream that nsys leaves if it does not find its importer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STAGE = "nsys import"
 
 
 def read_stream(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a stream: import it into a report in a temporary folder, then export the report."""
+    """Yield the tables of a stream: import it into a report in a temporary folder, then export the report."""
     importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
     if importer is None or nsys is None:
         raise _missing(path, "nsys" if nsys is None else "QdstrmImporter, a part of the nsys package,")

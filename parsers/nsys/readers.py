@@ -1,4 +1,4 @@
-"""The formats of Nsight Systems, and how each is recognised; reading loads the rest."""
+"""The formats of Nsight Systems, and their recognition; reading loads the other modules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NsysParquetReader(Reader):
     title: ClassVar[str] = "Nsight Systems Parquet export"
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
-        """Certain of a folder with one of the tables that every export has."""
+        """Return ``YES`` for a folder with one of the tables that every export has."""
         return Match.YES if is_parquet_export(path) else Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
@@ -37,8 +37,8 @@ class NsysStreamReader(Reader):
     title: ClassVar[str] = "Nsight Systems stream"
     suffixes: ClassVar[tuple[str, ...]] = (".qdstrm",)
 
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
-        """Certain of the stream's first words, which follow eight bytes of framing."""
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes are enough)
+        """Return ``YES`` for the stream's first words, which follow eight bytes of framing."""
         return Match.YES if STREAM_MAGIC in head[:64] else Match.NO
 
     def exporter(self) -> str | None:
@@ -64,8 +64,8 @@ class NsysReportReader(Reader):
     spills: ClassVar[bool] = True
     suffixes: ClassVar[tuple[str, ...]] = (".nsys-rep", ".qdrep")
 
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes say it all)
-        """Certain of the report's first words, the same since 2020."""
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the first bytes are enough)
+        """Return ``YES`` for the report's first words, the same since 2020."""
         return Match.YES if head.startswith(REPORT_MAGIC) else Match.NO
 
     def exporter(self) -> str | None:
@@ -75,7 +75,7 @@ class NsysReportReader(Reader):
         return exporter()
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`. An export beside the report is used where nsys is missing or too old for it."""
+        """See :meth:`Reader.read`. If nsys is missing or too old, an export next to the report is used."""
         from traceviz.parsers.nsys.report import read_report
 
         return read_report(path, options)
@@ -91,7 +91,7 @@ class NsysSqliteReader(Reader):
     suffixes: ClassVar[tuple[str, ...]] = (".sqlite",)
 
     def sniff(self, head: bytes, path: Path) -> Match:
-        """Certain of a database with the strings and one of the tables that exports have."""
+        """Return ``YES`` for a database with the strings and one of the tables that exports have."""
         return Match.YES if is_sqlite_export(head, path) else Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:

@@ -23,7 +23,7 @@ STAGE = "nsys export"
 
 
 def read_report(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a report, from a fresh export; where nsys is missing or too old, from one beside the report."""
+    """Yield the tables of a report, from a new export; if nsys is missing or too old, from one next to the report."""
     nsys = nsys_program.find_nsys()
     try:
         if nsys is None:
@@ -36,7 +36,7 @@ def read_report(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
 
 
 def exporter() -> str | None:
-    """The installed nsys, as ``run.reader`` names it where it exported; ``None`` where there is none.
+    """Return the installed nsys, as ``run.reader`` names it after an export; ``None`` if there is none.
 
     Raises:
         MissingToolError: ``TRACEVIZ_NSYS`` does not name a program.
@@ -52,12 +52,12 @@ def _named(nsys: nsys_program.Nsys) -> str:
 def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadRequest) -> RawTables:
     """Export ``report`` into ``folder`` and open the result.
 
-    Neither the exit status nor the presence of a file is trusted: nsys has been seen to fail with 0, and to leave
-    half an export behind.
+    Neither the exit status nor the presence of a file is trusted: nsys sometimes fails with 0, or leaves half an
+    export.
 
     Raises:
         MissingToolError: a newer nsys recorded the report.
-        DamagedTraceError: nsys fails, or what it wrote is incomplete.
+        DamagedTraceError: nsys fails, or its output is incomplete.
     """
     output = folder / f"export.{nsys.export_type}"
     outcome = nsys_program.run_quietly(nsys.export_command(report, output), folder, STAGE, options.progress)
@@ -78,13 +78,13 @@ def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadR
 def read_export(
     raw: RawTables, nsys: nsys_program.Nsys, source: Path, options: ReadRequest, route: str
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of ``raw``, a fresh export of ``source``; closes it afterwards."""
+    """Yield the tables of ``raw``, a new export of ``source``; close it afterwards."""
     with raw:
         yield from read_tables(raw, options, Provenance(f"{route}, {_named(nsys)}", nsys_tool.recorded_version(source)))
 
 
 def _read_beside(report: Path, options: ReadRequest, error: MissingToolError) -> Iterator[tuple[str, pa.Table]]:
-    """Read the SQLite export beside ``report``; without one, ``error`` stands."""
+    """Read the SQLite export next to ``report``; without one, raise ``error``."""
     export = report.with_suffix(".sqlite")
     if not export.is_file():
         raise error

@@ -1,9 +1,9 @@
 """GPU metrics that nsys sampled, as time series.
 
-Since schema 3.4 they are rows of GPU_METRICS, named by TARGET_INFO_GPU_METRICS; in 2021 and 2022 they were JSON
-objects in GENERIC_EVENTS, one per sampling time, with a value per metric. Their type says so, or the source of the
-type; where their time on the session's clock is missing, it is the raw one. The lowest byte of ``typeId`` is the number
-of the GPU. Metric names carry their unit in brackets: ``SMs Active [Throughput %]``.
+Since schema 3.4 they are rows of GPU_METRICS, named by TARGET_INFO_GPU_METRICS; in 2021 and 2022 they were JSON objects
+in GENERIC_EVENTS, one per sampling time, with a value per metric. Their type, or its source, identifies them. If their
+time on the session's clock is missing, the raw time is used. The lowest byte of ``typeId`` is the number of the GPU.
+Metric names carry their unit in brackets: ``SMs Active [Throughput %]``.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Part = tuple[Array, Array, Array, DictionaryArray]
 
 
 def has_samples(raw: RawTables) -> bool:
-    """Whether the capture sampled GPU metrics."""
+    """Return whether the capture sampled GPU metrics."""
     return raw.columns("GPU_METRICS") >= set(_METRIC_COLUMNS) or bool(_json_types(raw))
 
 
 def read_samples(raw: RawTables, zero_ns: int, gpu_devices: Mapping[int, int]) -> pa.Table:
-    """Table ``samples``. Sampling can begin before the first event: such times are negative.
+    """Return table ``samples``. Sampling can start before the first event: such times are negative.
 
     Args:
         raw: The export.
@@ -55,7 +55,7 @@ def read_samples(raw: RawTables, zero_ns: int, gpu_devices: Mapping[int, int]) -
 
 
 def _numbered(raw: RawTables) -> Iterator[Part]:
-    """Times, types, values and labels of batches of GPU_METRICS."""
+    """Yield times, types, values and labels of batches of GPU_METRICS."""
     rows = raw.small("TARGET_INFO_GPU_METRICS", ("typeId", "metricId"), ("metricName",))
     names = {(row["typeId"], row["metricId"]): row["metricName"] or UNKNOWN for row in rows}
     labels = pa.array([*names.values(), UNKNOWN], pa.string())
@@ -74,7 +74,7 @@ def _key(kind: Array | int, metric: Array | int) -> Array:
 
 
 def _json_types(raw: RawTables) -> list[int]:
-    """Types of GENERIC_EVENTS that are GPU metrics, as they say themselves or their source does."""
+    """Return the types of GENERIC_EVENTS that are GPU metrics, by their own text or that of their source."""
     columns = raw.columns("GENERIC_EVENTS")
     if not columns >= {"typeId", "data"} or columns.isdisjoint(_TIMES):
         return []
@@ -92,7 +92,7 @@ def _json_types(raw: RawTables) -> list[int]:
 
 
 def _from_json(raw: RawTables) -> Iterator[Part]:
-    """Times, types, values and labels of one metric after the other, from the JSON objects of GENERIC_EVENTS."""
+    """Yield times, types, values and labels of one metric after the other, from the JSON objects of GENERIC_EVENTS."""
     keep = Keep("typeId", tuple(_json_types(raw)))
     clocks = [name for name in _TIMES if name in raw.columns("GENERIC_EVENTS")]
     for batch in raw.stream("GENERIC_EVENTS", (*clocks, "typeId"), ("data",), keep):
@@ -106,7 +106,7 @@ def _from_json(raw: RawTables) -> Iterator[Part]:
 
 
 def _json_columns(raw: RawTables, objects: Array) -> Iterator[tuple[str, Array]]:
-    """Numeric members of JSON objects, as columns of doubles; numbers may be written as strings."""
+    """Yield numeric members of JSON objects, as columns of doubles; numbers may be written as strings."""
     lines = pc.replace_substring(objects, b"\n", b" ")
     text = b"\n".join(lines.to_pylist())
     if not text:

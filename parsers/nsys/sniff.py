@@ -1,4 +1,4 @@
-"""What Nsight Systems writes, as it is recognised from outside."""
+"""Recognition of Nsight Systems' files from outside."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from traceviz.parsers.shared.sqlite.file import table_names
 EXPORTED_TABLES = frozenset(
     {"TARGET_INFO_SESSION_START_TIME", "TARGET_INFO_SYSTEM_ENV", "ANALYSIS_DETAILS", "ANALYSIS_FILE"}
     | {"META_DATA_EXPORT", "EXPORT_META_DATA", "NVTX_EVENTS", "OSRT_API", "CUPTI_ACTIVITY_KIND_RUNTIME"}
-    | {"ProcessStreams"}  # exports of 2020 that hold nothing have only this
+    | {"ProcessStreams"}  # empty exports of 2020 have only this
 )
-"""Every export has at least one of these tables, beside its strings."""
+"""Tables of exports: each export has at least one of these next to its strings."""
 EXPORTED_FILES = frozenset(
     {"StringIds", "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS", "OSRT_API"}
 )
@@ -23,7 +23,7 @@ STREAM_MAGIC = b"NVIDIA Nsight System Stream "
 
 
 def is_parquet_export(path: Path) -> bool:
-    """Whether a folder is a ``parquetdir`` export: it holds one of the tables that every export has."""
+    """Return whether a folder is a ``parquetdir`` export: it holds one of the tables that every export has."""
     try:
         return path.is_dir() and any((path / f"{name}.parquet").is_file() for name in EXPORTED_FILES)
     except (OSError, ValueError):
@@ -31,12 +31,12 @@ def is_parquet_export(path: Path) -> bool:
 
 
 def is_sqlite_export(head: bytes, path: Path) -> bool:
-    """Whether a database, of which ``head`` is the beginning, has the strings and a table that every export has."""
+    """Return whether a database that starts with ``head`` has the strings and a table that every export has."""
     if not head.startswith(SQLITE_MAGIC):
         return False
     try:
         names = table_names(path)
     except (sqlite3.Error, OSError, ValueError):
-        # Damaged, but its catalogue begins on the first page, as text that names the tables.
+        # Damaged, but its catalogue starts on the first page, as text that names the tables.
         return b"StringIds" in head and any(marker.encode() in head for marker in EXPORTED_TABLES)
     return "StringIds" in names and not EXPORTED_TABLES.isdisjoint(names)

@@ -1,7 +1,7 @@
-"""Event tables that memory has no room for: read in pieces, and written to a file in order.
+"""Event tables that do not fit in memory: read in pieces, and written to a file in order.
 
-Only what one look at each row decides can be done so. Tables of several sources, ranges, which nest, calls recorded
-twice, and values that no capture can hold are left to those who see the whole table.
+This works only if each row can be checked on its own. It excludes tables of several sources, ranges, which nest, calls
+recorded twice, and values that no capture can hold.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from traceviz.trace.plausible import LARGEST_SUM, checked
 from traceviz.trace.spill import Spill, TooDisorderedError
 
 PIECE_ROWS = 1 << 20
-"""Rows of one piece: 82 MB of kernels, three times that while they are sorted."""
+"""Rows of one piece: 82 MB of kernels, three times that during the sort."""
 _SUMMED = ("dur_ns", "bytes")
 _EVERYWHERE = frozenset({"start_ns", "dur_ns", "process_id", "thread_id", "device_id", "name"})
 
 
 def spilled(spill: Spill, name: str, sources: tuple[Source, ...], events: EventReader, look: Look) -> bool:
-    """Whether table ``name`` had no room in memory, and went to a file.
+    """Return whether table ``name`` did not fit in memory, and went to a file.
 
     Args:
-        spill: Where it goes.
+        spill: Destination of the table.
         name: Name of the table.
-        sources: Where its rows come from.
-        events: What reads them; its notes are those of this table alone, and are void where it did not go.
+        sources: Sources of its rows.
+        events: Reader of the events; its notes are those of this table alone, and are void if the table was not
+            spilled.
         look: Takes more notes of each piece.
     """
     there = list(present(events.raw, sources))
@@ -53,17 +54,17 @@ Look = Callable[[pa.Table], None]
 
 
 def _bytes_of_row(name: str, source: Source) -> int:
-    """Bytes of a row, of the columns that the source may have."""
+    """Return the bytes of a row, for the columns that the source may have."""
     known = _EVERYWHERE | {column.name for column in source.columns}
     kinds = [column.type for column in schema.table(name).columns if column.name in known]
     return sum(4 if pa.types.is_dictionary(kind) else kind.bit_width // 8 for kind in kinds)
 
 
 def _looked_at(name: str, pieces: Iterator[Piece], look: Look) -> Iterator[Piece]:
-    """The same pieces.
+    """Yield the same pieces, checked.
 
     Raises:
-        NotPlainError: only who sees the whole table can tell what is to be left out.
+        NotPlainError: rows may have to be left out, which requires the whole table.
     """
     neighbours = Neighbours()
     total = 0.0
@@ -83,7 +84,7 @@ def _summed(piece: pa.Table) -> list[str]:
 
 
 def merged(notes: Notes) -> Notes:
-    """The notes of several pieces as those of one table."""
+    """Merge the notes of several pieces into those of one table."""
     counts: dict[tuple[str, str, str], int | None] = {}
     for code, severity, count, message in notes.rows:
         before = counts.get((code, severity, message))

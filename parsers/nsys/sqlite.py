@@ -31,7 +31,7 @@ class NsysSqliteTables(SqliteTables):
 
 
 def read_sqlite(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of an SQLite export, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
+    """Yield the tables of an SQLite export; see :meth:`~traceviz.parsers.base.Reader.read`."""
     with closing(Prefetch()) as prefetch, NsysSqliteTables(path) as raw:
         _prefetch_tables(raw, prefetch, with_ids(options))
         options.begun()
@@ -41,13 +41,13 @@ def read_sqlite(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
 
 
 _SHARE = 4
-"""Prefetched tables take at most this part of the free memory: no caller watches yet how much it becomes."""
+"""Divisor of the free memory for prefetched tables: no caller checks their size yet."""
 
 
 def _prefetch_tables(raw: SqliteTables, prefetch: Prefetch, options: ReadRequest) -> None:
-    """Start to decode the event tables that are asked for, as far as it is known that all their rows count.
+    """Start to decode the requested event tables, if all their rows are known to count.
 
-    Nothing is started if memory is bounded: the caller then looks how much a table takes, before the next one.
+    Nothing is started if memory is bounded: the caller then checks the memory of each table before the next one.
     """
     left = free()
     if options.max_memory is not None or options.spill is not None or left is None:

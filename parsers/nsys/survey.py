@@ -1,4 +1,4 @@
-"""A first look at all event tables of an export: clock, threads, processes and devices."""
+"""First pass over all event tables of an export: clock, threads, processes and devices."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Ids = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What the event tables hold.
+    """Summary of the event tables.
 
     Args:
-        clock: When the events were.
+        clock: Time range of the events.
         rows: Rows that count, by table of the contract.
         telling: Raw tables whose presence shows that something was traced. An export that writes tables without rows
-            writes those of things that were not traced as well: only tables with rows tell anything then.
+            writes all tables, traced or not: then only tables with rows are evidence.
         threads: Distinct ``globalTid``, sorted.
         processes: Distinct ``globalPid`` of device work, sorted.
         devices: Pairs of ``globalPid`` and the device number that the process uses.
@@ -67,9 +67,9 @@ def take_survey(raw: RawTables, notes: Notes) -> Survey:
 
 
 def _owners(part: Extent) -> set[tuple[int, int]]:
-    """Distinct (owner, device number) of a raw table.
+    """Return the distinct (owner, device number) pairs of a raw table.
 
-    Missing columns and nulls count as 0: better an unknown thread than no event.
+    Missing columns and nulls count as 0, to keep events of unknown threads.
     """
     if not part.keys.num_columns:
         return {(0, 0)} if part.rows else set()
@@ -82,5 +82,5 @@ def _sorted(ids: Iterable[int]) -> Ids:
 
 
 def process_of(threads: Ids) -> Ids:
-    """``globalPid`` of each ``globalTid``."""
+    """Return ``globalPid`` of each ``globalTid``."""
     return threads & ~np.int64(LOCAL_ID)

@@ -1,6 +1,6 @@
-"""From the raw tables of an export to the tables of the contract, one at a time.
+"""Conversion of the raw tables of an export to the tables of the contract, one at a time.
 
-The order of work: what the export says of its capture, a survey of all event tables (clock and identities), then one
+The order of work: the export's facts about its capture, a survey of all event tables (clock and identities), then one
 event table after the other, streamed batch by batch into the narrow types of the contract.
 """
 
@@ -45,11 +45,11 @@ PRODUCER = "Nsight Systems"
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where an export came from.
+    """Origin of an export.
 
     Args:
         route: The steps from the file to the tables, for ``run.reader``.
-        capture_version: Version of the nsys that recorded, where the file states it.
+        capture_version: Version of the nsys that recorded, if the file states it.
         notes: Rows for table ``notes``: code, severity, message.
     """
 
@@ -89,7 +89,7 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
 def _event_tables(  # noqa: PLR0917 (what was found before events are read)
     raw: RawTables, options: ReadRequest, capture: Capture, survey: Survey, identity: Identity, notes: Notes
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The event tables, one at a time, but for those that :attr:`ReadRequest.spill` takes."""
+    """Yield the event tables, one at a time, except those that :attr:`ReadRequest.spill` takes."""
 
     def reader(taking: Notes) -> EventReader:
         return event_reader(raw, survey, identity, taking, with_ids(options))
@@ -109,14 +109,14 @@ def _event_tables(  # noqa: PLR0917 (what was found before events are read)
             table = once(table, notes)
             _note_hidden_graphs(raw, capture, table, notes)
         made = [in_order(table)]
-        del table  # who gets it may let go of it: nothing is left of it here
+        del table  # hold no reference here, so that the caller can free the table
         yield name, made.pop()
 
 
 def _is_spilled(
     name: str, spill: Spill, reader: Callable[[Notes], EventReader], capture: Capture, notes: Notes
 ) -> bool:
-    """Whether a table went to a file, in pieces; notes of these are those of the table."""
+    """Return whether a table went to a file, in pieces; their notes become those of the table."""
     taken = Notes()
     events = reader(taken)
 
@@ -131,7 +131,7 @@ def _is_spilled(
 
 
 def _framework(raw: RawTables, capture: Capture, identity: Identity) -> Identified:
-    """The framework, by the strings that events name, texts of ranges, and processes; whatever tables are wanted."""
+    """Return the framework, by event strings, texts of ranges, and processes, for any requested tables."""
     strings, ranges = pool(raw), texts(raw, "NVTX_EVENTS", "text")
     names: dict[SignKind, StringArray] = {
         "names": strings,
@@ -159,7 +159,7 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_priva
 
 
 def _version(captured: str | None, exported: str | None) -> str | None:
-    """Versions of the nsys that recorded, which exports need not state, and of the nsys that exported if it differs."""
+    """Return the version of the recording nsys, if stated, and of the exporting nsys if it differs."""
     if captured is None:
         return exported and f"exported by {exported}"
     return f"{captured}, exported by {exported}" if exported and exported != captured else captured
@@ -169,7 +169,7 @@ HIDDEN = "Graph-level tracing hides kernels: record with --cuda-graph-trace=node
 
 
 def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes: Notes) -> None:
-    """Launches of graphs, in a capture whose options say that it records graphs as a whole."""
+    """Note launches of graphs in a capture whose options record graphs as a whole."""
     as_a_whole = ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "Graph") in capture.options
     if as_a_whole and GRAPHS not in raw.names and calls.num_rows:
         names: ChunkedArray = calls["name"]
@@ -183,7 +183,7 @@ _MOST_NAMED = 12
 
 
 def _note_unread(raw: RawTables, notes: Notes) -> None:
-    """Tables of events that nothing here reads."""
+    """Note tables of events that no code here reads."""
     read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
     read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
     unread = sorted(name for name in raw.plain_names - read if _has_events(raw, name))
@@ -193,9 +193,9 @@ def _note_unread(raw: RawTables, notes: Notes) -> None:
 
 
 def _has_events(raw: RawTables, table: str) -> bool:
-    """Whether a table has rows, and a time for them; what describes a capture has none.
+    """Return whether a table has rows with a time; tables that describe a capture have none.
 
-    What is damaged in a table that nobody reads does no harm.
+    Damage in a table that is not read does no harm.
     """
     time = first(_TIMES, raw.columns(table))
     if time is None or raw.is_text(table, time):
@@ -207,7 +207,7 @@ def _has_events(raw: RawTables, table: str) -> bool:
 
 
 def _note_diagnostics(raw: RawTables, notes: Notes) -> None:
-    """Warnings and errors that the profiler recorded (DIAGNOSTIC_EVENT, since schema 3.13), equal ones counted."""
+    """Note warnings and errors from the profiler (DIAGNOSTIC_EVENT, since schema 3.13); equal ones are counted."""
     rows = raw.small("DIAGNOSTIC_EVENT", ("severity",), ("text",))
     serious = Counter(
         (SEVERITY[row["severity"]], without_paths(row["text"] or "")) for row in rows if row["severity"] in SEVERITY

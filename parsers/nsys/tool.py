@@ -1,4 +1,4 @@
-"""What a report says of the nsys that wrote it, and the errors where the installed one cannot read it."""
+"""The nsys version in a report, and the errors if the installed nsys cannot read it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADER_VERSION = re.compile(rb"(?:Profiler Report|System Stream) (20\d\d[@.]\d{
 
 
 def recorded_version(path: Path) -> str | None:
-    """Version of the nsys that recorded a report or stream, from its bytes.
+    """Return the version of the nsys that recorded a report or stream, from its bytes.
 
     Reports since 2024 and streams state it in their first line; older reports contain it with the hash of its build.
     """
@@ -30,7 +30,7 @@ def recorded_version(path: Path) -> str | None:
 
 
 def elsewhere(report: Path) -> str:
-    """What to do on a machine that has a fitting nsys."""
+    """Return advice to use a machine that has a fitting nsys."""
     output = report.with_suffix(".sqlite").name
     return (
         f"Where a newer or equal nsys is installed: nsys export --type sqlite --output {output} {report.name}; then "
@@ -39,7 +39,7 @@ def elsewhere(report: Path) -> str:
 
 
 def missing_nsys(report: Path) -> MissingToolError:
-    """The error where nsys is needed and not there."""
+    """Return the error for a missing nsys."""
     version = recorded_version(report)
     return MissingToolError(
         f"{report.name} is an Nsight Systems report" + (f" of version {version}." if version else "."),
@@ -49,7 +49,7 @@ def missing_nsys(report: Path) -> MissingToolError:
 
 
 def too_old(report: Path, nsys: Nsys) -> MissingToolError:
-    """The installed nsys does not know the report's version."""
+    """Return the error for an installed nsys that is too old for the report."""
     version = recorded_version(report)
     return MissingToolError(
         f"{report.name} was recorded by Nsight Systems {version or 'of a newer version'}.",
@@ -59,7 +59,7 @@ def too_old(report: Path, nsys: Nsys) -> MissingToolError:
 
 
 def failed(report: Path, outcome: Outcome) -> DamagedTraceError:
-    """The error where nsys gave up, or what it wrote is incomplete."""
+    """Return the error for a failed nsys, or one with incomplete output."""
     if outcome.status == 0 and not outcome.output.strip():
         reason = "nsys ended without an error and wrote no complete export: is it really nsys?"
     else:

@@ -1,1 +1,1 @@
-"""nvprof: its databases, and what it prints."""
+"""nvprof: its databases, and its printed output."""

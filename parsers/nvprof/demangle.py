@@ -1,8 +1,8 @@
-"""Names of kernels as they stand in the source, from mangled ones: in a child process, as names come from anywhere.
+"""Demangling of kernel names, in a child process because names are untrusted.
 
-Substitutions let each part of a mangled name repeat all that came before, so the text that it stands for can double
-with every few characters, and the demangler neither stops nor survives that. No bound on the name's length helps: it
-would have to be below that of ordinary names. The child, :mod:`traceviz.parsers.nvprof.demangle_child`, has limits.
+Substitutions let each part of a mangled name repeat all parts before it. So the text can double with every few
+characters, and the demangler does not survive that. A limit on the name's length does not help: it would have to be
+below that of ordinary names. The child, :mod:`traceviz.parsers.nvprof.demangle_child`, has limits.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from traceviz.parsers.nvprof import demangle_child
 from traceviz.parsers.shared.notes import Notes
 
 LONGEST_NAME = 10_000
-"""Characters of a mangled name that is demangled; the longest real ones have a few thousand."""
+"""Maximum characters of a mangled name to demangle; the longest real ones have a few thousand."""
 MOST_FAILURES = 3
-"""Names of one trace that may cost a process; the names that follow stay as they are."""
+"""Maximum number of names of one trace that may crash the child; the names that follow stay mangled."""
 _PATIENCE_S = 60
-"""Seconds to wait for the child: it has limits of its own, unless the machine stands still."""
+"""Seconds to wait for the child, which has its own limits unless the machine is stalled."""
 
 
 class Demangler:
-    """Demangles the names of one trace; each name once.
+    """Demangles the names of one trace, each once.
 
-    Names that it leaves as they are, since what they stand for passes a limit, are counted, and :meth:`note` says so.
+    Names that exceed a limit stay mangled; :meth:`note` reports their number.
     """
 
     def __init__(self) -> None:
@@ -36,16 +36,16 @@ class Demangler:
         self._failures = 0
 
     def demangled(self, names: Iterable[str]) -> list[str]:
-        """Each name as it stands in the source; the name itself where it is not mangled, damaged or too long.
+        """Return each name as in the source; the name itself if it is not mangled, damaged or too long.
 
-        Only what begins as a mangled name is one: a kernel named ``i`` is not the type ``int``.
+        Only names with the prefix of mangled names are demangled: a kernel named ``i`` is not the type ``int``.
         """
         all_names = list(names)
         self._learn([name for name in dict.fromkeys(all_names) if name not in self._known and _is_mangled(name)])
         return [self._known.get(name, name) for name in all_names]
 
     def note(self, notes: Notes) -> None:
-        """Say how many names are shown mangled."""
+        """Note the number of names that stay mangled."""
         message = "Mangled names that stand for too much text, or are too long themselves: shown as they are."
         notes.add("name-left-mangled", "warning", message, len(self._left))
 
@@ -72,7 +72,7 @@ def _is_mangled(name: str) -> bool:
 
 
 def _answers(names: Sequence[str]) -> list[str]:
-    """What a child answers for ``names``: fewer lines than names where one was too much for it."""
+    """Return the child's answers for ``names``: fewer lines than names if one crashed it."""
     found = find_spec("pycxxfilt")
     if not sys.executable or not found or not found.origin:
         return []

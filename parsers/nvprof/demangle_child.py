@@ -1,12 +1,12 @@
-"""Demangles names within limits: a program of its own, which :mod:`traceviz.parsers.nvprof.demangle` starts.
+"""Demangler with limits: a separate program, which :mod:`traceviz.parsers.nvprof.demangle` starts.
 
-A mangled name of 500 characters can stand for gigabytes of text, and the demangler ends the whole process where it gets
-no memory. So it runs where that harms nobody: with little memory, and a timer that ends the process. It reads names
-from standard input, one a line, and answers each at once with a line: ``+`` and the name as it stands in the source,
-``-`` where it is no mangled name, ``!`` where what it stands for is too long. A process that ended earlier says by
-the number of its answers which name was too much.
+A mangled name of 500 characters can stand for gigabytes of text, and the demangler ends the whole process if it gets no
+memory. So it runs in a separate process with little memory and a timer that ends it. It reads names from standard
+input, one per line, and answers each at once with a line: ``+`` and the name as in the source, ``-`` if it is not a
+mangled name, ``!`` if the result is too long. If the process ends early, the number of its answers identifies the name
+that crashed it.
 
-It imports nothing of traceviz and no site packages but the demangler, so that it starts in a moment.
+It imports no part of traceviz and no site packages except the demangler, so that it starts fast.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import signal
 import sys
 
 MOST_MEMORY = 48 << 20
-"""Bytes that a name may take beside the program itself."""
+"""Bytes that a name may take in addition to the program itself."""
 MOST_SECONDS = 0.5
 """Processor time that a name may take."""
 LONGEST_RESULT = 100_000
-"""Characters of a name as it stands in the source; the longest real ones have some ten thousand."""
+"""Maximum characters of a demangled name; the longest real ones have some ten thousand."""
 LONGEST_RESULTS = 64 << 20
-"""Characters of all names of one process: tens of thousands of long ones."""
+"""Maximum characters of all names of one process: tens of thousands of long ones."""
 _UNKNOWN_SIZE = 512 << 20
-"""Address space for the program itself where the system does not say how much it has."""
+"""Address space for the program itself if the system does not report its size."""
 
 
 def limit() -> None:
-    """Give this process little memory, no core file, and an end by the timer."""
+    """Limit this process to little memory and no core file, and let the timer end it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 (pathlib takes longer than the work)
             size = int(file.read().split()[0]) * resource.getpagesize()
@@ -45,7 +45,7 @@ def limit() -> None:
 def main() -> None:
     """Answer each line of standard input."""
     sys.path.append(sys.argv[1])
-    from pycxxfilt import demangle  # noqa: PLC0415 (where it is, only the caller knows)
+    from pycxxfilt import demangle  # noqa: PLC0415 (only the caller knows its folder)
 
     limit()
     room = LONGEST_RESULTS
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def _write(answer: bytes) -> None:
-    """At once: what is still in a buffer would be lost with the process."""
+    """Write at once: buffered output would be lost with the process."""
     while answer:
         answer = answer[os.write(1, answer) :]
 

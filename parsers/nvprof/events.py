@@ -25,7 +25,7 @@ from traceviz.parsers.shared.notes import Notes
 def event_reader(
     raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes, options: ReadRequest, *, demangler: Demangler
 ) -> EventReader:
-    """What reads the event tables of a database."""
+    """Return the reader of the event tables of a database."""
     owners, names = partial(_owners, identity), partial(_names, raw, notes, demangler)
     return EventReader(raw, survey.clock, survey.rows, owners, names, notes, options)
 
@@ -60,7 +60,7 @@ def _names(  # noqa: PLR0917 (the first three are bound above)
     name: Name,
     encoded: pa.Table,
 ) -> ChunkedArray:
-    """Names as a dictionary of distinct ones, which are few: only these are looked up and demangled."""
+    """Return names as a dictionary of the few distinct ones: only these are looked up and demangled."""
     ids: ChunkedArray = encoded.column(IDS)
     distinct = ids.chunk(0).dictionary
     if name.calls:

@@ -1,7 +1,7 @@
-"""Who is who in an nvprof database: surrogate ids of processes, threads and devices, and their tables.
+"""Surrogate ids of processes, threads and devices of an nvprof database, and their tables.
 
-Kernels and copies do not state their process. If a file holds several, it is that of the API call with the same
-correlation id; of processes that share ids, device and time decide.
+Kernels and copies do not state their process. If a file holds several, their process is that of the API call with the
+same correlation id. If processes share ids, device and time decide.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DEVICE_NUMBERS = (
 _KILO = 1000  # memory bandwidth comes in kB/s, the clock rate in kHz
 _INT32_MAX = 2**31 - 1
 _NO_THREAD = {0: "whole process"}
-"""Events of a process that belong to none of its threads, such as ranges from one thread to another."""
+"""Events of a process that belong to no single thread, such as ranges from one thread to another."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,9 +53,9 @@ class Launches:
     of_device: Mapping[int, int]
 
     def owners(self, correlations: Array, devices: Array | None = None, starts: Array | None = None) -> Array:
-        """Surrogate ids of the processes that made the calls with these ids; null where no call has it.
+        """Return surrogate ids of the processes that made the calls with these ids; null if no call has the id.
 
-        Of several processes that use an id it is the one whose work the device does, else the one whose call is the
+        If several processes use an id, it is the process whose work the device does, else the one whose call is the
         last to start before ``starts``, else the first.
         """
         ids = pc.fill_null(correlations, NONE).to_numpy(zero_copy_only=False)
@@ -88,7 +88,7 @@ class Identity:
         threads: Combined process and thread id by surrogate id, see :func:`_combined`.
         process_of_thread: Surrogate process id by surrogate thread id.
         devices: Device number by surrogate id.
-        launches: Processes of launch calls, where there are several processes.
+        launches: Processes of launch calls, if there are several processes.
         command: Command line of the first process.
         tables: The tables ``devices``, ``processes`` and ``threads``.
     """
@@ -102,26 +102,26 @@ class Identity:
     tables: Mapping[str, pa.Table]
 
     def process_ids(self, pids: Array) -> Array:
-        """Surrogate ids of process ids; null counts as 0."""
+        """Return surrogate ids of process ids; null counts as 0."""
         return pc.index_in(pc.fill_null(pids, 0), value_set=self.processes)
 
     def thread_ids(self, pids: Array, tids: Array) -> Array:
-        """Surrogate ids of threads; null counts as 0."""
+        """Return surrogate ids of threads; null counts as 0."""
         return pc.index_in(_combined(pids, tids), value_set=self.threads)
 
     def device_ids(self, numbers: Array) -> Array:
-        """Surrogate ids of device numbers; null counts as 0."""
+        """Return surrogate ids of device numbers; null counts as 0."""
         return pc.index_in(pc.fill_null(numbers, 0), value_set=self.devices).cast(pa.int16())
 
     def launchers(self, correlations: Array, devices: Array | None = None, starts: Array | None = None) -> Array:
-        """Surrogate ids of the processes that made the calls of events, see :meth:`Launches.owners`."""
+        """Return surrogate ids of the processes that made the calls of events, see :meth:`Launches.owners`."""
         if self.launches is None:
             return pa.array(np.zeros(len(correlations), np.int32))
         return self.launches.owners(correlations, devices, starts)
 
 
 def _combined(pids: Array, tids: Array) -> Array:
-    """One number for process and thread: the process above bit 32."""
+    """Return one number for process and thread: the process above bit 32."""
     process, thread = (pc.fill_null(ids, 0).to_numpy(zero_copy_only=False) for ids in (pids, tids))
     return pa.array((process.astype(np.int64) << 32) | thread.astype(np.int64))
 
@@ -174,19 +174,19 @@ def _names(raw: NvprofTables) -> Names:
 
 
 def _words(raw: NvprofTables, rows: Iterable[Mapping[str, Any]]) -> dict[Any, str]:
-    """Strings of the ids in column ``name`` of ``rows``."""
+    """Return strings of the ids in column ``name`` of ``rows``."""
     ids = pa.array(sorted({row["name"] for row in rows if row["name"] is not None}), pa.int64())
     return dict(zip(ids.to_pylist(), look_up(raw, ids).to_pylist(), strict=True))
 
 
 def _process_rows(pids: list[Any], names: Names) -> Iterator[dict[str, Any]]:
-    """The name of a program is the file name of the first word of its command line; the rest is private."""
+    """Yield rows of processes. The name is the file name of the command line's first word; the rest is private."""
     for pid in pids:
         yield {"pid": pid, "name": program(names.get((constants.OBJECT_PROCESS, pid, 0)))}
 
 
 def program(command: str | None) -> str | None:
-    """File name of the program that a command line starts."""
+    """Return the file name of the program in a command line."""
     words = (command or "").split()
     return words[0].rsplit("/", 1)[-1] or None if words else None
 
@@ -218,7 +218,7 @@ def _product(*factors: int | None) -> int | None:
 
 
 def _small(number: int | None) -> int | None:
-    """A number that fits 32 bits and is not negative."""
+    """Return a number that is not negative and fits 32 bits, else ``None``."""
     return number if number is not None and 0 <= number <= _INT32_MAX else None
 
 
@@ -227,7 +227,7 @@ def _whole(number: int | None) -> int | None:
 
 
 def _uuid(value: bytes | None) -> str | None:
-    """Sixteen bytes as NVIDIA's tools print them, ``GPU-`` and groups of 8, 4, 4, 4 and 12 digits."""
+    """Return sixteen bytes as NVIDIA's tools print them, ``GPU-`` and groups of 8, 4, 4, 4 and 12 digits."""
     if not value or len(value) != 16 or not any(value):
         return None
     digits = value.hex()
@@ -235,7 +235,7 @@ def _uuid(value: bytes | None) -> str | None:
 
 
 def _launches(raw: NvprofTables, place: Mapping[int, int]) -> Launches:
-    """Calls with a correlation id, and which process works on which device where processes share ids."""
+    """Return calls with a correlation id, and the process of each device's work if processes share ids."""
     table = _numbers(raw, _CALLS, ("correlationId", "start", "processId"))
     pids = pa.array(list(place), pa.int64())
     owners = pc.index_in(pc.fill_null(table["processId"], 0).combine_chunks(), value_set=pids)
@@ -250,14 +250,14 @@ def _launches(raw: NvprofTables, place: Mapping[int, int]) -> Launches:
 
 
 def _numbers(raw: NvprofTables, tables: Iterable[str], columns: Sequence[str]) -> pa.Table:
-    """Integer columns of those of ``tables`` that have them all."""
+    """Return integer columns of those of ``tables`` that have them all."""
     complete = (table for table in tables if raw.columns(table) >= set(columns))
     batches = [batch for table in complete for batch in raw.stream(table, columns)]
     return pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in columns]))
 
 
 def _numbered(table: pa.Table, group: npt.NDArray[Any]) -> Numbered:
-    """Rows with a correlation id, by ``group``."""
+    """Return rows with a correlation id, by ``group``."""
     ids, start = (pc.fill_null(table[name], 0).to_numpy() for name in ("correlationId", "start"))
     known = ids > 0
     return Numbered(group[known].astype(np.int64), ids[known], start[known])

@@ -1,7 +1,7 @@
-"""Which raw table and column of an nvprof database becomes which table and column of the contract.
+"""Mapping of raw tables and columns of an nvprof database to those of the contract.
 
-Everything that differs between versions is a row here and not a branch elsewhere: a column lists all names that it
-has had, newest first. Columns that a version lacks give nulls. They are the fields of CUPTI's activity records.
+All differences between versions are rows here, not branches elsewhere. A column lists all its names, newest first.
+Columns that a version lacks give nulls. They are the fields of CUPTI's activity records.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, EventTables, Na
 from traceviz.parsers.shared.events.row_filter import Keep
 
 THREAD, PROCESS, LAUNCH = ("processId", "threadId"), ("processId",), ("correlationId",)
-"""Whose event a row is: that of a thread, of a process, or of the process that made the API call with the same id."""
+"""Raw columns of a row's owner: a thread, a process, or the process of the API call with the same id."""
 LAUNCH_WITHIN = ("correlationId", "start")
-"""As :data:`LAUNCH`, of events without a device: calls of several processes with one id differ in time."""
+"""As :data:`LAUNCH`, for events without a device: calls of several processes with one id differ in time."""
 BY_LAUNCH = frozenset({LAUNCH, LAUNCH_WITHIN})
 
 OF_PROCESSES_TOO = frozenset({constants.PREFIX + "OVERHEAD"})
-"""Tables in which an event without a thread is one of its whole process; in the others it is one of thread 0."""
+"""Tables in which an event without a thread belongs to its whole process; in the others it belongs to thread 0."""
 
 MARKERS = Source(constants.PREFIX + "MARKER", THREAD, start=("timestamp",), end=())
 """Records of NVTX, two for each range."""
 
 OPTIONAL = frozenset({"sync", "memory_events"})
-"""nvprof makes all its tables always. Without rows, those that it records only on request, or only of some programs,
-show nothing; the table of the contract is then absent."""
+"""Tables that nvprof fills only on request, or only for some programs.
+
+nvprof always creates all its tables. Without rows, the presence of these shows nothing, so the table of the contract is
+then absent.
+"""
 
 _NONE = -1
 """CUPTI's "no such stream or context", all bits set, which nvprof stores as a signed number."""
@@ -69,7 +72,11 @@ def _calls(table: str, domain: Literal["runtime", "driver"]) -> Source:
 
 
 def _allocations(kind: str, time: str) -> Source:
-    """The record of an allocation begins with it and ends when it is freed; that one was not freed is no lost time."""
+    """Return the mapping of allocations or releases.
+
+    The record of an allocation starts with it and ends when it is freed; memory that was not freed is not a missing
+    time.
+    """
     columns = (
         Word("kind", (), {}, kind),
         Word("memory", ("memoryKind",), MEMORY_KIND, "unknown"),
@@ -137,4 +144,4 @@ EVENT_TABLES: EventTables = {
     ),
     "memory_events": (_allocations("alloc", "start"), _allocations("free", "end")),
 }
-"""The event tables of the contract; ``nvtx`` and ``samples`` are read on their own."""
+"""The event tables of the contract; ``nvtx`` and ``samples`` are read separately."""

@@ -1,7 +1,7 @@
 """NVTX ranges and marks of an nvprof database.
 
-A range is two records with one ``id``; only the first has the name. Its object tells ranges of a thread (push and
-pop) from those of the process (start and end, which may be on two threads).
+A range is two records with one ``id``; only the first has the name. Its object distinguishes ranges of a thread (push
+and pop) from those of the process (start and end, perhaps on two threads).
 
 ::
 
@@ -39,12 +39,12 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Records:
-    """Records of markers as columns. A column that a version lacks, and a null, count as 0."""
+    """Records of markers as columns. Missing columns and nulls count as 0."""
 
     columns: Mapping[str, Numbers]
 
     def where(self, mask: npt.NDArray[np.bool_]) -> _Records:
-        """The records at which ``mask`` is true."""
+        """Return the records at which ``mask`` is true."""
         return _Records({name: values[mask] for name, values in self.columns.items()})
 
     def __getitem__(self, name: str) -> Numbers:
@@ -52,7 +52,7 @@ class _Records:
 
 
 def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes) -> pa.Table:
-    """Table ``nvtx``, sorted by start (where equal, the longer range first), with the nesting of push/pop ranges."""
+    """Return table ``nvtx``, sorted by start (the longer range first if equal), with the nesting of push/pop ranges."""
     records = _records(raw, survey.clock.window)
     flags = records["flags"]
     begins = records.where((flags & constants.MARKER_START) != 0)
@@ -77,9 +77,9 @@ def _records(raw: NvprofTables, window: Window | None) -> _Records:
 
 
 def _partners(begins: _Records, ends: _Records) -> Numbers:
-    """For each begin the index of its end, -1 where there is none.
+    """Return the index of the end of each start, -1 if there is none.
 
-    Ids may be used again: the n-th end with an id is that of the n-th begin with it.
+    Ids may be reused: the n-th end with an id belongs to the n-th start with it.
     """
     if not len(begins["id"]) or not len(ends["id"]):
         return np.full(len(begins["id"]), -1, np.int64)
@@ -93,7 +93,7 @@ def _partners(begins: _Records, ends: _Records) -> Numbers:
 
 
 def _numbered(codes: Numbers, times: Numbers, width: int) -> Numbers:
-    """One number for a code and its place in time among equal codes."""
+    """Return one number for a code and its place in time among equal codes."""
     order = np.lexsort((times, codes))
     in_order = codes[order]
     heads = np.flatnonzero(np.diff(in_order, prepend=-1))
@@ -114,7 +114,7 @@ def _note_strays(notes: Notes, ends: _Records, begins: _Records, partner: Number
         notes.add("negative-duration", "warning", message, negative)
 
 
-def _rows(  # noqa: PLR0917 (the three kinds of records, and what names and places them)
+def _rows(  # noqa: PLR0917 (the three kinds of records, and the sources of their names and places)
     raw: NvprofTables,
     identity: Identity,
     begins: _Records,
@@ -123,7 +123,7 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and what names and plac
     marks: _Records,
     zero_ns: int,
 ) -> pa.Table:
-    """Columns of table ``nvtx`` without the derived ones, in its order."""
+    """Return columns of table ``nvtx`` without the derived ones, in its order."""
     both = {name: np.concatenate([begins[name], marks[name]]) for name in _COLUMNS}
     pids, tids = pa.array(both["processId"]), pa.array(both["threadId"])
     durations, known = _durations(begins, ends, partner, len(marks["id"]))
@@ -145,7 +145,7 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and what names and plac
 
 
 def _durations(begins: _Records, ends: _Records, partner: Numbers, marks: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """Durations of ranges, then of marks (0), and flags that say which durations are known."""
+    """Return durations of ranges, then of marks (0), and a mask of the known durations."""
     ranged = partner >= 0
     lasting = np.zeros(len(partner), np.int64)
     lasting[ranged] = ends["timestamp"][partner[ranged]] - begins["timestamp"][ranged]
@@ -154,7 +154,7 @@ def _durations(begins: _Records, ends: _Records, partner: Numbers, marks: int) -
 
 
 def _elsewhere(begins: _Records, ends: _Records, partner: Numbers) -> npt.NDArray[np.bool_]:
-    """Ranges that end on another thread than they began on."""
+    """Return a mask of ranges that end on another thread than they started on."""
     moved = np.zeros(len(partner), bool)
     ranged = partner >= 0
     moved[ranged] = ends["threadId"][partner[ranged]] != begins["threadId"][ranged]
@@ -162,13 +162,13 @@ def _elsewhere(begins: _Records, ends: _Records, partner: Numbers) -> npt.NDArra
 
 
 def _strings(raw: NvprofTables, ids: Numbers, otherwise: str) -> Array:
-    """Strings by id as a dictionary; ``otherwise`` for the id that stands for none."""
+    """Return strings by id as a dictionary; ``otherwise`` for the id that stands for none."""
     encoded = pa.array(ids).dictionary_encode()
     return recoded(pc.fill_null(look_up(raw, encoded.dictionary), otherwise).to_pylist(), encoded.indices)
 
 
 def _categories(raw: NvprofTables, ids: Numbers) -> Array:
-    """Categories of markers by number, as their names are not stored; null where a marker has none."""
+    """Return categories of markers by number, as their names are not stored; null if a marker has none."""
     rows = raw.small(_DATA, ("id", "category"))
     stated = {row["id"]: row["category"] for row in rows if row["id"] is not None and row["category"]}
     positions = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))

@@ -1,4 +1,4 @@
-"""Reader of what nvprof prints: traces of the GPU and of API calls, and summaries, as CSV or as columns of text."""
+"""Reader of nvprof's printed output: traces of the GPU and of API calls, and summaries, as CSV or as text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NOTHING = {
     b"No kernels were profiled.": _WORK,
     b"No API activities were profiled.": ("cuda_api",),
 }
-"""Lines that say that tables are empty."""
+"""Lines that state that tables are empty."""
 _BLOCK = 1 << 20
 _EVENTS = (*_WORK, "cuda_api")
 _SUMMARY = (
@@ -48,7 +48,7 @@ _ROUNDED = "Columns of text have five digits, so that short gaps between events 
 
 
 def read_printed(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of what nvprof printed, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
+    """Yield the tables of nvprof's printed output; see :meth:`~traceviz.parsers.base.Reader.read`."""
     options.allowance.check(2 * path.stat().st_size, path.name)
     stream, content = TextStream(path, options.max_size), bytearray()
     for block in stream.blocks(_BLOCK):
@@ -68,10 +68,10 @@ class Printed:
     Args:
         path: The file.
         sections: Its tables.
-        processes: The processes that it says it profiles.
-        empty: Tables of the contract that are empty, as it says.
-        warnings: What nvprof warned of, such as records that it lost.
-        damage: Why the text ends early, as a sentence; empty where it does not.
+        processes: The profiled processes that it lists.
+        empty: Tables of the contract that it states to be empty.
+        warnings: Warnings of nvprof, such as lost records.
+        damage: Reason why the text ends early, as a sentence; empty if it does not.
     """
 
     path: Path
@@ -136,7 +136,7 @@ class Printed:
         return pids.index(section.pid) if section.pid in pids else 0
 
     def _devices(self, traces: Sequence[TraceRows], summed: Sequence[Totals]) -> dict[str, int]:
-        """Surrogate ids of devices as they are printed, in order of their number and name."""
+        """Return surrogate ids of devices as they are printed, in order of their number and name."""
         printed = {name for rows in traces for name in rows.devices()} | {row.device for row in summed if row.device}
         known = sorted(printed, key=lambda name: (Device.of(name).ordinal or 0, name))
         return {name: index for index, name in enumerate(known)}
@@ -144,7 +144,7 @@ class Printed:
     def _events(
         self, traces: Sequence[TraceRows], devices: dict[str, int], demangler: Demangler, notes: Notes
     ) -> tuple[Tables, int]:
-        """All event tables, and the span from the first event to the last."""
+        """Return all event tables, and the span from the first event to the last."""
         window = window_of(np.concatenate([np.zeros(0, np.int64), *(rows.starts.to_numpy() for rows in traces)]))
         traces = [rows.plausible(window, notes) for rows in traces]
         bounds = [span for rows in traces if (span := rows.bounds())]
@@ -184,7 +184,7 @@ class Printed:
         yield from tables.items()
 
     def _present(self, traces: Sequence[TraceRows], events: Tables) -> tuple[str, ...]:
-        """Event tables that the file could hold."""
+        """Return the event tables that the file could hold."""
         held = {name for name in _EVENTS if name in events.parts} | self.empty
         if any(rows.has_devices for rows in traces):
             held |= set(_WORK)
@@ -206,7 +206,7 @@ class Printed:
         ]
 
     def _note_limits(self, traces: Sequence[TraceRows], events: Tables, notes: Notes) -> None:
-        """What a printed trace cannot say, and what nvprof says of it."""
+        """Note the limits of a printed trace, and nvprof's own warnings."""
         if self.damage:
             notes.add("damaged", "warning", self.damage)
         for severity, text in self.warnings:

@@ -1,16 +1,16 @@
-"""What nvprof prints, in CSV or in columns of text, cut into its sections.
+"""Printed output of nvprof, in CSV or in columns of text, split into its sections.
 
 ::
 
     ==4711== NVPROF is profiling process 4711, command: python train.py
-    ...                                                     what the program prints, at any place
+    ...                                                     output of the program, at any place
     ==4711== Profiling result:                              title
     "Start","Duration",...,"Name","Correlation_ID"          header      or:    Start  Duration  Name
     s,ms,...,,                                              units           17.181ms  6.7400us  cuDeviceGet
     0.5,0.010677,...,"[CUDA memset]",304                    rows
 
-Every header begins a section, which lasts until the next one. Lines between that are no rows (log lines, output of
-the program, footnotes) are left out.
+Every header starts a section, which lasts until the next header. Other lines (log lines, output of the program,
+footnotes) are left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIZES = {"B": 1.0, "KB": 1024.0, "MB": 1024.0**2, "GB": 1024.0**3, "TB": 1024.0*
 COUNTS = {"": 1.0}
 """Numbers without a unit."""
 UNITS = frozenset({*TIMES, *SIZES, *(f"{size}/s" for size in SIZES), "%", "W", "C", "MHz"})
-"""What a row of units can hold."""
+"""Units that a row of units can hold."""
 
 Kind = Literal["trace", "summary", "unified_memory"]
 Severity = Literal["warning", "error"]
@@ -43,7 +43,7 @@ _LABELS: tuple[tuple[Kind, frozenset[str]], ...] = (
 
 _HEADER = re.compile(rb'^[ \t"]*(?:Start|Type|Time\(%\)|Device|Count)[" \t].*$', re.MULTILINE)
 _TELLING = (b"NVPROF is profiling process", b"Profiling result", b"Duration", b"Time(%)", b"Total Size")
-"""Of these, whatever nvprof printed has one: the log lines that tell, and a label of each kind of header."""
+"""Words of which nvprof's output always has one: two log lines, and a label of each kind of header."""
 _COLUMNS = re.compile(r"\s{2,}")
 _CELL = re.compile(r'(?:^|(?<=,))(?:"(?P<quoted>(?:[^"]|"")*)"[^,]*|(?P<plain>[^,]*))(?:,|$)')
 _TITLE = re.compile(rb"^(?:={2,}+(?P<pid>\d{1,10})={2,}+|={4,}+)\s++(?P<title>[^\n]*+)", re.MULTILINE)
@@ -55,10 +55,10 @@ _START = re.compile(
 _WARNING = re.compile(rb"^={2,}+(?:\d{1,10}={2,}+)?\s++(?P<severity>Warning|Error): (?P<text>[^\n]*+)", re.MULTILINE)
 _SEVERITIES: dict[bytes, Severity] = {b"Warning": "warning", b"Error": "error"}
 _LONGEST_WARNING = 500
-"""Bytes of a warning that are kept."""
+"""Maximum bytes of a warning."""
 _MOST_WARNINGS = 20
 ROW = {
-    # Numbers, perhaps quoted; a row of a summary begins with its type.
+    # Numbers, perhaps quoted; a row of a summary starts with its type.
     ("trace", True): r'^"?[0-9]',
     ("trace", False): r"^\s*[0-9][0-9.]*(?:s|ms|us|ns)\s",
 }
@@ -66,7 +66,7 @@ ROW = {
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that nvprof says it profiles."""
+    """A process that nvprof reports to profile."""
 
     pid: int
     command: str
@@ -77,14 +77,14 @@ class Section:
     """One table that nvprof printed.
 
     Args:
-        kind: What its rows are.
+        kind: Kind of its rows.
         title: The log line before it, for example ``API calls``.
-        pid: Process that it is about; ``None`` where the file does not say.
-        device: Device that a summary of unified memory is about, where a line before it says so.
+        pid: Its process; ``None`` if the file does not state it.
+        device: Device of a summary of unified memory, if a line before it names one.
         labels: Its header.
-        units: For each column the unit of its numbers; empty where they carry their own.
-        is_csv: Whether it is CSV.
-        body: Everything behind the header and the units.
+        units: For each column the unit of its numbers; empty if each number has its own.
+        is_csv: True if it is CSV.
+        body: The text after the header and the units.
     """
 
     kind: Kind
@@ -97,16 +97,16 @@ class Section:
     body: bytes
 
     def unit(self, label: str) -> str:
-        """Unit of the numbers of a column."""
+        """Return the unit of the numbers of a column."""
         return self.units[self.labels.index(label)] if label in self.labels and self.units else ""
 
     def lines(self) -> list[str]:
-        """The lines of the body as text."""
+        """Return the lines of the body as text."""
         return self.body.decode("utf-8", "replace").splitlines()
 
 
 def sections(content: bytes) -> list[Section]:
-    """The sections of what nvprof printed, in their order."""
+    """Return the sections of nvprof's output, in their order."""
     headers = [
         (match, kind, labels)
         for match in _HEADER.finditer(content)
@@ -141,7 +141,7 @@ def _title(match: re.Match[bytes]) -> bytes:
 
 
 def warnings(content: bytes) -> list[tuple[Severity, str]]:
-    """What nvprof warns of in its log lines, each once, in their order."""
+    """Return nvprof's warnings from its log lines, each once, in their order."""
     said = [
         (_SEVERITIES[match["severity"]], match["text"].strip()[:_LONGEST_WARNING].decode("utf-8", "replace"))
         for match in _WARNING.finditer(content)
@@ -150,7 +150,7 @@ def warnings(content: bytes) -> list[tuple[Severity, str]]:
 
 
 def processes(content: bytes) -> list[Process]:
-    """The processes that nvprof says it profiles, in their order."""
+    """Return the processes that nvprof reports to profile, in their order."""
     return [
         Process(int(match["process"]), match["command"].rstrip().decode("utf-8", "replace"))
         for match in _START.finditer(content)
@@ -158,8 +158,8 @@ def processes(content: bytes) -> list[Process]:
 
 
 def looks_printed(head: bytes) -> bool:
-    """Whether ``head`` begins as something that nvprof printed."""
-    if b"\0" in head or not any(word in head for word in _TELLING):  # all other text is looked at no further
+    """Return whether ``head`` is the start of nvprof's output."""
+    if b"\0" in head or not any(word in head for word in _TELLING):  # reject all other text at once
         return False
     if _START.search(head) or any(_title(match) == b"Profiling result" for match in _TITLE.finditer(head)):
         return True
@@ -167,7 +167,7 @@ def looks_printed(head: bytes) -> bool:
 
 
 def _labels(match: re.Match[bytes]) -> tuple[str, ...]:
-    """The labels of a header; of those that stand there twice, the second has a number, and is nobody's column."""
+    """Return the labels of a header; the second of two equal labels gets a number, and is not used."""
     line = match[0].decode("utf-8", "replace").strip()
     labels = csv_cells(line) if "," in line else _COLUMNS.split(line)
     seen: Counter[str] = Counter()
@@ -179,7 +179,7 @@ def _labels(match: re.Match[bytes]) -> tuple[str, ...]:
 
 
 def csv_cells(line: str) -> list[str]:
-    """The cells of one line of CSV, however long, and with whatever control characters in them."""
+    """Return the cells of one line of CSV of any length, with any control characters in them."""
     line = line.strip("\r\n").replace("\r", " ")
     try:
         return next(csv.reader([line]), [])

@@ -1,6 +1,6 @@
-"""Summaries that nvprof prints, as rows of table ``totals``: there are as many rows as names, not as events.
+"""Summaries that nvprof prints, as rows of table ``totals``: one row per name, not per event.
 
-Each number can have its own unit, and of the rows of one type only the first says which type it is::
+Each number can have its own unit. Of the rows of one type, only the first states the type::
 
     ==9== Profiling result:
                 Type  Time(%)      Time     Calls       Avg       Min       Max  Name
@@ -8,7 +8,7 @@ Each number can have its own unit, and of the rows of one type only the first sa
                         0.41%  5.9200us         1  5.9200us  5.9200us  5.9200us  reduce(float*, int)
           API calls:   97.00%  180.20ms         2  90.100ms  4.4000us  180.20ms  cudaMalloc
 
-Before CUDA 9 there was no type, and the line before the header said what the rows are.
+Before CUDA 9 there was no type, and the line before the header stated the kind of the rows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Totals:
         name: Name as printed, demangled.
         calls: Number of calls.
         times: Total, mean, minimum and maximum in nanoseconds.
-        size: Bytes in all.
+        size: Total bytes.
         device: Device as printed.
     """
 
@@ -52,7 +52,7 @@ class Totals:
 
 
 def totals(section: Section, demangler: Demangler) -> list[Totals]:
-    """The rows of a summary, in their order."""
+    """Return the rows of a summary, in their order."""
     if section.kind != "unified_memory":
         return list(_summary(section, demangler))
     cpu_faults = [match for line in section.lines() if (match := _CPU_FAULTS.match(line))]
@@ -84,7 +84,7 @@ def _kind(kind: str, name: str) -> str:
 
 
 def _migrations(section: Section) -> Iterator[Totals]:
-    """Migrations by direction. What nvprof calls the size of page faults is their number."""
+    """Yield migrations by direction. The printed size of page faults is their number."""
     for cells in _rows(section):
         name = cells.get("Name") or cells.get("", "")
         if not name:
@@ -99,7 +99,7 @@ def _migrations(section: Section) -> Iterator[Totals]:
 
 
 def _rows(section: Section) -> Iterator[dict[str, str]]:
-    """Cells of each row by label; lines that are no rows are left out."""
+    """Yield the cells of each row by label; other lines are left out."""
     for line in section.lines():
         cells = _cells(line, section)
         if len(cells) == len(section.labels):
@@ -107,7 +107,7 @@ def _rows(section: Section) -> Iterator[dict[str, str]]:
 
 
 def _cells(line: str, section: Section) -> list[str]:
-    """In text, cells lie two spaces apart; the type, which only the first row of its kind has, ends with a colon."""
+    """Return the cells of a line. In text, they are two spaces apart; a type, on first rows only, ends with a colon."""
     if section.is_csv:
         return [] if line.startswith("=") else csv_cells(line)
     count = len(section.labels)

@@ -1,7 +1,7 @@
 """Rows of ``--print-gpu-trace`` and ``--print-api-trace`` as event tables of the contract.
 
-The columns show what a row is: with a grid it is a kernel, with a name in brackets a copy, a fill or an event of
-unified memory, and otherwise, where the name is that of a function of CUDA, an API call.
+The columns show the kind of a row. A row with a grid is a kernel. A name in brackets means a copy, a fill or an event
+of unified memory. Otherwise, a row with the name of a CUDA function is an API call.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KINDS = {
 _COPY = r"^\[CUDA memcpy (?P<kind>\w+)\]"
 _MIGRATION = r"^\[Unified Memory Memcpy (?P<kind>\w+)\]"
 _BETWEEN = r"^\[Unified Memory (?:page|remote)"
-"""Names of rows on pages of unified memory that several processors want."""
+"""Names of rows about pages of unified memory that several processors use."""
 _CORRELATION = r"\[(?P<id>\d{1,18})\]\)?$"
 _LAUNCHED = r" \(.*$"  # cudaLaunchKernel (kernel(float*) [128])
 _NUMBERED = r" \[\d+\]$"
@@ -62,7 +62,7 @@ class Device:
 
     @classmethod
     def of(cls, printed: str) -> Device:
-        """The device with this printed name."""
+        """Return the device with this printed name."""
         match = _DEVICE.match(printed)
         return cls(match["name"], int(match["ordinal"])) if match else cls(printed, None)
 
@@ -75,8 +75,8 @@ class TraceRows:
         section: The section.
         table: Its rows, columns of strings.
         starts: Starts in nanoseconds, on nvprof's clock.
-        durations: Durations in nanoseconds; null where none is printed.
-        damaged: Rows that could not be read.
+        durations: Durations in nanoseconds; null if none is printed.
+        damaged: Number of rows that could not be read.
     """
 
     section: Section
@@ -96,7 +96,7 @@ class TraceRows:
         return cls(section, kept, starts.filter(timed), durations, damaged + table.num_rows - kept.num_rows)
 
     def plausible(self, window: Window | None, notes: Notes) -> TraceRows:
-        """The rows at plausible times, the durations of which are not known where they are impossible."""
+        """Return the rows at plausible times; impossible durations become null."""
         longest = pc.max(self.durations).as_py()
         if window is None and (longest is None or longest <= LONGEST_NS):
             return self
@@ -110,16 +110,16 @@ class TraceRows:
 
     @property
     def has_devices(self) -> bool:
-        """Whether rows may be work of a device."""
+        """True if rows may be work of a device."""
         return "Device" in self.section.labels
 
     def devices(self) -> list[str]:
-        """Devices as they are printed. Rows on pages that move between processors name several: ``CPU, TITAN Xp (``."""
+        """Return printed devices. Rows on pages that move between processors name several: ``CPU, TITAN Xp (``."""
         printed = _column(self.table, "Device").filter(pa.array(~_matches(_column(self.table, "Name"), _BETWEEN)))
         return sorted({name for name in pc.unique(printed).to_pylist() if name})
 
     def bounds(self) -> tuple[int, int] | None:
-        """First start and last end; ``None`` without rows."""
+        """Return first start and last end; ``None`` without rows."""
         if not len(self.starts):
             return None
         ends = pc.add(self.starts, pc.fill_null(self.durations, 0))
@@ -128,11 +128,11 @@ class TraceRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where the rows of one section belong.
+    """Destination of the rows of one section.
 
     Args:
         zero_ns: Time that is zero on the trace's clock.
-        process: Surrogate id of the process, and of the one thread that all its calls are shown on.
+        process: Surrogate id of the process, and of the one thread that shows all its calls.
         devices: Surrogate ids of devices as they are printed.
     """
 
@@ -148,17 +148,17 @@ class Tables:
     parts: dict[str, list[pa.Table]] = field(default_factory=dict)
 
     def add(self, name: str, columns: Mapping[str, Array]) -> None:
-        """Add rows; what ``columns`` lacks is null."""
+        """Add rows; columns that are missing become null."""
         self.parts.setdefault(name, []).append(table(name, columns))
 
     def table(self, name: str) -> pa.Table:
-        """All parts of the table ``name`` together."""
+        """Return all parts of the table ``name`` together."""
         empty = schema.table(name).empty()
         return pa.concat_tables([empty, *self.parts.get(name, [])]).unify_dictionaries()
 
 
 def sort_rows(rows: TraceRows, place: Place, demangler: Demangler, tables: Tables, notes: Notes) -> None:
-    """Put the rows of a section into the event tables; note the rows that belong to none."""
+    """Add the rows of a section to the event tables; note the rows that belong to none."""
     names = _column(rows.table, "Name")
     is_kernel = _not_empty(rows.table, "Grid X") | _not_empty(rows.table, "Grid Size")
     is_copy, is_fill = _matches(names, _COPY), _matches(names, r"^\[CUDA memset\]")
@@ -243,7 +243,7 @@ def _kernels(demangler: Demangler, rows: TraceRows) -> dict[str, Array]:
 
 
 def _extent(table: pa.Table, label: str) -> dict[str, Array]:
-    """Three columns ``Grid X`` in CSV, one ``Grid Size`` of the form ``(20 10 1)`` in text."""
+    """Return extents from three columns ``Grid X`` in CSV, or one ``Grid Size`` of the form ``(20 10 1)`` in text."""
     if f"{label} Size" in table.column_names:
         triples = pc.extract_regex(_column(table, f"{label} Size"), _TRIPLE)
         parts = [pc.struct_field(triples, [index]) for index in range(3)]
@@ -283,7 +283,7 @@ def _calls(rows: TraceRows, place: Place) -> dict[str, Array]:
 
 
 def _words(rows: TraceRows, pattern: str) -> Array:
-    """Kinds of copies from the names of rows."""
+    """Return kinds of copies from the names of rows."""
     kinds = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), pattern), [0]).dictionary_encode()
     return recoded([_KINDS.get(kind, "unknown") for kind in kinds.dictionary.to_pylist()], kinds.indices)
 
@@ -295,7 +295,7 @@ def _memory(rows: TraceRows, label: str) -> Array:
 
 
 def _column(table: pa.Table, label: str) -> Array:
-    """A column of strings in one piece; empty strings where the section does not have it."""
+    """Return a column of strings in one piece; empty strings if the section does not have it."""
     if label in table.column_names:
         return table[label].combine_chunks()
     return pa.repeat(pa.scalar("", pa.string()), table.num_rows)
@@ -316,13 +316,13 @@ def _matches(names: Array, pattern: str) -> Flags:
 
 
 def _narrow(values: Array) -> Array:
-    """Numbers of 32 bits; null where one is larger."""
+    """Return numbers of 32 bits; null for larger ones."""
     fits = pc.less_equal(values, _INT32_MAX)
     return pc.cast(pc.if_else(fits, values, pa.scalar(None, pa.int64())), pa.int32())
 
 
 def trace_columns(section: Section) -> tuple[pa.Table, int]:
-    """Rows of a trace as columns of strings, and the number of rows that are damaged."""
+    """Return rows of a trace as columns of strings, and the number of damaged rows."""
     lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
     lines = _decoded(lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv])))
     return _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
@@ -359,7 +359,7 @@ def _from_csv(section: Section, lines: Array) -> tuple[pa.Table, int]:
 
 
 def _from_text(section: Section, lines: Array) -> tuple[pa.Table, int]:
-    """Columns lie at least two spaces apart; a name, which is last, may hold as many."""
+    """Return rows and damaged rows. Columns are at least two spaces apart; the name is last and may contain some."""
     cells = pc.split_pattern_regex(lines, r"\s{2,}", max_splits=len(section.labels) - 1)
     whole = pc.equal(pc.list_value_length(cells), len(section.labels))
     rows = cells.filter(whole)

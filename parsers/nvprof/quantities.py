@@ -14,15 +14,15 @@ _LARGEST = 2.0**62
 
 
 def whole(values: Array, factors: Mapping[str, float], unit: str = "") -> Array:
-    """Printed ``values`` as whole numbers of the base unit; null where there is none.
+    """Return printed ``values`` as whole numbers of the base unit; null for other texts.
 
-    Six decimals of milliseconds are exact to the nanosecond, and of kilobytes to the byte; of larger units the digits
-    that are printed are all that is known. The product itself is exact below 2**53.
+    Six decimals of milliseconds are exact to the nanosecond, and of kilobytes to the byte; larger units are exact only
+    to their printed digits. The product itself is exact below 2**53.
 
     Args:
         values: Strings.
         factors: The units that may follow a number, with the base units in each.
-        unit: The unit of numbers that none follows.
+        unit: The unit of numbers without one.
     """
     parts = pc.extract_regex(values, _QUANTITY)
     number, stated = (pc.struct_field(parts, [index]) for index in (0, 1))
@@ -31,5 +31,5 @@ def whole(values: Array, factors: Mapping[str, float], unit: str = "") -> Array:
     known = of_unit.take(pc.if_else(pc.equal(stated, ""), 0, pc.add(place, 1)))
     foreign = pc.and_(pc.not_equal(stated, ""), pc.equal(place, -1))
     product = pc.multiply(pc.cast(number, pa.float64()), known)
-    usable = pc.and_(pc.less(product, _LARGEST), pc.invert(foreign))  # not a number is less than nothing
+    usable = pc.and_(pc.less(product, _LARGEST), pc.invert(foreign))  # comparisons with "not a number" are false
     return pc.cast(pc.round(pc.if_else(usable, product, pa.scalar(None, pa.float64()))), pa.int64())

@@ -1,9 +1,8 @@
-"""The tables of an nvprof database, as integers wherever they are.
+"""The tables of an nvprof database, with integer columns.
 
-nvprof stores CUPTI's activity records field by field. Two fields need a translation that no mapping should have to
-know: who owns a record that names an object (``objectId``, 12 bytes whose meaning ``objectKind`` tells), and which
-device a migration of unified memory is about. Both appear here as ordinary columns, so that everything above deals
-in columns of integers only.
+nvprof stores CUPTI's activity records field by field. Two fields need a translation that mappings should not contain:
+the owner of a record that names an object (``objectId``, 12 bytes whose meaning depends on ``objectKind``), and the
+device of a migration of unified memory. Both appear here as ordinary columns, so later code uses only integer columns.
 
 ::
 
@@ -36,8 +35,8 @@ _MIGRATED = frozenset({"counterKind", "srcId", "dstId"})
 class NvprofTables(SqliteTables):
     """Tables of an nvprof database, opened read-only.
 
-    Tables with ``objectId`` also have the integer columns ``processId`` and ``threadId`` (null where the object is
-    none of these), and the table of unified memory a ``deviceId``. Thread ids are unsigned.
+    Tables with ``objectId`` also have the integer columns ``processId`` and ``threadId`` (null if the object is
+    neither), and the table of unified memory a ``deviceId``. Thread ids are unsigned.
 
     Raises:
         DamagedTraceError: the file is cut short, or its catalogue cannot be read.
@@ -47,17 +46,17 @@ class NvprofTables(SqliteTables):
     string_id: ClassVar[str] = STRING_ID
 
     def columns(self, table: str) -> frozenset[str]:
-        """Columns of ``table``, with those that are derived."""
+        """Return the columns of ``table``, including derived ones."""
         stored = super().columns(table)
         if "objectId" in stored:
             return stored | _OWNERS
-        # Counters of unified memory name the device at either end since CUDA 7; before, there is a "deviceId".
+        # Counters of unified memory name the device at either end since CUDA 7; earlier ones have a "deviceId".
         return stored | {"deviceId"} if table == MIGRATIONS and stored >= _MIGRATED else stored
 
     def stream(
         self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of columns; see :meth:`RawTables.stream`."""
+        """Yield batches of columns; see :meth:`RawTables.stream`."""
         stored = super().columns(table)
         derived = [name for name in integers if name not in stored]
         real = [name for name in integers if name in stored]
@@ -67,7 +66,7 @@ class NvprofTables(SqliteTables):
                 yield _shown({**_columns(batch), **_owners(batch)}, [*integers, *texts])
         elif derived:
             for batch in super().stream(table, _distinct([*real, *_MIGRATED]), texts, keep):
-                # The device of a migration is its source on the way to the host, otherwise its destination.
+                # The device of a migration to the host is its source, otherwise its destination.
                 to_host = pc.equal(batch["counterKind"], constants.DEVICE_TO_HOST)
                 device = pc.if_else(to_host, batch["srcId"], batch["dstId"])
                 yield _shown({**_columns(batch), "deviceId": device}, [*integers, *texts])
@@ -75,12 +74,12 @@ class NvprofTables(SqliteTables):
             for batch in super().stream(table, integers, texts, keep):
                 yield _shown(_columns(batch), batch.schema.names) if "threadId" in integers else batch
 
-    def whole(self, table: str) -> WholeTable | None:  # noqa: ARG002 (no table can)
-        """See :meth:`RawTables.whole`. Owners and thread ids are derived, row by row."""
+    def whole(self, table: str) -> WholeTable | None:  # noqa: ARG002 (always None)
+        """See :meth:`RawTables.whole`. Always ``None``: owners and thread ids are derived row by row."""
         return None
 
     def strings(self, ids: Array) -> pa.Table:
-        """Strings by id, without the id that stands for "no string". See :meth:`RawTables.strings`."""
+        """Return strings by id, without the id that stands for "no string". See :meth:`RawTables.strings`."""
         stored = super().columns(STRINGS) >= {STRING_ID, "value"}
         return super().strings(ids.filter(pc.not_equal(ids, constants.NO_NAME)) if stored else ids[:0])
 
@@ -90,7 +89,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _columns(batch: pa.RecordBatch) -> dict[str, Array]:
-    """Columns of ``batch`` by name, thread ids unsigned."""
+    """Return the columns of ``batch`` by name, with unsigned thread ids."""
     columns: dict[str, Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
     if "threadId" in columns:
         columns["threadId"] = pc.bit_wise_and(columns["threadId"], constants.THREAD_BITS)
@@ -103,7 +102,7 @@ def _shown(columns: dict[str, Array], names: Sequence[str]) -> pa.RecordBatch:
 
 
 def _owners(batch: pa.RecordBatch) -> dict[str, Array]:
-    """Process and thread of each row, from the distinct objects, which are few."""
+    """Return process and thread of each row, from the few distinct objects."""
     objects = batch["objectId"].dictionary_encode()
     numbers = np.array([_two_numbers(value) for value in objects.dictionary.to_pylist()], np.int64).reshape(-1, 2)
     kinds = batch["objectKind"] if "objectKind" in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
@@ -118,6 +117,6 @@ def _owners(batch: pa.RecordBatch) -> dict[str, Array]:
 
 
 def _two_numbers(value: bytes | None) -> tuple[int, int]:
-    """The first two unsigned 4-byte numbers of ``value``; missing bytes count as zero."""
+    """Return the first two unsigned 4-byte numbers of ``value``; missing bytes count as zero."""
     padded = (value or b"")[:8].ljust(8, b"\0")
     return int.from_bytes(padded[:4], "little"), int.from_bytes(padded[4:], "little")

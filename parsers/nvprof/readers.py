@@ -1,4 +1,4 @@
-"""The formats of nvprof, and how each is recognised; reading loads the rest."""
+"""The formats of nvprof, and their recognition; reading loads the other modules."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class NvprofCsvReader(Reader):
-    """What ``nvprof`` prints, with or without ``--csv``, ``--print-gpu-trace`` and ``--print-api-trace``; also gzip."""
+    """Printed output of ``nvprof``, also with ``--csv``, ``--print-gpu-trace`` or ``--print-api-trace``; also gzip."""
 
     format: ClassVar[str] = "nvprof-csv"
     title: ClassVar[str] = "nvprof CSV or text"
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".txt", ".log")
 
-    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the content tells)
-        """Certain where nvprof says what it does, or where one of its headers stands."""
+    def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the content decides)
+        """Return ``YES`` for a log line of nvprof or one of its headers."""
         return Match.YES if looks_printed(head_text(head)) else Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
@@ -34,14 +34,14 @@ class NvprofCsvReader(Reader):
 
 
 class NvprofSqliteReader(Reader):
-    """Databases of ``nvprof -o`` and of the Visual Profiler. Its session files are recognised too, to be refused."""
+    """Databases of ``nvprof -o`` and of the Visual Profiler. Its session files are recognised too, and rejected."""
 
     format: ClassVar[str] = "nvprof-sqlite"
     title: ClassVar[str] = "nvprof database"
     suffixes: ClassVar[tuple[str, ...]] = (".nvvp", ".nvprof", ".prof", ".sql")
 
     def sniff(self, head: bytes, path: Path) -> Match:
-        """Certain of a database with records of CUPTI and nvprof's own strings or version, and of a session file."""
+        """Return ``YES`` for a database with records of CUPTI and nvprof's strings or version, or a session file."""
         return Match.YES if is_session(head) or is_database(head, path) else Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:

@@ -1,4 +1,4 @@
-"""What nvprof measured of the machine (``--system-profiling on``): clocks, temperature, power and fans of the GPU."""
+"""nvprof's measurements of the machine (``--system-profiling on``): clocks, temperature, power and fans of the GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TABLE = constants.PREFIX + "ENVIRONMENT"
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One 4-byte number in the data of a record: where it is, what it measures, and the factor to its unit."""
+    """One 4-byte number in the data of a record: its offset, its metric, and the factor to its unit."""
 
     offset: int
     metric: str
@@ -39,12 +39,12 @@ _READINGS = {
 
 
 def has_samples(raw: NvprofTables) -> bool:
-    """Whether the capture measured the machine."""
+    """Return whether the capture measured the machine."""
     return bool(_rows(raw))
 
 
 def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int, notes: Notes) -> pa.Table:
-    """Table ``samples``; a few per second and device, whatever the size of the trace."""
+    """Return table ``samples``, with a few rows per second and device."""
     devices = {number: index for index, number in enumerate(identity.devices.to_pylist())}
     samples = (
         {
@@ -61,7 +61,7 @@ def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int, notes: Not
 
 
 def _plausible(rows: list[dict[str, Any]], zero_ns: int, notes: Notes) -> list[dict[str, Any]]:
-    """The readings that were taken when the events were; the file may state any time."""
+    """Return the readings from the time of the events; the file may state any time."""
     times = np.array([row["timestamp"] for row in rows], np.int64)
     inside = np.abs(elapsed(np.full(times.size, zero_ns), times)) <= LONGEST_NS
     note_times(notes, "samples", times[~inside])

@@ -1,4 +1,4 @@
-"""What nvprof and the Visual Profiler keep in files, as it is recognised from outside."""
+"""Recognition of the files of nvprof and the Visual Profiler from outside."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from traceviz.parsers.shared.sqlite.file import MAGIC, table_names
 _SESSION = re.compile(
     rb"<session\b(?:(?:(?!<session\b)[^>])*?\.nvvp|(?:(?!<session\b).)*?<(?:timelineoptions|executable)\b)", re.DOTALL
 )
-"""Each beginning is looked through to the next one only, so that many of them take no longer than one."""
+"""Pattern of a session. Each start is searched only up to the next one, so that many starts take linear time."""
 
 
 def is_database(head: bytes, path: Path) -> bool:
-    """Whether a database, of which ``head`` is the beginning, has records of CUPTI, and nvprof's strings or version."""
+    """Return whether a database that starts with ``head`` has records of CUPTI, and nvprof's strings or version."""
     if not head.startswith(MAGIC):
         return False
     try:
@@ -29,6 +29,6 @@ def is_database(head: bytes, path: Path) -> bool:
 
 
 def is_session(head: bytes) -> bool:
-    """Whether ``head`` begins a session of the Visual Profiler."""
+    """Return whether ``head`` is the start of a session of the Visual Profiler."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return start.startswith((b"<?xml", b"<session")) and _SESSION.search(head) is not None

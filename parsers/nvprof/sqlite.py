@@ -34,7 +34,7 @@ PRODUCER = "nvprof"
 
 
 def read_sqlite(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a database, one at a time; see :meth:`~traceviz.parsers.base.Reader.read`."""
+    """Yield the tables of a database; see :meth:`~traceviz.parsers.base.Reader.read`."""
     with path.open("rb") as file:
         if is_session(file.read(1 << 16)):
             raise _no_data(path)
@@ -80,7 +80,7 @@ def _tables(raw: NvprofTables, options: ReadRequest) -> Iterator[tuple[str, pa.T
 
 
 def _could_hold(table: str, survey: Survey, notes: Notes) -> bool:
-    """Whether the capture could contain ``table``, even if without rows."""
+    """Return whether the capture could contain ``table``, even without rows."""
     rows = survey.rows[table]
     if table in OPTIONAL and not rows:
         return False
@@ -102,7 +102,7 @@ def _version(raw: NvprofTables, notes: Notes) -> int | None:
 
 
 def _framework(raw: NvprofTables, survey: Survey, identity: Identity, demangler: Demangler) -> Identified:
-    """The framework, by kernels, markers and processes."""
+    """Return the framework, by kernels, markers and processes."""
     kernels = look_up(raw, survey.kernels).to_pylist()
     names: dict[SignKind, StringArray] = {
         "names": pa.array(demangler.demangled(name for name in kernels if name), pa.string()),
@@ -126,7 +126,7 @@ def _run(survey: Survey, identity: Identity, version: int | None, *, keep_privat
 
 
 def _note_faults(raw: NvprofTables, notes: Notes) -> None:
-    """Count page faults and the like: they are no copies, and the contract has no table for them."""
+    """Count page faults and similar counters: they are not copies, and the contract has no table for them."""
     if not raw.columns(MIGRATIONS) >= {"counterKind", "value"}:
         return
     for kind, events in constants.FAULTS.items():

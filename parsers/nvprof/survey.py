@@ -1,4 +1,4 @@
-"""A first look at all event tables of an nvprof database: clock, threads, processes, devices, kernels."""
+"""First pass over all event tables of an nvprof database: clock, threads, processes, devices, kernels."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from traceviz.parsers.shared.events.prescan import Clock, Extent, clock_of, exte
 from traceviz.parsers.shared.notes import Notes
 
 Thread = tuple[int, int]
-"""Process id and thread id; 0 where the record states none."""
+"""Process id and thread id; 0 if the record states none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What the event tables hold.
+    """Summary of the event tables.
 
     Args:
-        clock: When the events were.
+        clock: Time range of the events.
         rows: Rows that have a time and count, by table of the contract.
         threads: Threads that own an event.
         processes: Processes that own an event.
@@ -68,13 +68,13 @@ def take_survey(raw: NvprofTables, notes: Notes) -> Survey:
 
 
 def _keys(table: str, source: Source) -> list[str | None]:
-    """The columns whose distinct values matter. Owners of launches are found by correlation id, when these are read."""
+    """Return the key columns. Owners of launches are found later, by correlation id."""
     owner = () if source.owner in BY_LAUNCH else source.owner
     return [*owner, source.device, "name" if table == "kernels" else None]
 
 
 def _rows(part: Extent) -> list[dict[str, Any]]:
-    """Distinct combinations of the key columns; one empty combination where the table has rows but no key column."""
+    """Return distinct combinations of the key columns; an empty one if the table has rows but no key column."""
     if part.keys.num_columns:
         return part.keys.to_pylist()
     return [{}] if part.rows else []

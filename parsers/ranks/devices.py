@@ -1,9 +1,9 @@
-"""Which devices of several traces are the same.
+"""Recognition of the same device in several traces.
 
-A unique id settles it. Many traces state none: PyTorch lists devices by number, and each process of a node lists all of
-the node's. Then a device is known by its node, number and product. Traces do not name their nodes either (unless asked
-to keep names): two processes that do most of their work on devices of one number are taken to use two of them, on two
-nodes or under numbers of their own (``CUDA_VISIBLE_DEVICES``)::
+A unique id decides. Many traces state none: PyTorch lists devices by number, and each process of a node lists all of
+the node's. Then a device is identified by its node, number and product. Traces do not name their nodes either (unless
+the user keeps names). If two processes do most of their work on devices of one number, they are assumed to use two
+devices, on two nodes or under their own numbers (``CUDA_VISIBLE_DEVICES``)::
 
     trace      rank 0          rank 1          rank 8
     lists      0 1 2 .. 7      0 1 2 .. 7      0 1 2 .. 7
@@ -25,7 +25,7 @@ from traceviz.trace import schema
 
 Row = Mapping[str, Any]
 Ids = list[dict[int, int]]
-"""For each trace the common number of each of its own devices."""
+"""For each trace, the common number of each of its own devices."""
 
 ASSUMED = (
     "The traces state no unique ids of their devices. Those of one number are taken for one device, unless two ranks "
@@ -39,10 +39,10 @@ class Listed:
 
     Args:
         rows: Its table ``devices``.
-        mains: For each of its processes the device that does most of its work, as a number of this trace.
+        mains: For each of its processes, the device of most of its work, as a number of this trace.
         ranks: Rank of each process, where known.
         used: Devices that any event names.
-        host: Name of the machine, where the trace keeps it.
+        host: Name of the machine, if the trace keeps it.
     """
 
     rows: Sequence[Row]
@@ -55,7 +55,7 @@ class Listed:
     def of(
         cls, part: Mapping[str, pa.Table], devices: Sequence[Row], processes: Sequence[Row], host: str | None
     ) -> Listed:
-        """What the tables of a trace say of its devices."""
+        """Return the devices of a trace from its tables."""
         ranks = {row["process_id"]: row["rank"] for row in processes}
         return cls(devices, main_devices(part), ranks, used_devices(part), host)
 
@@ -66,8 +66,8 @@ class Devices:
 
     Args:
         rows: Rows of table ``devices``.
-        ids: For each trace the common number of each of its own.
-        assumed: Whether it is a guess which of those that work are the same.
+        ids: For each trace, the common number of each of its devices.
+        assumed: True if the identity of working devices is a guess.
     """
 
     rows: list[dict[str, Any]]
@@ -76,14 +76,14 @@ class Devices:
 
 
 def same_devices(traces: Sequence[Listed], order: Sequence[int]) -> Devices:
-    """Number the devices of several traces, in ``order`` of the traces, those that did no work last."""
+    """Number the devices of several traces, in ``order`` of the traces, idle devices last."""
     nodes = _nodes(traces, order)
     ids: Ids = [{} for _ in traces]
     rows: list[dict[str, Any]] = []
     by_id: dict[str, int] = {}
     by_place: dict[tuple[Any, ...], int] = {}
     everyone = [(index, row, place) for index in order for row, place in _placed(traces[index].rows)]
-    working: defaultdict[int, set[int]] = defaultdict(set)  # of devices without a unique id: traces that work on them
+    working: defaultdict[int, set[int]] = defaultdict(set)  # for devices without a unique id: traces that work on them
     for works in (True, False):
         for index, row, (occurrence, key) in everyone:
             if (row["device_id"] in traces[index].used) != works:
@@ -104,12 +104,12 @@ def same_devices(traces: Sequence[Listed], order: Sequence[int]) -> Devices:
 
 
 def identifier(row: Row) -> str:
-    """Unique id, as some tools write it with a prefix and others without; empty where it is not known."""
+    """Return the unique id, which some tools write with a prefix; empty if unknown."""
     return (row.get("uuid") or "").lower().removeprefix("gpu-").replace("-", "")
 
 
 def main_devices(part: Mapping[str, pa.Table]) -> dict[int, int]:
-    """For each process of a trace the device that does most of its work: kernels, copies and fills, by number."""
+    """Return, for each process of a trace, the device of most of its work (kernels, copies and fills), by number."""
     counts: Counter[tuple[int, int]] = Counter()
     for table in (part[name] for name in schema.DEVICE_WORK if name in part):
         groups = table.select(["process_id", "device_id"]).group_by(["process_id", "device_id"])
@@ -120,7 +120,7 @@ def main_devices(part: Mapping[str, pa.Table]) -> dict[int, int]:
 
 
 def used_devices(part: Mapping[str, pa.Table]) -> frozenset[int]:
-    """Devices that any event of the trace names."""
+    """Return the devices that events of the trace name."""
     return frozenset(
         device
         for name, table in part.items()
@@ -135,9 +135,9 @@ def _number(row: Row) -> tuple[Any, ...]:
 
 
 def _placed(rows: Iterable[Row]) -> list[tuple[Row, tuple[int, tuple[Any, ...]]]]:
-    """Each device with its number and product, and how many before it in the trace have the same.
+    """Return each device with its number and product, and the count of earlier devices with the same.
 
-    Devices of one trace are different ones: if it was combined of several, their nodes were told apart there.
+    Devices of one trace are different ones: if it was combined of several, their nodes were distinguished there.
     """
     seen: Counter[tuple[Any, ...]] = Counter()
     placed = []
@@ -149,11 +149,11 @@ def _placed(rows: Iterable[Row]) -> list[tuple[Row, tuple[int, tuple[Any, ...]]]
 
 
 Part = tuple[int, int]
-"""Devices of one node: the trace, and the place among the devices of one number there."""
+"""Devices of one node: the trace, and the place among its devices of the same number."""
 
 
 def _nodes(traces: Sequence[Listed], order: Sequence[int]) -> dict[Part, int]:
-    """The node of each part of the traces' devices."""
+    """Return the node of each part of the traces' devices."""
     users: dict[Part, list[tuple[int | None, Any]]] = {}  # rank and number of the main device of each process
     for index in order:
         trace, parts = traces[index], {}
@@ -169,13 +169,13 @@ def _nodes(traces: Sequence[Listed], order: Sequence[int]) -> dict[Part, int]:
 
 
 def _hosts(traces: Iterable[Listed]) -> set[str]:
-    """Names of machines, if all of the traces keep theirs."""
+    """Return names of machines, if all of the traces keep theirs."""
     hosts = [trace.host for trace in traces]
     return {host for host in hosts if host} if all(hosts) else set()
 
 
 def _nodes_by_rank(users: Mapping[Part, Sequence[tuple[int | None, Any]]], sizes: set[int]) -> dict[Part, int] | None:
-    """Nodes of as many ranks as each trace lists devices, if every rank works on the device that is its by number."""
+    """Return nodes of as many ranks as each trace lists devices, if every rank works on the device of its number."""
     size = min(sizes, default=0)
     if len(sizes) > 1 or size < 2:
         return None
@@ -191,7 +191,7 @@ def _nodes_by_rank(users: Mapping[Part, Sequence[tuple[int | None, Any]]], sizes
 def _nodes_by_number(
     users: Mapping[Part, Sequence[tuple[int | None, Any]]], hosts: Sequence[str | None]
 ) -> dict[Part, int]:
-    """The first node of the same host on which no other process has made a device of the same number its main one."""
+    """Return the first node of the same host on which no other process uses the same number as its main device."""
     taken: list[tuple[str | None, set[Any]]] = []
     nodes: dict[Part, int] = {}
     for part, pairs in users.items():

@@ -1,4 +1,4 @@
-"""Who is who in several traces: ranks, and the processes, threads and devices of all under common numbers."""
+"""Common numbers of the ranks, processes, threads and devices of several traces."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from traceviz.trace import schema
 Tables = Mapping[str, pa.Table]
 Rows = list[dict[str, Any]]
 Numbers = list[dict[int, int]]
-"""For each trace the common number of each of its own numbers."""
+"""For each trace, the common number of each of its own numbers."""
 Nameless = list[tuple[dict[str, Any], str]]
 
 _LISTED = 4
-"""A note names at most so many ranks, and counts the others."""
+"""Maximum number of ranks that a note names; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One trace of a bundle, as it is numbered there.
+    """One trace of a bundle, with its numbers there.
 
     Args:
         position: Its position among the traces as they were given.
         name: Its name for people.
         label: Its ranks for people, for example ``rank 3``.
-        processes, threads, devices: The number in the bundle of each of its ids, which are positions in the arrays.
-        only_process: Its process in the bundle, where it has exactly one.
+        processes, threads, devices: The number in the bundle of each of its ids; ids are positions in the arrays.
+        only_process: Its process in the bundle, if it has exactly one.
     """
 
     position: int
@@ -56,7 +56,7 @@ class Member:
         label: str,
         numbers: tuple[Numbers, Numbers, Numbers],
     ) -> Member:
-        """The member at ``position``; ``numbers`` are those of the processes, threads and devices of all members."""
+        """Return the member at ``position``; ``numbers`` are those of all members' processes, threads and devices."""
         processes, threads, devices = (of_all[position] for of_all in numbers)
         only = next(iter(processes.values())) if len(processes) == 1 else None
         lookups = (_lookup(processes, pa.int32()), _lookup(threads, pa.int32()), _lookup(devices, pa.int16()))
@@ -65,7 +65,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The members in the order of their ranks, the three tables of who is there, and notes about the ranks."""
+    """Members in the order of their ranks, the tables of processes, threads and devices, and notes about the ranks."""
 
     members: tuple[Member, ...]
     processes: Rows
@@ -107,18 +107,18 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
 
 
 def rows_of(part: Tables, name: str) -> Rows:
-    """Rows of a short table; columns that it lacks are not known."""
+    """Return rows of a short table; columns that it lacks are null."""
     unknown = dict.fromkeys(column.name for column in schema.table(name).columns)
     return [{**unknown, **row} for row in part[name].to_pylist()] if name in part else []
 
 
 def run_row(part: Tables) -> dict[str, Any]:
-    """The only row of table ``run``; empty where there is none."""
+    """Return the only row of table ``run``; empty if there is none."""
     return next(iter(rows_of(part, "run")), {})
 
 
 def _lookup(ids: Mapping[int, int], kind: pa.DataType) -> Array:
-    """``ids`` as an array whose value at each old id is the new one; -1 where there is no such old id.
+    """Return ``ids`` as an array whose value at each old id is the new one; -1 for unknown old ids.
 
     Args:
         ids: New ids by old ones.
@@ -138,7 +138,7 @@ def _take_ranks_from_names(
     """Fill in the ranks that only names of traces state.
 
     Returns:
-        The name of each such rank, and the processes whose rank is not known, with the names of their traces.
+        The name of each such rank, and the processes of unknown rank, with the names of their traces.
     """
     named: dict[int, str] = {}
     nameless: Nameless = []
@@ -156,7 +156,7 @@ def _take_ranks_from_names(
 
 
 def _number_by_position(nameless: Nameless, processes: Sequence[Rows]) -> dict[int, str]:
-    """Give the processes without a rank the numbers that are free, in their order; returns the trace of each."""
+    """Give processes without a rank the free numbers, in their order; return the trace of each."""
     taken = {row["rank"] for rows in processes for row in rows}
     free = [number for number in range(len(taken) + len(nameless)) if number not in taken][: len(nameless)]
     for (worker, _), number in zip(nameless, free, strict=True):
@@ -175,7 +175,7 @@ def _rank_notes(named: Mapping[int, str], placed: Mapping[int, str]) -> Rows:
 
 
 def _workers(part: Tables, rows: Rows) -> Rows:
-    """The processes that own device work, else all but those that say they are workers: a loader is no rank."""
+    """Return the processes that own device work, else all except declared workers: a loader is not a rank."""
     owners = {
         process
         for name in schema.DEVICE_WORK
@@ -209,7 +209,7 @@ def _check_ranks(names: Sequence[str], processes: Sequence[Rows]) -> None:
 
 
 def _first_rank(rows: Rows) -> tuple[bool, int]:
-    """Sorts traces by their lowest rank; those without any come last."""
+    """Return a sort key of traces by their lowest rank; those without any come last."""
     ranks = [row["rank"] for row in rows if row["rank"] is not None]
     return (not ranks, min(ranks, default=0))
 
@@ -229,7 +229,7 @@ def _label(rows: Rows, name: str) -> str:
 
 
 def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, Numbers]:
-    """Processes in the order of their ranks, those without one last, and for each trace the new number of each."""
+    """Return processes by rank, those without one last, and for each trace the new number of each."""
     place = {index: position for position, index in enumerate(order)}
     rows = {(index, row["process_id"]): row for index, stated in enumerate(processes) for row in stated}
     numbers = numbered(rows, lambda key: (rows[key]["rank"] is None, rows[key]["rank"] or 0, place[key[0]]))
@@ -239,7 +239,7 @@ def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tupl
 def _numbered_threads(
     parts: Sequence[Tables], order: Iterable[int], processes: Sequence[Mapping[int, int]]
 ) -> tuple[Rows, list[dict[int, int]]]:
-    """Threads in the order of their processes, and for each trace the new number of each."""
+    """Return threads in the order of their processes, and for each trace the new number of each."""
     rows = {
         (index, row["thread_id"]): {**row, "process_id": processes[index][row["process_id"]]}
         for index in order
@@ -253,7 +253,7 @@ def _numbered_threads(
 
 
 def merged_settings(settings: Sequence[tuple[Member, Rows]]) -> Rows:
-    """Settings of all members: what all state alike is about the capture, the rest is about each one's process."""
+    """Merge settings of all members: equal ones are about the capture, the others about each member's process."""
     members = len(settings)
     stated: defaultdict[tuple[str, str], int] = defaultdict(int)
     for _, rows in settings:
@@ -272,7 +272,7 @@ def merged_settings(settings: Sequence[tuple[Member, Rows]]) -> Rows:
 
 
 def merged_notes(notes: Sequence[tuple[Member, Rows]]) -> Rows:
-    """Notes of all members: what all say alike once, what some say alike but for the figures once with their number."""
+    """Merge notes of all members: equal notes once, and notes that differ only in figures once with their number."""
     groups: defaultdict[tuple[str, str, str], list[tuple[Member, dict[str, Any]]]] = defaultdict(list)
     for member, rows in notes:
         for row in rows:

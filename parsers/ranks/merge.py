@@ -1,9 +1,9 @@
-"""Traces of several ranks as one: common numbers, one clock, every rank by its number.
+"""Merging of the traces of several ranks: common numbers, one clock, every rank by its number.
 
 ::
 
-    rank 0   |--- trace ---|            run.t0_unix_ns says when each trace begins: all are put on one clock,
-    rank 1      |--- trace ---|         on which the earliest begins at 0.
+    rank 0   |--- trace ---|            run.t0_unix_ns is the start of each trace: all are put on one clock,
+    rank 1      |--- trace ---|         on which the earliest starts at 0.
     bundle   |----------------|
 
 The result is a trace like any other: it can be analysed, written as a folder, and combined again.
@@ -30,20 +30,20 @@ OWN_NUMBERS = {"nvtx": "range_id", "host_ops": "op_id"}
 """Tables whose rows carry their own row number, and its column; ``parent_id`` refers to it."""
 
 _OTHER_SHAPES = (*schema.REQUIRED, "settings")
-"""Tables that are not merely put one after the other."""
+"""Tables that are not simply concatenated."""
 
 
 def combine(parts: Sequence[Mapping[str, pa.Table]], names: Sequence[str]) -> dict[str, pa.Table]:
-    """The tables of one trace that holds several, which are captures of different ranks of one job.
+    """Return the tables of one trace that holds several, which are captures of different ranks of one job.
 
     Args:
         parts: The tables of each trace, with at least :data:`traceviz.trace.schema.REQUIRED`.
         names: Their names, for ranks that the traces do not state, and for messages.
 
     Returns:
-        Tables by name. Processes, threads, devices, ranges, operations and groups are numbered anew, in the order of
-        the ranks; correlation ids stay, which are unique only within a process. Notes say how ranks and clocks were
-        found, and what which rank lacks. A single trace is returned as it is.
+        Tables by name. Processes, threads, devices, ranges, operations and groups are renumbered in the order of the
+        ranks; correlation ids stay, which are unique only within a process. Notes state the sources of ranks and
+        clocks, and the tables that ranks lack. A single trace is returned unchanged.
 
     Raises:
         UsageError: two traces are captures of the same rank, or are runs at different times, or there is no trace.
@@ -55,14 +55,14 @@ def combine(parts: Sequence[Mapping[str, pa.Table]], names: Sequence[str]) -> di
 def merged(
     parts: Sequence[dict[str, pa.Table]], names: Sequence[str], *, one_clock: bool = False
 ) -> Iterator[tuple[str, pa.Table]]:
-    """What :func:`combine` returns, one table at a time, ``notes`` last.
+    """Yield the tables of :func:`combine`, one at a time, ``notes`` last.
 
     Each table is taken out of ``parts`` when it is merged: no more than one is in memory twice.
 
     Args:
         parts: The tables of each trace.
         names: Their names.
-        one_clock: Whether the times of all traces are on one clock already.
+        one_clock: True if the times of all traces are on one clock already.
     """
     if not parts:
         raise UsageError("There is no trace to read.", fix="Name at least one.")
@@ -97,10 +97,10 @@ class Clock:
     """The common clock.
 
     Args:
-        starts: Where on it each trace begins, in the order of the traces as given.
-        t0_unix_ns: Wall-clock time of its zero; ``None`` where the traces do not share a wall clock.
+        starts: Start of each trace on it, in the order of the traces as given.
+        t0_unix_ns: Wall-clock time of its zero; ``None`` if the traces do not share a wall clock.
         span_ns: End of the last trace.
-        notes: What to say of it.
+        notes: Notes about it.
     """
 
     starts: tuple[int, ...]
@@ -110,14 +110,14 @@ class Clock:
 
 
 def _shared_clock(parts: Sequence[Mapping[str, pa.Table]]) -> Clock:
-    """The clock that all traces are on."""
+    """Return the clock that all traces are on."""
     runs = [run_row(part) for part in parts]
     spans = [int(run.get("span_ns") or 0) for run in runs]
     return Clock((0,) * len(parts), runs[0].get("t0_unix_ns"), max(spans), [])
 
 
 def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Clock:
-    """Put all traces on the wall clock, or let all begin at 0 where that is not known or makes no sense."""
+    """Put all traces on the wall clock, or let all start at 0 if that is unknown or implausible."""
     runs = [run_row(part) for part in parts]
     spans = [int(run.get("span_ns") or 0) for run in runs]
     begins = [run.get("t0_unix_ns") for run in runs]
@@ -145,7 +145,7 @@ def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -
 
 
 def _refuse_other_runs(parts: Sequence[Mapping[str, pa.Table]]) -> None:
-    """Ranks of one job run at the same time; runs that do not, and state no rank either, are of different jobs.
+    """Raise for runs at different times without ranks: ranks of one job run at the same time.
 
     Raises:
         UsageError: the traces are such runs of ``traceviz collect``.
@@ -163,14 +163,14 @@ def _refuse_other_runs(parts: Sequence[Mapping[str, pa.Table]]) -> None:
 
 
 def _connected(begins: Sequence[int], spans: Sequence[int]) -> bool:
-    """Whether the captures, each from its begin for its span, leave no time between them that none covers."""
+    """Return whether the captures, each from its start for its span, leave no gap between them."""
     order = np.argsort(begins, kind="stable")
     starts, ends = np.asarray(begins)[order], (np.asarray(begins) + np.asarray(spans))[order]
     return bool(np.all(starts[1:] <= np.maximum.accumulate(ends)[:-1]))
 
 
 def _run_row(parts: Sequence[Mapping[str, pa.Table]], clock: Clock) -> dict[str, Any]:
-    """Facts that all traces share as they are, different ones side by side."""
+    """Return facts about the run: common ones once, different ones joined."""
     runs = [run_row(part) for part in parts]
     row: dict[str, Any] = {}
     for column in schema.table("run").columns:
@@ -180,7 +180,7 @@ def _run_row(parts: Sequence[Mapping[str, pa.Table]], clock: Clock) -> dict[str,
 
 
 def _lacking(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Rows:
-    """One note per set of tables that some ranks have and others do not."""
+    """Return one note per set of tables that some ranks have and others do not."""
     everything = {name for part in parts for name in part if name not in schema.REQUIRED}
     groups: dict[tuple[str, ...], list[str]] = {}
     for member in members:
@@ -203,7 +203,7 @@ def _lacking(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member])
 
 
 def events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Clock) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of events, sorted by start, and the properties of operations, which follow the operations.
+    """Yield the tables of events, sorted by start, and the properties of operations after the operations.
 
     Args:
         parts: The tables of each trace; they are taken out as they are merged.
@@ -234,7 +234,7 @@ def events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Cloc
 
 
 def _united_stacks(parts: Sequence[dict[str, pa.Table]], members: Iterable[Member]) -> pa.Table | None:
-    """The stacks of all members as one table, under whose numbers their samples are put; ``None`` where none has any.
+    """Merge the stacks of all members into one table, and renumber their samples; ``None`` if no member has any.
 
     Samples of stacks that a member does not describe are left out.
     """
@@ -254,7 +254,7 @@ def _united_stacks(parts: Sequence[dict[str, pa.Table]], members: Iterable[Membe
 
 
 def _group_offsets(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> dict[int, int]:
-    """What is added to the group ids of each trace, so that no two traces share one."""
+    """Return the offset of the group ids of each trace, so that no two traces share one."""
     offsets, free = {}, 0
     for member in members:
         columns = [table["group_id"] for table in parts[member.position].values() if "group_id" in table.column_names]
@@ -268,7 +268,7 @@ def _group_offsets(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Me
 def _concatenated(
     name: str, parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Clock, groups: Mapping[int, int]
 ) -> tuple[pa.Table, dict[int, range]]:
-    """Rows of all members with the common ids, and the range that the row numbers of each (by position) moved into."""
+    """Return rows of all members with the common ids, and the new range of each member's row numbers (by position)."""
     own, tables, ranges, free = OWN_NUMBERS.get(name), [], {}, 0
     for member in identity.members:
         table = _take_out(parts, member, name)
@@ -284,7 +284,7 @@ def _concatenated(
 
 
 def _take_out(parts: Sequence[dict[str, pa.Table]], member: Member, name: str) -> pa.Table | None:
-    """A member's table with the declared columns, sorted; from then on only the caller holds it."""
+    """Return a member's table with the declared columns, sorted; then only the caller holds it."""
     from traceviz.trace.tables import conform  # noqa: PLC0415 (polars takes half a second to load)
 
     table = parts[member.position].pop(name, None)
@@ -292,7 +292,7 @@ def _take_out(parts: Sequence[dict[str, pa.Table]], member: Member, name: str) -
 
 
 def _count_up_to(numbers: ChunkedArray) -> int:
-    """One more than the largest of ``numbers``; 0 where there is none."""
+    """Return one more than the largest of ``numbers``; 0 if there is none."""
     largest = pc.max(numbers).as_py()
     return 0 if largest is None else int(largest) + 1
 
@@ -313,22 +313,22 @@ def _mapped(table: pa.Table, member: Member) -> pa.Table:
 
 
 def _order(table: pa.Table) -> Array | None:
-    """Positions of the rows in order of start, equal ones by rank; ``None`` where they are in order, or have none."""
+    """Return the row order by start, then rank; ``None`` if rows are in order, or have no start."""
     if "start_ns" not in table.column_names:
         return None
     starts = table.column("start_ns").to_numpy()
-    # Sorted stretches, one after the other: a merge sort finds them.
+    # Sorted ranges, one after the other: a merge sort finds them.
     return None if np.all(starts[1:] >= starts[:-1]) else pa.array(np.argsort(starts, kind="stable"))
 
 
 def _taken(table: pa.Table, order: Array) -> pa.Table:
-    """Rows in ``order``, a column at a time: little memory twice."""
+    """Return rows in ``order``, one column at a time to save memory."""
     columns = [column.combine_chunks().take(order) for column in table.columns]
     return pa.table(columns, schema=table.schema)
 
 
 def _renumbered(table: pa.Table, own: str) -> tuple[pa.Table, Array]:
-    """Rows with their positions as numbers, parents likewise, and the new number of each old one (-1: none)."""
+    """Return rows with their positions as numbers and parents, and the new number of each old one (-1: none)."""
     old = table[own].to_numpy()
     numbers = np.full(int(old.max(initial=-1)) + 1, -1, np.int64)
     numbers[old] = np.arange(old.size)
@@ -340,9 +340,9 @@ def _renumbered(table: pa.Table, own: str) -> tuple[pa.Table, Array]:
 def _arguments(
     parts: Sequence[dict[str, pa.Table]], identity: Identity, numbers: Array | None, ranges: Mapping[int, range]
 ) -> pa.Table:
-    """Properties of operations under the common numbers.
+    """Return properties of operations under the common numbers.
 
-    Properties of operations that the trace does not hold are left out, unless the operations were not asked for.
+    Properties of operations that the trace does not hold are left out, unless operations were not requested.
     """
     tables, free = [], 0
     for member in identity.members:

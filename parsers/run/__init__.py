@@ -1,1 +1,1 @@
-"""Run folders: what ``traceviz collect`` leaves behind, read as one trace."""
+"""Run folders: the output of ``traceviz collect``, read as one trace."""

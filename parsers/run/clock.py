@@ -1,4 +1,4 @@
-"""One clock for all sources of a run: the wall clock of the machine that all of them were recorded on.
+"""Common clock of all sources of a run: the wall clock of the machine that recorded them.
 
 ::
 
@@ -7,7 +7,7 @@
     nsys            |=====================================|             0 is the first event of the sources that trace
     torch                     |========|                                and the span ends with their last event
 
-Where no source traces, the clock is that of the program: the sampler watches nsys start before it and save after it.
+If no source traces, the clock is that of the program: the sampler also runs while nsys starts and saves.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.notes import Notes
 
 SLACK_NS = 60 * 10**9
-"""Sources that lie further than this outside the time in which the program ran follow another clock."""
+"""Maximum distance of a source from the program's run time; sources further away follow another clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """When a source was recorded: wall-clock time of its zero where it is known, and its length."""
+    """Time range of a source: wall-clock time of its zero, if known, and its length."""
 
     t0_unix_ns: int | None
     span_ns: int
 
     @classmethod
     def of(cls, source: Source) -> Extent:
-        """What the run row of ``source`` says, without what its profiler did after the last event of the program."""
+        """Return the extent from the run row of ``source``, without the profiler's work after the last event."""
         row = run_row(source.tables)
         span = int(row.get("span_ns") or 0)
         ends = (
@@ -49,9 +49,9 @@ class RunClock:
     """The common clock.
 
     Args:
-        starts: Where on it each of the sources begins, by position; those that are not here cannot be put on it.
-        t0_unix_ns: Wall-clock time of its zero, where it is known.
-        span_ns: Last event of the sources that trace; where none does, the end of the program.
+        starts: Start of each source on it, by position; sources that are missing cannot be put on it.
+        t0_unix_ns: Wall-clock time of its zero, if known.
+        span_ns: Last event of the sources that trace; if none does, the end of the program.
     """
 
     starts: dict[int, int]
@@ -60,12 +60,12 @@ class RunClock:
 
 
 def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], notes: Notes) -> RunClock:
-    """Put the sources on one clock, and note which cannot be.
+    """Put the sources on one clock, and note the exceptions.
 
     Args:
         sources: The sources, the most trusted first.
-        ran: Wall-clock time of the start and the end of the program, as far as they are known.
-        notes: Receives what is left out.
+        ran: Wall-clock time of the start and the end of the program, if known.
+        notes: Receives reports of sources that are left out.
     """
     extents = [Extent.of(source) for source in sources]
     timed = {place for place, extent in enumerate(extents) if extent.t0_unix_ns is not None}
@@ -73,7 +73,7 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
     tracing = [place for place, source in enumerate(sources) if is_tracing(source)]
     usable = timed - misplaced
     leading = [place for place in tracing if place in usable]
-    if tracing and not leading:  # one alone keeps its own clock; nothing else can be put on it
+    if tracing and not leading:  # a single one keeps its own clock; no other source can be put on it
         alone = tracing[0]
         _note_left_out(sources, set(range(len(sources))) - {alone}, misplaced - {alone}, notes)
         return RunClock({alone: 0}, extents[alone].t0_unix_ns, extents[alone].span_ns)
@@ -90,7 +90,7 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
 
 
 def _within(begins: int, ends: int, ran: tuple[int | None, int | None]) -> tuple[int, int]:
-    """The part of the time from ``begins`` to ``ends`` in which the program ran, as far as that is known."""
+    """Return the part of ``begins`` to ``ends`` in which the program ran, if known."""
     first, last = ran
     start = begins if first is None else max(begins, first)
     stop = ends if last is None else min(ends, last)
@@ -110,7 +110,7 @@ def _begin(extent: Extent) -> int:
 
 
 def _meets(extent: Extent, ran: tuple[int | None, int | None]) -> bool:
-    """Whether any of a source lies in the time in which the program ran, give or take :data:`SLACK_NS`."""
+    """Return whether a source overlaps the program's run time, with a tolerance of :data:`SLACK_NS`."""
     first, last = ran
     begin = _begin(extent)
     return (first is None or begin + extent.span_ns >= first - SLACK_NS) and (last is None or begin <= last + SLACK_NS)

@@ -24,19 +24,19 @@ from traceviz.trace import schema
 
 
 def read_run(folder: Path, options: ReadRequest, readers: Readers) -> Iterator[tuple[str, pa.Table]]:
-    """Merge what lies under ``raw/`` of a run folder into the tables of one trace, ``notes`` last.
+    """Merge the recordings under ``raw/`` of a run folder into the tables of one trace, ``notes`` last.
 
-    A run that did not end by itself and left nothing that can be read is a trace without events: how it ended is known.
+    A run that was stopped without a readable recording becomes a trace without events: its end is known.
 
     Args:
         folder: The run folder. It is only read.
-        options: What is wanted.
-        readers: They know the formats of the traces in it.
+        options: The request.
+        readers: Readers of the formats in it.
 
     Raises:
-        DamagedTraceError: the folder has no manifest that can be read, or a recording is damaged and there is no other.
+        DamagedTraceError: the folder has no readable manifest, or all its recordings are damaged.
         MissingToolError: a program is missing that decodes the only recording.
-        UnknownFormatError: nothing was recorded of a program that ended by itself.
+        UnknownFormatError: nothing was recorded of a program that ended normally.
     """
     manifest, notes = read_manifest(folder), Notes()
     sources = _sources(folder, manifest, readers, _widened(options), notes)
@@ -57,7 +57,7 @@ _RECORDING = frozenset({"jax", "nsys", "resources", "stacks", "tensorflow", "tor
 
 
 def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> RunManifest:
-    """The manifest, in which those have failed whose recordings cannot be read: cut off, or never saved."""
+    """Return the manifest with state "failed" for collectors whose recordings are cut off or were never saved."""
 
     def settled(recorder: Recorder) -> Recorder:
         if recorder.name not in _RECORDING or recorder.name in readable:
@@ -72,16 +72,16 @@ def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> 
 
 
 def _widened(options: ReadRequest) -> ReadRequest:
-    """Options that ask for all tables about devices where they ask for one: together they decide on the source."""
+    """Return options that request all device tables if they request one: together they determine the source."""
     if options.tables is None or options.tables.isdisjoint(DEVICE_TABLES):
         return options
     return replace(options, tables=options.tables | set(DEVICE_TABLES))
 
 
 def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: ReadRequest, notes: Notes) -> list[Source]:
-    """All recordings that can be read; what cannot be read is noted.
+    """Return all readable recordings; note the others.
 
-    It is raised where there is nothing else, and the program ended by itself.
+    Raise if there is none, and the program ended normally.
     """
     recordings = recordings_in(folder, manifest, readers, notes)
     outcomes = [read_source(recording, folder, options, notes) for recording in recordings]
@@ -101,7 +101,7 @@ def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: Rea
 
 
 def _with_ranks(processes: pa.Table, ranks: Mapping[int, int]) -> pa.Table:
-    """Table ``processes`` with ``ranks``, by pid, where it states none: nsys knows nothing of ranks."""
+    """Return table ``processes`` with ``ranks``, by pid, for rows without a rank: nsys knows no ranks."""
     rows = processes.to_pylist()
     known = [ranks.get(row["pid"]) if row["rank"] is None else row["rank"] for row in rows]
     return with_column(processes, "rank", pa.chunked_array([pa.array(known, pa.int32())]))

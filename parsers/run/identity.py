@@ -1,8 +1,8 @@
-"""Who is who in a run: processes, threads and devices that several sources saw, each under one number.
+"""Common numbers of the processes, threads and devices that several sources of a run saw.
 
 A process is known by its pid, a thread by the id that the system gave it, a device by its unique id, else by its number
-and name. XPlane captures know neither pids nor ids of threads: their pid comes from the collector, and their threads
-are found by what their profiler made of Python's ids, else by name.
+and name. XPlane captures know neither pids nor ids of threads: their pid comes from the collector. Their threads are
+found by the profiler's hashes of Python's ids, else by name.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.events.owners import Key, by_trace, numbered, numbered_rows
 
 _OPAQUE_THREADS = ("xplane", "tf-trace")
-"""Formats that begin so have thread ids of their own, not those of the system."""
+"""Formats with these prefixes have their own thread ids, not the system's."""
 _PYTHONS_THREADS = "py-spy"
-"""The collector that knows threads by Python's ids only."""
+"""The collector that knows threads only by Python's ids."""
 _NAMING = STACKS_FORMAT
-"""Format whose threads have the names that the program gives them, which say more than the system's."""
+"""Format whose threads have the program's names, which are more specific than the system's."""
 
 
 def identify_run(sources: Sequence[Source]) -> Identity:
@@ -44,14 +44,14 @@ def _numbered(
     sources: int,
     order: Callable[[Key], Any] | None = None,
 ) -> tuple[Rows, Numbers]:
-    """Rows of a table, and the number of each in each source.
+    """Return rows of a table, and the number of each in each source.
 
     Args:
         table: Its name.
-        known: What is known of each thing, by what it is known by.
-        keys: The thing that each source means, by source and its own number.
+        known: Facts about each thing, by its key.
+        keys: Key of the thing behind each source's own number.
         sources: The number of sources.
-        order: What things are sorted by, if not by their keys.
+        order: Sort key of things, if not their keys.
     """
     numbers = numbered(known, order)
     rows = numbered_rows(table, (known[key] for key in numbers))
@@ -59,7 +59,7 @@ def _numbered(
 
 
 def _completed(known: dict[str, Any], row: Mapping[str, Any]) -> None:
-    """Fill in what ``known`` lacks."""
+    """Fill in values that ``known`` lacks."""
     known.update({name: value for name, value in row.items() if known.get(name) is None})
 
 
@@ -67,9 +67,9 @@ def _completed(known: dict[str, Any], row: Mapping[str, Any]) -> None:
 
 
 def _processes(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
-    """Processes in order of rank, then of pid, and the number of each in each source.
+    """Return processes in order of rank, then of pid, and the number of each in each source.
 
-    A process without a pid is the process that other sources traced, where they traced only one; else another one.
+    A process without a pid is the process that other sources traced if they traced only one; else another one.
     """
     rows = [_stated_processes(source) for source in sources]
     traced = {row["pid"] for source, own in zip(sources, rows, strict=True) if is_tracing(source) for row in own}
@@ -86,7 +86,7 @@ def _processes(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
 
 
 def _stated_processes(source: Source) -> Rows:
-    """Processes of a source; if there is only one, with the pid and rank that its collector states."""
+    """Return processes of a source; if there is only one, with the pid and rank that its collector states."""
     rows = rows_of(source.tables, "processes")
     if len(rows) == 1:
         _completed(rows[0], {"pid": source.pid, "rank": source.rank})
@@ -101,7 +101,7 @@ def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -> tuple[Rows, Numbers]:
-    """Threads in order of process and id, those that only opaque ids are known of last."""
+    """Return threads in order of process and id, those known only by opaque ids last."""
     threads: dict[tuple[Any, ...], dict[str, Any]] = {}
     keys: dict[tuple[int, int], tuple[Any, ...]] = {}
     formats = [str(run_row(source.tables).get("format")) for source in sources]
@@ -121,7 +121,7 @@ def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -
             keys[place, row["thread_id"]] = key
             if formats[place] == _NAMING and row["name"]:
                 given[key] = row["name"]
-                row["name"] = None  # the system's is needed first, to find threads by it
+                row["name"] = None  # find threads by the system's name first
             _completed(threads.setdefault(key, dict(row)), row)
     for key, name in given.items():
         threads[key]["name"] = name
@@ -131,11 +131,11 @@ def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -
 def _named_alike(
     rows: Rows, threads: Mapping[tuple[Any, ...], Mapping[str, Any]], processes: Rows, source: Source
 ) -> dict[int, tuple[Any, ...]]:
-    """Threads known by the system's ids that threads with opaque ids are, by their own number.
+    """Return the key of the known thread for each thread with an opaque id, by its own number.
 
-    Where Python's ids of threads were recorded, the opaque ones are made of these. Else both profilers take a thread's
-    name from the system. A name that a process has once in either is one thread; where several threads of the system
-    have it (a child inherits it), the one that carries the steps is the first thread.
+    If Python's ids of threads were recorded, the opaque ids are derived from these. Else both profilers take a thread's
+    name from the system, and a name that a process has once in each is one thread. If several threads of the system
+    have the name (a child inherits it), the one that carries the steps is the first thread.
     """
     pids = {row["process_id"]: row["pid"] for row in processes}
     names = {key: (known["process_id"], known["name"]) for key, known in threads.items()}
@@ -160,7 +160,7 @@ def _named_alike(
 def _made_of_python_ids(
     threads: Mapping[tuple[Any, ...], Mapping[str, Any]],
 ) -> dict[tuple[int, int], list[tuple[Any, ...]]]:
-    """Threads by process and by what TensorFlow and JAX make of the id that Python knows them by."""
+    """Return threads by process and by the ids that TensorFlow and JAX derive from Python's id of the thread."""
     made: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
     for key, known in threads.items():
         if known.get(IDENT) is not None:
@@ -173,10 +173,10 @@ def _made_of_python_ids(
 
 
 def _devices(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
-    """Devices in order of kind and number, and the number of each in each source.
+    """Return devices in order of kind and number, and the number of each in each source.
 
-    Sources that state unique ids come first: they know the machine. Two ranks that do most of their work on the device
-    of one number each see their own under it (``CUDA_VISIBLE_DEVICES``), and so use two.
+    Sources that state unique ids come first: they know the machine. If two ranks do most of their work on the same
+    number, each sees its own device under it (``CUDA_VISIBLE_DEVICES``), so these are two devices.
     """
     devices: list[dict[str, Any]] = []
     workers: list[set[str]] = []  # collectors that saw a rank do most of its work on the device
@@ -208,7 +208,7 @@ def _devices(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
 def _spare(
     devices: Sequence[Mapping[str, Any]], workers: Sequence[set[str]], taken: set[int], row: Mapping[str, Any]
 ) -> int | None:
-    """The first device of that product on which no rank was seen to work: the machine has no more than it lists."""
+    """Return the first device of the same product without a rank's work: the machine has only the devices it lists."""
     return next(
         (
             number
@@ -224,7 +224,7 @@ def _is_like(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
 
 
 def _may_be(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Whether two descriptions can be of one device: the same unique id, else the same number and no other name."""
+    """Return whether two rows may describe one device: the same unique id, else the same number and no other name."""
     if identifier(known) and identifier(row):
         return identifier(known) == identifier(row)
     return known["ordinal"] == row["ordinal"] and _is_like(known, row)

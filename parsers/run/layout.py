@@ -1,10 +1,10 @@
-"""What lies where in a run folder, and whether a folder is a run folder: no more than recognising takes.
+"""Layout of a run folder, and its recognition; this module imports little.
 
 ::
 
-    RUN/manifest.json    how the run went, on which machine
-        raw/NAME/...     what each collector recorded, in its own format
-        tables/          all of it as one traceviz folder, once it has been merged
+    RUN/manifest.json    result of the run, and its machine
+        raw/NAME/...     recording of each collector, in its own format
+        tables/          the merged tables as one traceviz folder, once written
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ KIND = "traceviz.run"
 TABLES = "tables"
 """Folder of the merged tables in a run folder."""
 RAW = "raw"
-"""Folder of what the collectors recorded, each in a folder of its own name."""
+"""Folder of the collectors' recordings, each in a folder named after its collector."""
 STACKS_FORMAT = "stacks"
-"""Format of the files of Python stacks, one of each process of the program."""
+"""Format of the files of Python stacks, one for each process of the program."""
 SAMPLES_FORMAT = "resources"
 SAMPLES_KIND = "traceviz.resources"
 SAMPLES_DESCRIPTION = "resources.json"
-"""The description of a folder of samples, which is of the kind :data:`SAMPLES_KIND`."""
+"""The description of a folder of samples, of the kind :data:`SAMPLES_KIND`."""
 MOST_FILES = 10_000
-"""The search for files of a run ends after so many: a run has few."""
+"""Maximum number of files of a run that are searched: a run has few."""
 
 
 def is_run_folder(folder: Path) -> bool:
-    """Whether ``folder`` holds the manifest of a run."""
+    """Return whether ``folder`` holds the manifest of a run."""
     return manifest_document(folder).get("kind") == KIND
 
 
 def whole_run(path: Path) -> Path:
-    """The run folder that ``path`` is a part of, where it is its manifest or all its recordings; else ``path``."""
+    """Return the run folder of ``path`` if that is its manifest or its ``raw`` folder; else ``path``."""
     return path.parent if path.name in {MANIFEST, RAW} and is_run_folder(path.parent) else path
 
 
 def manifest_document(folder: Path) -> dict[str, Any]:
-    """The manifest in a folder as JSON; empty where there is none that can be read."""
+    """Return the manifest in a folder as JSON; empty if there is none that can be read."""
     return read_object(folder / MANIFEST)

@@ -1,4 +1,4 @@
-"""JSON that programs wrote which may have been killed: what has an unexpected shape counts as not said."""
+"""Lenient conversion of JSON, perhaps from killed programs: values of an unexpected shape count as not stated."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Struct = TypeVar("Struct", bound=msgspec.Struct)
 
 
 def convert_struct(stated: Any, kind: type[Struct]) -> Struct:
-    """``stated`` as a ``kind``. A field of another type than the declared one has its default, an element is left out.
+    """Return ``stated`` as a ``kind``. Fields of a wrong type get their default; elements of a wrong type are left out.
 
     Raises:
-        msgspec.ValidationError: it is no object, or lacks a field that has no default.
+        msgspec.ValidationError: it is not an object, or lacks a field without a default.
     """
     if not isinstance(stated, dict):
         raise msgspec.ValidationError(f"Expected `object`, got `{type(stated).__name__}`")

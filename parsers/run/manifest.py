@@ -1,7 +1,7 @@
-"""What the manifest of a run folder says: how the run went, on which machine, and what each collector left behind.
+"""The manifest of a run folder: result of the run, its machine, and the output of each collector.
 
-``traceviz collect`` writes ``manifest.json`` when the run starts and again when it ends. Whoever is killed in between
-leaves a manifest that says less: everything in it is optional here, and what has an unexpected shape is not there.
+``traceviz collect`` writes ``manifest.json`` when the run starts and again when it ends. If it is killed in between,
+the manifest is incomplete: everything in it is optional here, and values of an unexpected shape are ignored.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from traceviz.trace.schema import UNKNOWN_TEXT_NOTE
 from traceviz.untrusted.json_documents import MOST_BYTES, document_of
 
 VERSION = 1
-"""The newest version of run folders that is read."""
+"""The newest version of run folders that can be read."""
 _DEEPEST = 8
-"""Settings that lie deeper in each other are left out."""
+"""Maximum depth of nested settings; deeper ones are left out."""
 _PROBLEMS = "problems.jsonl"
-"""What a collector notes while it records, beside its recordings."""
+"""File of problems that a collector notes during recording, next to its recordings."""
 
 _LONGEST_NS = 2**62
 _LONGEST_SHOWN = 40
-"""Characters of a word that a note quotes."""
+"""Maximum characters of a word that a note quotes."""
 _COST, _START_COST = "stop_cost_ns", "start_cost_ns"
-"""Facts of a collector: how long the program waited for it to stop and save, and to start."""
+"""Facts of a collector: the program's waiting time for it to stop and save, and to start."""
 _WORTH_A_NOTE_NS = 100_000_000
-"""A profiler that starts faster delays no program noticeably."""
+"""Minimum start time of a profiler that delays a program noticeably."""
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What went wrong, and what to do about it."""
+    """A problem, and advice."""
 
     code: str = ""
     message: str = ""
@@ -52,7 +52,7 @@ class Problem(msgspec.Struct, frozen=True):
 
     @property
     def note_code(self) -> str:
-        """The code, also of a problem that states none."""
+        """The code, or a default for a problem without one."""
         return self.code or "collector-problem"
 
 
@@ -61,10 +61,10 @@ class Recorder(msgspec.Struct, frozen=True):
 
     Args:
         name: Its name, and that of its folder under ``raw/``.
-        state: How it went, in a word.
-        sources: What it left behind, relative to the run folder.
-        problems: What went wrong.
-        facts: What else it says.
+        state: State of its recording, as one word.
+        sources: Its files, relative to the run folder.
+        problems: Its problems.
+        facts: Further facts from it.
     """
 
     name: str
@@ -75,27 +75,27 @@ class Recorder(msgspec.Struct, frozen=True):
 
 
 class Exit(msgspec.Struct, frozen=True):
-    """How the program ended: its exit code, or the signal that ended it."""
+    """End of the program: its exit code, or the signal that ended it."""
 
     code: int | None = None
     signal: int | None = None
 
     @property
     def in_words(self) -> str:
-        """``exit code 3``, or the signal by number and name."""
+        """Text of the exit: ``exit code 3``, or the signal by number and name."""
         if self.signal:
             return format_signal(self.signal)
         return f"exit code {'unknown' if self.code is None else self.code}"
 
 
 class Ending(msgspec.Struct, frozen=True):
-    """How the run ended, as whoever recorded it put it.
+    """End of the run, as its recorder states it.
 
     Args:
-        outcome: ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``; empty where it is not said.
-        reason: Why, in a few words of traceviz: ``out of memory``, ``exit code 1: ValueError``, ``SIGKILL``,
+        outcome: ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``; empty if not stated.
+        reason: Reason, in a few words of traceviz: ``out of memory``, ``exit code 1: ValueError``, ``SIGKILL``,
             ``timed out after 60 s``.
-        last_lines: The last lines that the program wrote, where they were kept.
+        last_lines: The last lines that the program wrote, if they were kept.
     """
 
     outcome: str = ""
@@ -104,9 +104,9 @@ class Ending(msgspec.Struct, frozen=True):
 
     @property
     def in_words(self) -> str:
-        """For a cell of a table: ``crashed: out of memory``, ``timed out after 60 s``, ``killed (SIGKILL)``.
+        """Text for a cell of a table: ``crashed: out of memory``, ``timed out after 60 s``, ``killed (SIGKILL)``.
 
-        Of an exit code and an exception only the latter: ``crashed: ValueError``.
+        If there are an exit code and an exception, only the exception: ``crashed: ValueError``.
         """
         if not self.reason or self.outcome not in _IN_WORDS:
             return self.outcome
@@ -117,11 +117,11 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 _IN_WORDS = {"failed": "crashed: {}", "killed": "killed ({})", "timed-out": "{}"}
-"""How an outcome and its reason are put together."""
+"""Templates that combine an outcome and its reason."""
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """What the report on a run said when it had ended: the code of the verdict, and its sentence."""
+    """Verdict of the report at the end of the run: its code, and its sentence."""
 
     code: str = ""
     sentence: str = ""
@@ -133,18 +133,18 @@ class RunManifest(msgspec.Struct, frozen=True):
     Args:
         name: Name of the run.
         status: ``running``, ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``.
-        command: The command line, as far as it was kept.
-        left_out: What was left out because it may be private.
-        exit: How the program ended.
-        ending: The same in words.
+        command: The command line, or the part of it that was kept.
+        left_out: Facts left out because they may be private.
+        exit: End of the program.
+        ending: The same as text.
         pid: Process id of the program that was started.
-        started_unix_ns: When the program was started.
-        ended_unix_ns: When it ended; ``None`` while it runs.
+        started_unix_ns: Start time of the program.
+        ended_unix_ns: End time; ``None`` while it runs.
         duration_ns: Time in between.
         recorders: Its collectors.
-        run_problems: What went wrong with the run as a whole.
-        verdict: What the report on it said when it had ended.
-        machine, window, settings, versions, tags: What becomes rows of table ``settings``, whatever its shape.
+        run_problems: Problems of the run as a whole.
+        verdict: Verdict of the report at its end.
+        machine, window, settings, versions, tags: Become rows of table ``settings``, in any shape.
     """
 
     name: str | None = None
@@ -167,14 +167,14 @@ class RunManifest(msgspec.Struct, frozen=True):
     tags: Any = None
 
     def settings(self) -> dict[str, str]:
-        """Rows of table ``settings`` by key: the run, the machine, variables, versions, tags, and the collectors.
+        """Return rows of table ``settings`` by key: run, machine, variables, versions, tags, and collectors.
 
-        What is added to the manifest after the tables were written (their rows, the cost of writing them) is left out.
+        Facts added to the manifest after the tables were written (their rows, the cost of writing them) are left out.
         """
         run: dict[str, Any] = {"name": self.name, "status": self.status or None, "duration_ns": self.duration_ns}
         run["exit"] = msgspec.structs.asdict(self.exit)
         run["ending"] = {"outcome": self.ending.outcome or None, "reason": self.ending.reason or None}
-        if "command line" in self.left_out:  # then it says no more than its plain options
+        if "command line" in self.left_out:  # then it holds plain options only
             run["command"] = self.command
         groups = {
             "run": run,
@@ -191,23 +191,23 @@ class RunManifest(msgspec.Struct, frozen=True):
 
     @property
     def was_stopped(self) -> bool:
-        """Whether the program ended, and not by itself."""
+        """True if the program ended, but not normally."""
         return (self.ending.outcome or self.status) in STOPPED
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What went wrong with the run as a whole, and then with each collector; each sentence once."""
+        """Problems of the run as a whole, and then of each collector; each sentence once."""
         of_recorders = (problem for recorder in self.recorders for problem in recorder.problems)
         return tuple(dict.fromkeys(problem.sentences for problem in (*self.run_problems, *of_recorders)))
 
     @property
     def ending_code(self) -> str:
-        """Code of the note on how the program ended."""
+        """Code of the note on the end of the program."""
         return f"run-{self.status}"
 
     @property
     def ending_in_sentences(self) -> str:
-        """How the program ended, for the note on that; empty where it finished."""
+        """Sentences on the end of the program, for its note; empty if it finished."""
         reason = self.ending.reason
         exception = reason.partition(": ")[2] or (
             reason if self.status in {"failed", "killed"} and " " in reason else ""
@@ -217,13 +217,13 @@ class RunManifest(msgspec.Struct, frozen=True):
         return f"{said} {_LAST_LINES}" if said and self.ending.last_lines else said
 
     def _unknown_words(self) -> Iterator[tuple[str, str]]:
-        """Fields of closed sets with a word that the set lacks: such a word counts as not stated."""
+        """Yield fields of closed sets with a word that the set lacks: such a word counts as not stated."""
         stated = [("status", self.status, STATUSES), ("ending.outcome", self.ending.outcome, STATUSES)]
         stated += [(f"collectors.{recorder.name}.state", recorder.state, STATES) for recorder in self.recorders]
         return ((field, word) for field, word, known in stated if word and word not in known)
 
     def notes(self, notes: Notes) -> None:
-        """Add what people should know of how the run went."""
+        """Add notes on the run: its end, and its problems."""
         for field, word in self._unknown_words():
             message = f"{MANIFEST}: {field} is {word[:_LONGEST_SHOWN]!r}, which traceviz does not know: not stated."
             notes.add(UNKNOWN_TEXT_NOTE, "warning", message)
@@ -247,21 +247,21 @@ class RunManifest(msgspec.Struct, frozen=True):
 
 
 def _cost(fact: object) -> float:
-    """Return a time in nanoseconds that a collector states; 0 for one that no run can have."""
+    """Return a time in nanoseconds that a collector states; 0 if it is implausible."""
     return fact if isinstance(fact, int | float) and 0 < fact < _LONGEST_NS else 0.0
 
 
 STATUSES = frozenset({"running", "finished", "failed", "killed", "interrupted", "timed-out"})
-"""Words for how a run went, or goes."""
+"""Words for the state of a run."""
 STATES = frozenset(
     {
         *("recording", "recorded", "failed", "unused", "not-asked"),
         *("not-installed", "too-old", "not-permitted", "no-device", "unsupported"),
     }
 )
-"""Words for how a collector did, or why it could not record."""
+"""Words for the state of a collector, or the reason why it could not record."""
 STOPPED = frozenset({"failed", "killed", "interrupted", "timed-out"})
-"""Outcomes of programs that did not end by themselves."""
+"""Outcomes of programs that did not end normally."""
 _LAST_LINES = "What it wrote is in output.log of the run."
 _ENDINGS = {
     "running": "The manifest says that the program is still running: it is, or traceviz collect was killed. "
@@ -271,11 +271,11 @@ _ENDINGS = {
     "interrupted": "The program was interrupted by {how}; what was recorded until then is shown.",
     "timed-out": "The program {ended}; what was recorded until then is shown.",
 }
-"""What to say of a run that did not simply finish, by its status."""
+"""Sentences on a run that did not finish, by its status."""
 
 
 def read_manifest(folder: Path) -> RunManifest:
-    """The manifest of a run folder.
+    """Return the manifest of a run folder.
 
     Raises:
         DamagedTraceError: there is no manifest, or a newer traceviz wrote it.
@@ -295,12 +295,12 @@ def read_manifest(folder: Path) -> RunManifest:
 
 
 def _names_a_folder(name: str) -> bool:
-    """Whether a name can only be that of a folder under ``raw/``, and leads nowhere else."""
+    """Return whether a name can only be that of a folder under ``raw/``, and leads nowhere else."""
     return name != "" and name == Path(name).name != ".."
 
 
 def _completed(recorder: Recorder, folder: Path) -> Recorder:
-    """A recorder, with the problems that it noted itself, where ``traceviz collect`` did not live to collect them."""
+    """Return a recorder with the problems that it noted itself, if ``traceviz collect`` was killed before."""
     problems = recorder.problems
     if recorder.state == "recording":
         problems += _noted(folder / RAW / recorder.name)
@@ -308,7 +308,7 @@ def _completed(recorder: Recorder, folder: Path) -> Recorder:
 
 
 def _noted(folder: Path) -> tuple[Problem, ...]:
-    """Problems that a collector noted for its processes, one a line; a line that was cut off is left out."""
+    """Return problems that a collector noted for its processes, one per line; cut lines are left out."""
     problems: dict[Problem, None] = {}
     for path in sorted((*folder.glob(_PROBLEMS), *folder.glob(f"*/{_PROBLEMS}")))[:MOST_FILES]:
         try:
@@ -322,7 +322,7 @@ def _noted(folder: Path) -> tuple[Problem, ...]:
 
 
 def _flattened(key: str, value: Any, deepest: int = _DEEPEST) -> Iterator[tuple[str, str]]:
-    """``value`` as pairs of a dotted key and a text; lists by position, and what is not known not at all."""
+    """Yield ``value`` as pairs of a dotted key and a text; lists by position, and no pair for null."""
     if isinstance(value, dict | list):
         named = value.items() if isinstance(value, dict) else enumerate(value)
         for name, inner in named if deepest else ():

@@ -1,7 +1,7 @@
-"""The sources of one run as one trace: common numbers, one clock, one owner of each table.
+"""Merging of the sources of one run into one trace: common numbers, one clock, one owner of each table.
 
-Merging is pure, and does not depend on the order in which the sources are given. See :mod:`.owners` for what is
-taken from whom, :mod:`.clock` for the clock, and :mod:`.identity` for processes, threads and devices.
+Merging is pure, and does not depend on the order in which the sources are given. See :mod:`.owners` for the source of
+each table, :mod:`.clock` for the clock, and :mod:`.identity` for processes, threads and devices.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ from traceviz.trace.plausible import LONGEST_NS
 from traceviz.trace.rows_to_table import rows_to_table
 
 _NOTICEABLE = 0.9
-"""Where the profilers cover less of a run than this, a note says so."""
+"""Maximum share of a run covered by the profilers for which a note is written."""
 _LEAST_LOST_NS = 1_500_000_000
-"""What samples the run is noted where it ended so long before the program: samplers write once in a second or two."""
+"""Minimum time between a sampler's end and the program's end for a note: samplers write every one or two seconds."""
 _SILENCED = ("no-device",)
-"""Notes of sources that miss what another source has recorded."""
+"""Notes of sources that lack data that another source has recorded."""
 _BY_PROCESS = ("stacks", "stack_frames", "phases", "metrics")
-"""Tables of which each process of the program leaves a recording."""
+"""Tables that each process of the program records separately."""
 _OF_MANIFEST = {"driver_version": "machine.driver", "cuda_version": "version.cuda"}
-"""Facts that the manifest states where no source does, and their keys in it."""
+"""Facts taken from the manifest if no source states them, and their keys in it."""
 _FIRST_KNOWN = ("framework", "driver_version", "cuda_version", "host")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Merge:
-    """What is decided before rows are moved."""
+    """Decisions that precede the merging of rows."""
 
     sources: tuple[Source, ...]
     owners: Owners
@@ -57,17 +57,17 @@ class _Merge:
 def merge_sources(
     sources: Sequence[Source], manifest: RunManifest, notes: Notes | None = None, *, keep_private: bool = False
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of the trace that ``sources`` are parts of, ``notes`` last.
+    """Yield the tables of the trace that ``sources`` are parts of, ``notes`` last.
 
     Args:
-        sources: What the collectors of one run recorded; their tables are taken out as they are merged.
-        manifest: What is known of the run.
+        sources: Recordings of one run's collectors; their tables are taken out as they are merged.
+        manifest: The manifest of the run.
         notes: Notes on it so far.
         keep_private: Store the command line.
 
     Yields:
         Name and table. Times are nanoseconds since the first event of the sources that trace; ``samples`` may lie
-        before and after. Table ``windows`` tells when each other table was recorded, and by whom.
+        before and after. Table ``windows`` lists time range and source of each other table.
 
     Raises:
         UsageError: there is no source.
@@ -94,7 +94,7 @@ def merge_sources(
 
 
 def _decided(sources: Sequence[Source], manifest: RunManifest, notes: Notes) -> _Merge:
-    """Sources in order of trust, those that can be put on one clock, and who is who in them."""
+    """Return the merge: sources in order of trust, their common clock, and their common numbers."""
     ordered = in_order_of_trust(sources)
     ran = (manifest.started_unix_ns, manifest.ended_unix_ns)
     clock = common_clock(ordered, ran, notes)
@@ -106,13 +106,13 @@ def _decided(sources: Sequence[Source], manifest: RunManifest, notes: Notes) -> 
 
 
 def _run_row(merge: _Merge, *, keep_private: bool) -> dict[str, Any]:
-    """Facts of the most trusted source that knows them; who recorded, side by side."""
+    """Return facts of the most trusted source that knows them, and the producers of all sources."""
     runs = [run_row(source.tables) for source in merge.sources]
     known = {name: next((run[name] for run in runs if run.get(name)), None) for name in _FIRST_KNOWN}
     stated = merge.manifest.settings()
     for name, key in _OF_MANIFEST.items():
         known[name] = known[name] or stated.get(key)
-    alone = len(runs) == 1  # of several, each name is followed by its own version
+    alone = len(runs) == 1  # with several, each name is followed by its own version
     names = ("producer",) if alone else ("producer", "producer_version")
     producers = (" ".join(run[name] for name in names if run.get(name)) for run in runs)
     return {
@@ -136,7 +136,7 @@ def _joined(values: Any) -> str | None:
 
 
 def _events(merge: _Merge) -> Iterator[tuple[str, pa.Table]]:
-    """Tables of events, each from its owners."""
+    """Yield the tables of events, each from its owners."""
     parts = [_take_owned(source, merge.owners) for source in merge.sources]
     _complete_program(parts, merge)
     starts = tuple(merge.clock.starts[place] for place in range(len(parts)))
@@ -144,7 +144,7 @@ def _events(merge: _Merge) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> None:
-    """Let the phase of the program itself last from its start to its end, which the hooks in it do not see.
+    """Extend the phase of the program itself to its start and its end, which its hooks do not see.
 
     ::
 
@@ -154,7 +154,7 @@ def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> No
     pid, zero = as_number(merge.manifest.pid), merge.clock.t0_unix_ns
     if zero is None or pid is None:
         return
-    recorded = []  # several where the program became another one
+    recorded = []  # several if the program replaced itself by another one
     for place, (source, part) in enumerate(zip(merge.sources, parts, strict=True)):
         processes = source.tables["processes"]
         numbers = processes.filter(pc.equal(processes["pid"], pid))["process_id"]
@@ -173,24 +173,24 @@ def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> No
 
 
 def _is_whole(phases: pa.Table, processes: ChunkedArray) -> ChunkedArray:
-    """Which of ``phases`` are the whole of one of ``processes``."""
+    """Return which of ``phases`` cover one of ``processes`` as a whole."""
     is_program = pc.equal(phases["kind"].cast(pa.string()), "program")
     return pc.and_(is_program, pc.is_in(phases["process_id"], processes.combine_chunks()))
 
 
 def _is_unsampled(phases: pa.Table, whole: ChunkedArray) -> ChunkedArray:
-    """Which of ``phases`` say that processes of which they are the ``whole`` were not sampled any more."""
+    """Return which of ``phases`` mark the unsampled end of the processes in ``whole``."""
     processes = phases["process_id"].filter(whole).combine_chunks()
     return pc.and_(pc.equal(phases["kind"].cast(pa.string()), "unsampled"), pc.is_in(phases["process_id"], processes))
 
 
 def _since(unix_ns: int | None, zero: int) -> int | None:
-    """When something was on a clock with this zero; ``None`` where that is not known, or cannot be."""
+    """Return a time on a clock with this zero; ``None`` if it is unknown or implausible."""
     return unix_ns - zero if unix_ns is not None and abs(unix_ns - zero) <= LONGEST_NS else None
 
 
 def _lasting(phases: pa.Table, rows: ChunkedArray, first: int | None, last: int | None) -> pa.Table:
-    """``phases``, of which ``rows`` reach from ``first`` to ``last`` at least."""
+    """Return ``phases`` with ``rows`` extended to cover ``first`` to ``last``."""
     start, end = phases["start_ns"], pc.add(phases["start_ns"], phases["dur_ns"])
     begin = start if first is None else pc.if_else(rows, pc.min_element_wise(start, first), start)
     stop = end if last is None else pc.if_else(rows, pc.max_element_wise(end, last, skip_nulls=False), end)
@@ -198,7 +198,7 @@ def _lasting(phases: pa.Table, rows: ChunkedArray, first: int | None, last: int 
 
 
 def _take_owned(source: Source, owners: Owners) -> dict[str, pa.Table]:
-    """The tables that are taken from a source, which lets go of all."""
+    """Return the tables that are taken from a source, which releases all its tables."""
     kept = {}
     for name in [name for name in source.tables if name not in schema.REQUIRED]:
         table = source.tables.pop(name)
@@ -209,14 +209,14 @@ def _take_owned(source: Source, owners: Owners) -> dict[str, pa.Table]:
 
 
 def _without_correlation(table: pa.Table) -> pa.Table:
-    """A table whose correlation ids refer to device work that is taken from another source: they mean nothing there."""
+    """Return a table without correlation ids, which refer to device work that is taken from another source."""
     if "correlation_id" not in table.column_names:
         return table
     return with_column(table, "correlation_id", pa.nulls(table.num_rows, pa.int64()))
 
 
 def _windows(merge: _Merge) -> pa.Table:
-    """When each table was recorded, where the sources state it."""
+    """Return the time range of each table, if the sources state it."""
     rows = []
     for place, source in enumerate(merge.sources):
         start, span = merge.clock.starts[place], Extent.of(source).span_ns
@@ -230,7 +230,7 @@ def _windows(merge: _Merge) -> pa.Table:
 
 
 def _of_all_processes(rows: Rows) -> Rows:
-    """``rows`` of table ``windows``, those of each process once: workers of a loader come by the hundred."""
+    """Return ``rows`` of table ``windows`` with those of single processes merged: a loader has hundreds of workers."""
     joined: dict[tuple[str, str], dict[str, Any]] = {}
     others = []
     for row in rows:
@@ -248,7 +248,7 @@ def _of_all_processes(rows: Rows) -> Rows:
 
 
 def _settings(merge: _Merge) -> pa.Table:
-    """What the sources state, and what the manifest does, whose word on the machine and its variables counts."""
+    """Return settings of the manifest and the sources; on machine and variables, the manifest takes precedence."""
     stated = merge.manifest.settings()
     rows: Rows = [{"process_id": None, "key": key, "value": value} for key, value in stated.items()]
     for place, source in enumerate(merge.sources):
@@ -263,7 +263,7 @@ def _settings(merge: _Merge) -> pa.Table:
 
 
 def _note_sources(merge: _Merge, labels: Sequence[tuple[str, pa.Table | None]], notes: Notes) -> None:
-    """Where the tables come from, how much of the run they cover, and what the sources note themselves."""
+    """Note the sources of the tables, their share of the run, and the sources' own notes."""
     notes.add("tables-from", "info", merge.owners.in_words())
     _note_cover(merge, notes)
     several = len({collector for collector, _ in labels}) > 1
@@ -279,7 +279,7 @@ def _note_sources(merge: _Merge, labels: Sequence[tuple[str, pa.Table | None]], 
 
 
 def _note_cover(merge: _Merge, notes: Notes) -> None:
-    """Say so where the profilers recorded only a part of the run: what the report judges is that part.
+    """Note that the profilers recorded only a part of the run, which is the part that the report judges.
 
     ::
 
@@ -302,7 +302,7 @@ def _note_cover(merge: _Merge, notes: Notes) -> None:
 
 
 def _note_ended_early(merge: _Merge, notes: Notes) -> None:
-    """Say which recorders ended before the program did, whatever ended them, and how much of the run they have."""
+    """Note recorders that ended before the program, for any reason, and how much of the run they recorded."""
     began, ended, zero = merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns, merge.clock.t0_unix_ns
     if began is None or ended is None or zero is None:
         return
@@ -318,7 +318,7 @@ def _note_ended_early(merge: _Merge, notes: Notes) -> None:
 
 
 def _sampled_until(source: Source, pid: int | None) -> int | None:
-    """Until when a source samples the program, on its own clock; ``None`` for one that does not, or to its end."""
+    """Return the end of a source's samples on its own clock; ``None`` if it has none, or sampled to the end."""
     if "samples" in source.tables:
         return Extent.of(source).span_ns
     phases = source.tables.get("phases")
@@ -329,7 +329,7 @@ def _sampled_until(source: Source, pid: int | None) -> int | None:
 
 
 def _recorded_ns(merge: _Merge, table: str) -> int | None:
-    """Time from the first to the last moment in which the owners of a table recorded; ``None`` without it."""
+    """Return the time from the first to the last moment recorded by a table's owners; ``None`` without it."""
     own = [
         (merge.clock.starts[place], Extent.of(source).span_ns)
         for place, source in enumerate(merge.sources)

@@ -1,4 +1,4 @@
-"""Which source of a run each table is taken from: nothing that two of them recorded is counted twice.
+"""Choice of the source of each table of a run, so that nothing recorded twice is counted twice.
 
 ::
 
@@ -8,7 +8,7 @@
     operations                the profilers of all frameworks              each sees its own framework only
     stacks                    py-spy, the sampler in the program, nsys     one owner of stacks and their frames
     phases, metrics           hooks in the program, else py-spy            one owner
-    samples, overhead         all                                          each measures something else
+    samples, overhead         all                                          each has its own metrics
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _ORDERS = {
 
 @dataclass(frozen=True, slots=True)
 class Owners:
-    """From which collector each table is taken.
+    """The collectors that each table is taken from.
 
     Args:
         of: Names of the collectors by table.
-        device: The collector that recorded device work; ``None`` where none did.
+        device: The collector that recorded device work; ``None`` if none did.
     """
 
     of: Mapping[str, tuple[str, ...]]
     device: str | None
 
     def takes(self, collector: str, table: str) -> bool:
-        """Whether rows of ``table`` are taken from ``collector``."""
+        """Return whether rows of ``table`` are taken from ``collector``."""
         return collector in self.of.get(table, ())
 
     def in_words(self) -> str:
-        """One sentence, collectors in the order of their first table."""
+        """Return one sentence, with collectors in the order of their first table."""
         by_collectors: dict[tuple[str, ...], list[str]] = {}
         for table, collectors in self.of.items():
             by_collectors.setdefault(collectors, []).append(table)
@@ -63,7 +63,7 @@ class Owners:
 
 
 def choose_owners(sources: Sequence[Source]) -> Owners:
-    """Choose the owner of each table that any of ``sources`` has; rows decide before trust does."""
+    """Choose the owner of each table that any of ``sources`` has; sources with rows come before more trusted ones."""
     device = _device_owner(sources)
     present = {name for source in sources for name in source.tables}
     of = {}
@@ -83,7 +83,7 @@ def choose_owners(sources: Sequence[Source]) -> Owners:
 
 
 def in_order_of_trust(sources: Iterable[Source]) -> tuple[Source, ...]:
-    """The sources in an order that does not depend on how they were given, the most trusted first."""
+    """Return the sources in order of trust, the most trusted first, independent of the given order."""
     place = {name: number for number, name in enumerate(_DEVICE_FIRST)}
     return tuple(
         sorted(sources, key=lambda source: (place.get(source.collector, len(place)), source.collector, source.name))
@@ -91,7 +91,7 @@ def in_order_of_trust(sources: Iterable[Source]) -> tuple[Source, ...]:
 
 
 def _device_owner(sources: Sequence[Source]) -> str | None:
-    """The collector that recorded device work, else calls, else could have recorded any."""
+    """Return the collector that recorded device work, else calls, else could have recorded any."""
     candidates = [source for source in sources if any(name in source.tables for name in DEVICE_TABLES)]
     for tables in (schema.DEVICE_WORK, ("cuda_api",), DEVICE_TABLES):
         with_rows = [source for source in candidates if any(count_rows(source.tables, name) for name in tables)]
@@ -101,7 +101,7 @@ def _device_owner(sources: Sequence[Source]) -> str | None:
 
 
 def _first(sources: Sequence[Source], tables: Iterable[str], order: Sequence[str]) -> str:
-    """The most trusted collector whose sources have rows in ``tables``, else the most trusted of all."""
+    """Return the most trusted collector whose sources have rows in ``tables``, else the most trusted of all."""
     names = tuple(tables)
     full = {source.collector for source in sources if any(count_rows(source.tables, name) for name in names)}
     return _in_order(full or {source.collector for source in sources}, order)[0]

@@ -1,4 +1,4 @@
-"""What ``traceviz collect`` leaves behind, and how it is recognised; reading loads the rest."""
+"""Recognition of the output of ``traceviz collect``; reading loads the other modules."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ResourceSamplesReader(Reader):
     title: ClassVar[str] = "samples of resources by traceviz collect"
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
-        """Certain of a folder whose description says so."""
+        """Return ``YES`` for a folder whose description states this kind."""
         described = read_object(path / SAMPLES_DESCRIPTION)
         return Match.YES if described.get("kind") == SAMPLES_KIND else Match.NO
 
@@ -46,18 +46,18 @@ class ResourceSamplesReader(Reader):
 
 
 class StacksReader(Reader):
-    """Files whose first line describes a process, in the manner of the sampler of stacks."""
+    """Files whose first line describes a process, as the sampler of stacks writes it."""
 
     format: ClassVar[str] = STACKS_FORMAT
     title: ClassVar[str] = "Python stacks by traceviz collect"
     suffixes: ClassVar[tuple[str, ...]] = (".jsonl",)
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (the content decides)
-        """Certain of the first line of such a file, which is like no other."""
+        """Return ``YES`` for the unique first line of such a file."""
         return Match.YES if _FIRST_LINE.match(head) else Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero where the process started.
+        """See :meth:`Reader.read`. The clock is the wall clock of the machine, zero at the start of the process.
 
         Raises:
             DamagedTraceError: nothing in the file can be read.
@@ -74,18 +74,18 @@ class RunFolderReader(Reader):
     title: ClassVar[str] = "traceviz run folder"
 
     def __init__(self, readers: Callable[[], tuple[Reader, ...]]) -> None:
-        """Take a function that returns the readers of traces that may lie in a run folder."""
+        """Take a function that returns the readers of the traces in a run folder."""
         self._readers = readers
 
     def sniff(self, head: bytes, path: Path) -> Match:  # noqa: ARG002 (folders have no head)
-        """Certain of a folder whose manifest says so."""
+        """Return ``YES`` for a folder whose manifest states this kind."""
         try:
             return Match.YES if is_run_folder(path) else Match.NO
         except ValueError:
             return Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-        """See :meth:`Reader.read`: the merged tables where they were written, else merged now.
+        """See :meth:`Reader.read`: the merged tables if they were written, else merged now.
 
         Raises:
             UsageError: ``options.run`` is given: this is one run.

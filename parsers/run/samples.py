@@ -1,6 +1,6 @@
-"""What the resource sampler of ``traceviz collect`` leaves: a folder of Parquet parts and a description.
+"""Output of the resource sampler of ``traceviz collect``: a folder of Parquet parts and a description.
 
-Each part is complete, so what a sampler that was killed has left reads like any other; a note says so.
+Each part is complete, so the parts of a killed sampler are read as usual; a note reports the kill.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ PART_SCHEMA = pa.schema(
         pa.field("value", pa.float64(), nullable=False),
     ]
 )
-"""Columns of a part: one row is one reading, of a process, a GPU, or the machine where both are null."""
+"""Columns of a part: one row is one reading, of a process, a GPU, or the machine if both are null."""
 
 CLOCK_STEP_NS = 100_000_000
-"""A note says so where the wall clock was set by more than this while samples were taken."""
+"""Minimum change of the wall clock during sampling for a note."""
 MISSED_SHARE = 0.05
-"""Samples that were missed are noted from this share on."""
+"""Minimum share of missed samples for a note."""
 _LARGEST = 2**62
-"""No count, time or rate of a sampler is larger."""
+"""Upper limit of a sampler's counts, times and rates."""
 THINNED_SHARE = 0.25
-"""Readings of the program that the sampler left out to stay within its limits are noted from this share on."""
+"""Minimum share of readings of the program that the sampler skipped, to stay within its limits, for a note."""
 PROGRAM_CPU = "program CPU"
-"""What is sampled as often as the limits allow."""
+"""The metric that is sampled as often as the limits allow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """A folder as it was read.
+    """A folder of samples as read.
 
     Args:
-        description: What the sampler said of itself.
+        description: The sampler's own description.
         samples: All parts, in order of time.
         unreadable: Names of parts that could not be read.
-        strays: Times of samples that were left out, since no capture holds them together with the others.
+        strays: Times of samples left out as too far from the others for one capture.
     """
 
     description: dict[str, Any]
@@ -69,19 +69,19 @@ class Sampling:
 
     @property
     def t0_unix_ns(self) -> int:
-        """Time of the first sample; of the sampler's start where there is none."""
+        """Time of the first sample; without samples, of the sampler's start."""
         first = pc.min(self.samples["unix_ns"]).as_py()
         return int(first) if first is not None else _number(self.description, "began_unix_ns")
 
     @property
     def span_ns(self) -> int:
-        """From the first sample to the last."""
+        """Time from the first sample to the last."""
         last = pc.max(self.samples["unix_ns"]).as_py()
         return int(last) - self.t0_unix_ns if last is not None else 0
 
 
 def read_samples(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a folder of samples. Their clock is the wall clock of the machine, zero at the first sample."""
+    """Yield the tables of a folder of samples. Their clock is the machine's wall clock, zero at the first sample."""
     sampling = read_sampling(path)
     described = sampling.description
     unsorted = pc.unique(sampling.samples["pid"]).drop_null()
@@ -108,7 +108,7 @@ def read_sampling(path: Path) -> Sampling:
     parts, unreadable = [], []
     for part in sorted(path.glob(PARTS)):
         try:
-            # Opened once: a sampler that still runs replaces it every two seconds.
+            # Open it once: a running sampler replaces it every two seconds.
             table = read_parquet(pa.BufferReader(part.read_bytes()))
             parts.append(table.select(PART_SCHEMA.names).cast(PART_SCHEMA))
         except (KeyError, *DAMAGE):
@@ -142,24 +142,24 @@ def _description(path: Path) -> dict[str, Any]:
 
 
 def _rows(described: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """A list of objects in the description; other elements are left out."""
+    """Return a list of objects in the description; other elements are left out."""
     listed = described.get(key)
     return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
 
 
 def _is_device(ordinal: Any) -> bool:
-    """Whether it is a number that a device can have: device ids have 16 bits."""
+    """Return whether it is a possible number of a device: device ids have 16 bits."""
     return type(ordinal) is int and 0 <= ordinal < 1 << 15
 
 
 def _number(described: dict[str, Any], key: str) -> int:
-    """A number in the description; 0 for what is none, or is none that a sampler could count."""
+    """Return a number in the description; 0 if it is not a number, or is implausible."""
     value = described.get(key)
     return int(value) if isinstance(value, int | float) and abs(value) < _LARGEST else 0
 
 
 def _rate(described: dict[str, Any]) -> float:
-    """Samples a second, as planned."""
+    """Return the planned samples per second."""
     value = described.get("rate_hz")
     return float(value) if isinstance(value, int | float) and 0 <= value < _LARGEST else 0.0
 
@@ -196,7 +196,7 @@ def _processes(pids: Array, described: dict[str, Any]) -> pa.Table:
 
 
 def _samples(sampling: Sampling, pids: Array, gpus: Array) -> pa.Table:
-    """Table ``samples``: times from the first, processes and devices by their ids."""
+    """Return table ``samples``: times from the first, processes and devices by their ids."""
     raw = sampling.samples
     columns = [
         pc.subtract(raw["unix_ns"], sampling.t0_unix_ns),
@@ -210,7 +210,7 @@ def _samples(sampling: Sampling, pids: Array, gpus: Array) -> pa.Table:
 
 
 def _settings(sampling: Sampling) -> pa.Table:
-    """Limits of the machine, settings of the program, and what sampling cost."""
+    """Return limits of the machine, settings of the program, and the cost of sampling."""
     described = sampling.description
     settings = described.get("settings")
     known = {str(key): str(value) for key, value in settings.items()} if isinstance(settings, dict) else {}
@@ -239,7 +239,7 @@ def _notes(sampling: Sampling) -> Notes:
         message = "The machine left the sampler of resources no time for some of its samples."
         notes.add("samples-missed", "info", message, missed)
     taken = pc.sum(pc.equal(sampling.samples["metric"], PROGRAM_CPU)).as_py() or 0
-    thinned = round(turns) - missed - taken - 1  # a rate needs a reading before it
+    thinned = round(turns) - missed - taken - 1  # a rate needs a previous reading
     if taken > 1 and thinned >= THINNED_SHARE * turns:
         message = (
             f"CPU time and memory of the program were read {taken:,} times, not {round(turns):,} times as planned: the "

@@ -1,4 +1,4 @@
-"""How a run ended, in tables that were written before all was known of that: whoever started it may add the reason."""
+"""Update of the end of a run in tables that were written earlier: the starter of a run may add the reason later."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from traceviz.parsers.run.manifest import RunManifest, read_manifest
 from traceviz.trace.rows_to_table import rows_to_table
 
 _ENDING = "run.ending."
-"""What keys of these settings begin with."""
+"""Prefix of the keys of these settings."""
 
 
 def with_ending(tables: Iterable[tuple[str, pa.Table]], folder: Path) -> Iterator[tuple[str, pa.Table]]:
-    """The ``tables`` of a run folder, with the ending that its manifest states now.
+    """Yield the ``tables`` of a run folder, with the ending that its manifest states now.
 
     Raises:
         DamagedTraceError: there is no manifest, or a newer traceviz wrote it.

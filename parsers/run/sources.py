@@ -1,8 +1,8 @@
-"""The traces that lie in a run folder: which they are, whose, and their tables.
+"""Traces in a run folder: their paths, their collectors, and their tables.
 
-The manifest lists them once the run has ended well. Where it does not, everything under ``raw/`` that a reader knows
-is taken. One recording may be there in several forms, ``report.nsys-rep`` beside its export: the one that is read
-fastest is taken, and the next one where that is damaged.
+The manifest lists them if the run ended normally. Otherwise, everything under ``raw/`` that a reader knows is taken.
+One recording may exist in several forms, ``report.nsys-rep`` next to its export. The form that is fastest to read is
+taken, and the next one if that is damaged.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from traceviz.trace import schema
 from traceviz.untrusted.json_documents import read_object
 
 PREFERENCE = ("nsys-parquet", "nsys-sqlite", "nsys-rep", "nsys-qdstrm", "xplane", "tf-trace-json", "kineto")
-"""Formats of which one recording may be there several times, best first; others count as the best."""
+"""Formats in which one recording may exist several times, best first; others count as the best."""
 
 _FORM = re.compile(
     r"(?:\.xplane\.pb|(?:\.pt)?\.trace\.json|\.json|\.sqlite|\.nsys-rep|\.qdrep|\.qdstrm|[._](?:parquet|pqt)(?:dir)?)"
     r"(?:\.gz)?$"
 )
 _CHOOSING = ("kineto", "tf-trace-json", "xplane")
-"""Formats whose readers choose one recording of a folder; here all are read, since they may be of different ranks."""
+"""Formats whose readers choose one recording of a folder; here all are read, because they may be of different ranks."""
 _UNFINISHED = (".tmp", ".part", ".partial", "-wal", "-shm", "-journal")
 
 Readers = tuple[Reader, ...]
@@ -45,7 +45,7 @@ class Source:
 
     Args:
         collector: Name of the collector that made it.
-        name: Where it lies in the run folder.
+        name: Its path in the run folder.
         tables: Its tables, which are taken out as they are merged.
         pid: Process id of its program, for tables that do not state it.
         rank: Rank of its program, for tables that do not state it.
@@ -60,7 +60,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a :class:`Source` is read from: its forms, best first, each with the reader that knows it."""
+    """Origin of a :class:`Source`: its forms, best first, each with its reader."""
 
     collector: str
     forms: tuple[tuple[Path, Reader], ...]
@@ -69,7 +69,7 @@ class Recording:
 
 
 def recordings_in(folder: Path, manifest: RunManifest, readers: Readers, notes: Notes) -> tuple[Recording, ...]:
-    """All recordings of a run, by collector and name; a source that is listed and that no reader knows is noted."""
+    """Return all recordings of a run, by collector and name; listed sources that no reader knows are noted."""
     listed = {recorder.name: recorder.sources for recorder in manifest.recorders}
     names = sorted({*listed, *(place.name for place in _entries(folder / RAW) if place.is_dir())})
     return tuple(
@@ -102,20 +102,20 @@ def _preference(form: tuple[Path, Reader]) -> tuple[int, str]:
 
 
 def _is_below(path: Path, own: Path) -> bool:
-    """Whether a path in the manifest is the folder of its collector, or lies in it."""
+    """Return whether a path in the manifest is the folder of its collector, or lies in it."""
     return ".." not in path.parts and path.is_relative_to(own)
 
 
 def _stays(path: Path, folder: Path) -> bool:
-    """Whether a path exists and does not lead out of the run folder: archives of others may hold links."""
+    """Return whether a path exists and does not leave the run folder: archives from others may hold links."""
     try:
         return path.exists() and path.resolve().is_relative_to(folder.resolve())
-    except (OSError, ValueError, RuntimeError):  # no path at all, or links in a circle
+    except (OSError, ValueError, RuntimeError):  # an invalid path, or a loop of links
         return False
 
 
 def _forms(path: Path, readers: Readers, folder: Path) -> Iterator[tuple[Path, Reader]]:
-    """``path`` where a reader knows it, else what readers know in it."""
+    """Yield ``path`` if a reader knows it, else the paths in it that readers know."""
     pending = [path]
     for _ in range(MOST_FILES):
         if not pending:
@@ -123,7 +123,7 @@ def _forms(path: Path, readers: Readers, folder: Path) -> Iterator[tuple[Path, R
         entry = pending.pop()
         if not _stays(entry, folder):
             continue
-        is_folder = entry.is_dir()  # of a folder of recordings, each is recognised by itself
+        is_folder = entry.is_dir()  # recognise each recording of a folder by itself
         reader = certain_reader([r for r in readers if not (is_folder and r.format in _CHOOSING)], entry)
         if reader is not None:
             yield entry, reader
@@ -140,7 +140,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _stated_pid(place: Path, own: Path) -> int | None:
-    """The process id that a ``status.json`` nearest to a recording states, up to the collector's folder."""
+    """Return the process id in the ``status.json`` nearest to a recording, up to the collector's folder."""
     while place.is_relative_to(own):
         pids = {
             pid for path in place.glob("status*.json") if (pid := as_number(stated_in(path).get("pid"))) is not None
@@ -152,19 +152,19 @@ def _stated_pid(place: Path, own: Path) -> int | None:
 
 
 def ranks_of_processes(folder: Path) -> dict[int, int]:
-    """Ranks that a launcher gave to processes of a run, by pid: the hooks in them name their folders after these."""
+    """Return ranks that a launcher gave to processes of a run, by pid: hooks in them name their folders after these."""
     files = sorted((folder / RAW).glob("*/**/status.json"))[:MOST_FILES]
     stated = ((as_number(stated_in(path).get("pid")), as_number(rank_in_name(path.parent.name))) for path in files)
     return {pid: rank for pid, rank in stated if pid is not None and rank is not None}
 
 
 def stated_in(path: Path) -> dict[str, Any]:
-    """What a ``status.json`` of a collector says; nothing where it cannot be read."""
+    """Return the content of a collector's ``status.json``; empty if it cannot be read."""
     return read_object(path)
 
 
 def as_number(stated: Any) -> int | None:
-    """A process id or a rank; ``None`` for what can be neither."""
+    """Return a process id or a rank; ``None`` if it can be neither."""
     return stated if isinstance(stated, int) and not isinstance(stated, bool) and 0 <= stated < 1 << 31 else None
 
 
@@ -172,10 +172,10 @@ def as_number(stated: Any) -> int | None:
 
 
 def read_source(recording: Recording, folder: Path, options: ReadRequest, notes: Notes) -> Source | TracevizError:
-    """The tables of a recording, from its best form that can be read; forms that cannot be read are noted.
+    """Read a recording from its best form that can be read; note the unreadable forms.
 
     Returns:
-        The source, or the error of its best form where none can be read.
+        The source, or the error of its best form if none can be read.
     """
     first: TracevizError | None = None
     for path, reader in recording.forms:
@@ -193,20 +193,20 @@ def read_source(recording: Recording, folder: Path, options: ReadRequest, notes:
 
 
 def count_rows(tables: Mapping[str, pa.Table], name: str) -> int:
-    """Number of rows of table ``name``; 0 where it is not there."""
+    """Return the number of rows of table ``name``; 0 if it does not exist."""
     return tables[name].num_rows if name in tables else 0
 
 
 def is_tracing(source: Source) -> bool:
-    """Whether a source recorded what happened, rather than samples and summaries only."""
+    """Return whether a source recorded events, rather than samples and summaries only."""
     return bool(tracing_tables(source))
 
 
 def tracing_tables(source: Source) -> list[str]:
-    """Tables of a source that hold what the program did."""
+    """Return tables of a source that hold the program's events."""
     names = (name for name in source.tables if name not in _NO_EVENTS and schema.table(name).is_events)
     return [name for name in names if source.tables[name].num_rows]
 
 
 _NO_EVENTS = ("samples", "stacks", "phases", "metrics", "windows", "overhead")
-"""Tables of events that are none of the program's, or that cover more of the run than its profilers did."""
+"""Tables of events that are not the program's, or that cover more of the run than its profilers did."""

@@ -1,4 +1,4 @@
-"""Files of Python stacks as the sampler in a program leaves them, one per process: a JSON array on each line.
+"""Files of Python stacks from the sampler in a program, one per process: a JSON array on each line.
 
 ::
 
@@ -9,14 +9,13 @@
     ["stack", 0, null, 0]                                 number, that of the caller, frame
     ["samples", [[5000, 10, 0, 0, 1, 9, "running"]]]      start, duration, thread, stack, samples, CPU time, state
     ["phase", "saving", "torch.save", null, 5100, 40, 12]
-    ["metric", "val_loss", 0.25, 40, 1, 5150, "keras"]   name, value, step, epoch, moment, what told of it
+    ["metric", "val_loss", 0.25, 40, 1, 5150, "keras"]   name, value, step, epoch, moment, source
     ["cost", {"cpu_ns": 1, "ticks": 90}]
-    ["stopped", 5200, "OSError: ..."]                     no more samples from then on, and why
+    ["stopped", 5200, "OSError: ..."]                     no samples from then on, and the reason
     ["end", 5900]
 
-Lines are appended while the program runs, which may be killed at any moment. What is said again, of the process, a
-thread, the cost or the end, replaces what was said. Times are nanoseconds of the machine's
-monotonic clock.
+Lines are appended while the program runs, which may be killed at any moment. Repeated lines on the process, a thread,
+the cost or the end replace earlier ones. Times are nanoseconds of the machine's monotonic clock.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from traceviz.trace.plausible import FARTHEST_NS, MOST_SAMPLES
 from traceviz.untrusted.json_documents import JsonError, document_of
 
 ROLES = ("program", "worker")
-"""What a process may be. A worker, as those of a DataLoader, works for the program and counts no steps."""
+"""Roles of a process. A worker, such as those of a DataLoader, works for the program and counts no steps."""
 MOST_LINE = 16 << 20
-"""A longer line is none that the sampler wrote: it writes once a second."""
+"""Maximum length of a line: the sampler writes once per second, and never a longer one."""
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Time = Annotated[int, msgspec.Meta(ge=-FARTHEST_NS, le=FARTHEST_NS)]
@@ -43,7 +42,7 @@ Sample: TypeAlias = tuple[Time, Time, Number, Number, Count, Time | None, str | 
 
 
 class About(msgspec.Struct, frozen=True):
-    """What a process says of itself."""
+    """Facts that a process states about itself."""
 
     pid: Pid | None = None
     ppid: Pid | None = None
@@ -52,9 +51,9 @@ class About(msgspec.Struct, frozen=True):
     rate_hz: float = 0.0
     started_unix_ns: Time | None = None
     batch: Number | None = None
-    """Samples that one of its steps takes."""
+    """Samples per step."""
     gradients: Number | None = None
-    """1 where gradients were computed in it, 0 where they would have been seen and were not."""
+    """1 if gradients were computed in it, 0 if they would have been seen and were not."""
 
 
 class ProcessLine(msgspec.Struct, frozen=True, array_like=True, tag="process"):
@@ -99,13 +98,13 @@ class StackLine(msgspec.Struct, frozen=True, array_like=True, tag="stack"):
 
 
 class SamplesLine(msgspec.Struct, frozen=True, array_like=True, tag="samples"):
-    """What was sampled in about a second."""
+    """Samples of about one second."""
 
     rows: list[Sample]
 
 
 class PhaseLine(msgspec.Struct, frozen=True, array_like=True, tag="phase"):
-    """A part of the run, as hooks in the program saw it."""
+    """A part of the run, from hooks in the program."""
 
     kind: str
     name: str
@@ -116,7 +115,7 @@ class PhaseLine(msgspec.Struct, frozen=True, array_like=True, tag="phase"):
 
 
 class MetricLine(msgspec.Struct, frozen=True, array_like=True, tag="metric"):
-    """A figure of quality that the program stated; its value is ``None`` where it was not finite."""
+    """A figure of quality that the program reported; its value is ``None`` if it was not finite."""
 
     name: str
     value: float | None
@@ -127,20 +126,20 @@ class MetricLine(msgspec.Struct, frozen=True, array_like=True, tag="metric"):
 
 
 class CostLine(msgspec.Struct, frozen=True, array_like=True, tag="cost"):
-    """What sampling cost."""
+    """Cost of sampling."""
 
     stated: dict[str, Any]
 
 
 class StoppedLine(msgspec.Struct, frozen=True, array_like=True, tag="stopped"):
-    """The moment up to which there are samples, where sampling ended before the process did."""
+    """End of the samples, if sampling ended before the process did."""
 
     at_ns: Time
     reason: str = ""
 
 
 class EndLine(msgspec.Struct, frozen=True, array_like=True, tag="end"):
-    """When the sampler ended."""
+    """End of the sampler."""
 
     at_ns: Time
 
@@ -162,22 +161,22 @@ _decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Line)
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """Lines that are not empty; of one that is too long, its beginning, which is no JSON."""
+    """Yield lines that are not empty; of a line that is too long, only its start, which is not JSON."""
     while text := file.readline(MOST_LINE):
         begin = text
-        while text and not text.endswith(b"\n"):  # the rest of it, or nothing at the end of the file
+        while text and not text.endswith(b"\n"):  # skip the rest of it, or nothing at the end of the file
             text = file.readline(MOST_LINE)
         if not begin.isspace():
             yield begin
 
 
 def line_of(text: bytes) -> Any:
-    """What a line says; ``None`` where that cannot be told."""
+    """Return the parsed line; ``None`` if it cannot be parsed."""
     try:
         return _decoder.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         pass
-    try:  # names that are no Unicode, as those of files may be, and lists in which one element is damaged
+    try:  # names that are not Unicode, as of files, and lists with one damaged element
         stated = document_of(text)
         return msgspec.convert(_mended(stated), Line)
     except (JsonError, msgspec.MsgspecError, RecursionError):
@@ -185,7 +184,7 @@ def line_of(text: bytes) -> Any:
 
 
 def _mended(stated: Any) -> Any:
-    """A line of samples without the elements that are none."""
+    """Return a line of samples without invalid elements."""
     if not (isinstance(stated, list) and len(stated) > 1 and stated[0] == "samples" and isinstance(stated[1], list)):
         return stated
     return ["samples", [row for row in stated[1] if _is_sample(row)]]

@@ -1,4 +1,4 @@
-"""Reading files of Python stacks (:mod:`.stack_lines`). What a cut or damaged line says, or refers to, is left out."""
+"""Reader of files of Python stacks (:mod:`.stack_lines`). Damaged lines, and references to them, are left out."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from traceviz.trace.plausible import LONGEST_NS, MOST_FRAMES, note_times, window
 from traceviz.trace.rows_to_table import rows_to_table
 
 CLOCK_STEP_NS = 100_000_000
-"""A note says so where the wall clock was set by more than this meanwhile."""
+"""Minimum change of the wall clock during recording for a note."""
 _PROGRAM = ROLES[0]
 _UNKNOWN_SOURCE = "program"
-"""Who told of a figure of which the recording says nothing that is known."""
+"""Source of a figure whose source the recording does not state, or states in an unknown word."""
 _PROGRESS = 1 << 20
 """Bytes between two reports of progress."""
 
@@ -58,20 +58,20 @@ _SAMPLES = pa.schema(_FIELDS)
 
 @dataclass(slots=True, eq=False)
 class StackRecording:
-    """A file as it was read; times are those of its clock.
+    """A file as read; times are those of its clock.
 
     Args:
-        about: The process; a fork that turns out to train says so later.
-        threads: Threads by their number; the last word on a thread counts, which gets its name once it runs.
+        about: The process; a fork that turns out to train updates it later.
+        threads: Threads by number; the last line on a thread counts, because it gets its name once it runs.
         stacks: Rows of table ``stack_frames``, by their position.
         samples: Rows of table ``stacks``, and the threads' numbers.
-        phases: What the hooks noted.
-        metrics: Figures of quality that the program stated.
+        phases: Phases that the hooks noted.
+        metrics: Figures of quality that the program reported.
         clocks: Moments on both clocks.
-        cost: What sampling cost.
-        ended_ns: When the sampler ended; ``None`` where it was killed.
-        stopped: Where sampling ended before the process did: up to when there are samples, and why.
-        left_out: Lines that could not be read, and samples of threads or stacks that none describes.
+        cost: Cost of sampling.
+        ended_ns: End of the sampler; ``None`` if it was killed.
+        stopped: If sampling ended before the process did: the end of the samples, and the reason.
+        left_out: Number of lines that could not be read, and of samples of undescribed threads or stacks.
     """
 
     about: About = field(default_factory=About)
@@ -92,16 +92,16 @@ class StackRecording:
 
     @property
     def role(self) -> str:
-        """Whether the process is the program, or works for it."""
+        """Role of the process: the program, or a worker for it."""
         return self.about.role if self.about.role in ROLES else _PROGRAM
 
     @property
     def is_of_stacks(self) -> bool:
-        """Whether it is the recording of a process: figures alone are what files of TensorBoard hold."""
+        """True for the recording of a process: files of TensorBoard hold figures alone."""
         return bool(self.samples.num_rows or self.phases or self.cost or not self.metrics)
 
     def take(self, line: Any) -> None:
-        """Take up one line."""
+        """Process one line."""
         match line:
             case SamplesLine():
                 self._sampled.append(_columns(line.rows))
@@ -153,7 +153,7 @@ class StackRecording:
         )
 
     def close(self) -> None:
-        """Put the samples under the numbers of the tables' rows, and leave those out that nothing describes."""
+        """Renumber the samples to the tables' rows, and leave out those that no line describes."""
         table = pa.concat_tables([self.samples, *self._sampled]).combine_chunks()
         threads = _meaning(table["thread_id"].to_numpy(), {number: at for at, number in enumerate(self.threads)})
         stacks = _meaning(table["stack_id"].to_numpy(), self._places)
@@ -171,7 +171,7 @@ def _columns(rows: list[Sample]) -> pa.Table:
 
 
 def _meaning(numbers: Values, of: dict[int, int]) -> Values:
-    """What each of ``numbers`` means; -1 for those that mean nothing."""
+    """Return the meaning of each of ``numbers``; -1 for unknown ones."""
     known = np.array(sorted(of), np.int64)
     meant = np.array([of[number] for number in known.tolist()], np.int64)
     if not known.size:
@@ -211,7 +211,7 @@ def read_recording(path: Path, options: ReadRequest) -> StackRecording:
 
 
 def read_stacks(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a file of stacks. Their clock is the wall clock of the machine, zero where the process started.
+    """Yield the tables of a file of stacks. Their clock is the machine's wall clock, zero at the process's start.
 
     Raises:
         DamagedTraceError: nothing in the file can be read.
@@ -235,7 +235,7 @@ def read_stacks(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
 
 
 def _of_stacks(ours: _Placed, options: ReadRequest, notes: Notes) -> Iterator[tuple[str, pa.Table]]:
-    """Tables of the process and of its stacks."""
+    """Yield tables of the process and of its stacks."""
     if options.wants("stacks") or options.wants("stack_frames"):
         frames, (numbers,) = united([rows_to_table("stack_frames", ours.recording.stacks, notes)])
         yield "stack_frames", frames
@@ -247,7 +247,7 @@ def _of_stacks(ours: _Placed, options: ReadRequest, notes: Notes) -> Iterator[tu
 
 
 def _number(thread: ThreadLine, otherwise: int) -> int:
-    """The system's number of a thread, else Python's."""
+    """Return the system's number of a thread, else Python's."""
     return next((number for number in (thread.tid, thread.ident) if number is not None), otherwise)
 
 
@@ -256,10 +256,10 @@ class _Placed:
     """A recording whose zero is known.
 
     Args:
-        recording: The recording, without samples and phases at times that no capture holds.
-        zero_ns: Zero of the tables, on the clock of the file: when the process started.
-        end_ns: When it ended, or the last that is known of it.
-        t0_unix_ns: Wall-clock time of zero, where it is known.
+        recording: The recording, without samples and phases at implausible times.
+        zero_ns: Zero of the tables, on the clock of the file: the start of the process.
+        end_ns: Its end, or its last known moment.
+        t0_unix_ns: Wall-clock time of zero, if known.
     """
 
     recording: StackRecording
@@ -269,7 +269,7 @@ class _Placed:
 
     @classmethod
     def of(cls, recording: StackRecording, notes: Notes) -> _Placed:
-        """Find the zero of ``recording``, and leave out what lies nowhere near the rest."""
+        """Find the zero of ``recording``, and leave out events that are too far from the others."""
         _leave_strays_out(recording, notes)
         offset, started = _offset(recording.clocks), recording.about.started_unix_ns
         moments = list(_moments(recording)) or [clock.at_ns for clock in recording.clocks]
@@ -291,7 +291,7 @@ class _Placed:
         }
 
     def threads(self, notes: Notes) -> pa.Table:
-        """Table ``threads`` and Python's ids; threads of which no number is known have negative ones."""
+        """Return table ``threads`` and Python's ids; threads without a known number have negative ones."""
         listed = list(self.recording.threads.values())
         rows = [
             {
@@ -306,7 +306,7 @@ class _Placed:
         return rows_to_table("threads", rows, notes).append_column(IDENT, idents)
 
     def stacks(self, numbers: Values) -> pa.Table:
-        """Table ``stacks``; ``numbers`` are those of the stacks in table ``stack_frames``."""
+        """Return table ``stacks``; ``numbers`` are those of the stacks in table ``stack_frames``."""
         samples = self.recording.samples
         state = samples["state"].combine_chunks()
         known = pc.is_in(state, value_set=pa.array(schema.THREAD_STATES))
@@ -324,7 +324,7 @@ class _Placed:
         return pa.table([columns[field.name].cast(field.type) for field in declared], schema=declared)
 
     def phases(self, notes: Notes) -> pa.Table:
-        """Table ``phases``, with the process as a whole first."""
+        """Return table ``phases``, with the process as a whole first."""
         threads = {thread.tid: at for at, thread in enumerate(self.recording.threads.values())}
         whole: dict[str, Any] = {"start_ns": 0, "dur_ns": self.end_ns - self.zero_ns, "kind": "program"}
         whole["name"] = self.recording.role
@@ -344,9 +344,9 @@ class _Placed:
         return rows_to_table("phases", [{"process_id": 0, **row} for row in [whole, *unsampled, *rows]], notes)
 
     def _unsampled(self) -> list[dict[str, Any]]:
-        """The end of the process that has no samples; empty where sampling ended in order.
+        """Return the last part of the process, which has no samples; empty if sampling ended normally.
 
-        Of a file without its end, that begins with the last that is known: how long the process ran is not.
+        If the file lacks its end, this part starts at the last known moment: the end of the process is unknown.
         """
         recording = self.recording
         is_over = recording.ended_ns is not None or recording.role != _PROGRAM  # workers are ended by signals
@@ -360,7 +360,7 @@ class _Placed:
         ]
 
     def metrics(self, notes: Notes) -> pa.Table:
-        """Table ``metrics``."""
+        """Return table ``metrics``."""
         rows = [
             {
                 "start_ns": metric.at_ns - self.zero_ns,
@@ -376,7 +376,7 @@ class _Placed:
         return rows_to_table("metrics", rows, notes)
 
     def settings(self) -> pa.Table:
-        """Whose the process is, and what sampling cost."""
+        """Return facts about the process, and the cost of sampling."""
         about, cost = self.recording.about, self.recording.cost.get("cpu_ns")
         known: dict[str, Any] = {"process.role": self.recording.role, "process.parent_pid": about.ppid}
         known |= {"process.batch": about.batch or None, "process.gradients": about.gradients}
@@ -390,7 +390,7 @@ class _Placed:
 
 
 def _moments(recording: StackRecording) -> Iterator[int]:
-    """The first start and the last end of the samples, starts and ends of the phases, and times of the metrics."""
+    """Yield first start and last end of the samples, starts and ends of the phases, and times of the metrics."""
     yield from (metric.at_ns for metric in recording.metrics)
     starts, durations = (recording.samples[name].to_numpy() for name in ("start_ns", "dur_ns"))
     if starts.size:
@@ -402,7 +402,7 @@ def _moments(recording: StackRecording) -> Iterator[int]:
 
 
 def _leave_strays_out(recording: StackRecording, notes: Notes) -> None:
-    """Leave out samples, phases and metrics at times that no capture holds together with the others."""
+    """Leave out samples, phases and metrics that are too far from the others for one capture."""
     starts = recording.samples["start_ns"].to_numpy()
     phases = np.array([phase.start_ns for phase in recording.phases], np.int64)
     metrics = np.array([metric.at_ns for metric in recording.metrics], np.int64)
@@ -419,17 +419,17 @@ def _leave_strays_out(recording: StackRecording, notes: Notes) -> None:
 
 
 _FRAMEWORKS = {"jax": "JAX", "mxnet": "MXNet", "paddle": "PaddlePaddle", "tf": "TensorFlow", "torch": "PyTorch"}
-"""By what the sources of steps begin with."""
+"""Frameworks by the prefix of the sources of steps."""
 
 
 def _framework(phases: Iterable[PhaseLine]) -> str | None:
-    """The framework whose hooks counted the steps; those of Keras do not say what it runs on."""
+    """Return the framework whose hooks counted the steps; those of Keras do not state its backend."""
     sources = {phase.name.partition("_")[0] for phase in phases if phase.kind == "step"}
     return next((_FRAMEWORKS[source] for source in sorted(sources) if source in _FRAMEWORKS), None)
 
 
 def _offset(clocks: list[ClockLine]) -> int | None:
-    """Wall-clock time of zero of the file's clock, by the clocks before the wall clock was set; ``None``: not known."""
+    """Return the wall-clock time of the file's zero, by the clocks before the wall clock was set; ``None``: unknown."""
     offsets = [clock.unix_ns - clock.at_ns for clock in clocks]
     before = [offset for offset in offsets if abs(offset - offsets[0]) < CLOCK_STEP_NS]
     return sorted(before)[len(before) // 2] if before else None

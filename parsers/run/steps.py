@@ -1,11 +1,11 @@
-"""Ranges of steps that were none: the hooks of ``traceviz collect`` begin a step before they can know that it comes.
+"""Ranges of unfinished steps: the hooks of ``traceviz collect`` start a step before they know that it will run.
 
 ::
 
     step 0    step 1    step 2 (the epoch is over: abandoned)    step 2    step 3 (the program ends)
     |-------| |-------| |-|                                      |-------| |---------------------->
 
-An abandoned one begins again under the same number; the last one is ended by nothing but the end of the program.
+An abandoned step starts again under the same number; the last one ends only with the program.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ COLLECTOR = "nvtx"
 DOMAIN = "traceviz"
 """NVTX domain of the hooks' ranges."""
 UNFINISHED = "unfinished step"
-"""Name of the range of an unfinished step: its children stay where they are, and nothing counts it as a step."""
+"""Name of the range of an unfinished step: its children stay in it, and it does not count as a step."""
 
 _STEP = r"^step (\d{1,18})$"
 
 
 def complete_steps(folder: Path) -> dict[int, int]:
-    """The number of steps that each process of a run completed, by pid, for processes that ended in order.
+    """Return the number of completed steps of each process of a run, by pid, for processes that ended normally.
 
     A process that was killed may have counted only some of its steps.
     """
@@ -46,12 +46,12 @@ def complete_steps(folder: Path) -> dict[int, int]:
 
 
 def name_unfinished(nvtx: pa.Table, processes: pa.Table, complete: Mapping[int, int]) -> tuple[pa.Table, int]:
-    """Table ``nvtx`` with unfinished steps renamed to :data:`UNFINISHED`, and the number of these.
+    """Return table ``nvtx`` with unfinished steps renamed to :data:`UNFINISHED`, and the number of these.
 
     Args:
         nvtx: The table.
         processes: The processes that it refers to.
-        complete: Steps that each completed, by pid, as far as that is known.
+        complete: Number of steps that each completed, by pid, if known.
     """
     pids = dict(zip(processes["process_id"].to_pylist(), processes["pid"].to_pylist(), strict=True))
     ends = {process: complete.get(pid) for process, pid in pids.items() if pid is not None}

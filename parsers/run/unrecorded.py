@@ -1,7 +1,7 @@
-"""A run that left no recording which can be read: what its manifest says is all that is known of it.
+"""A run without a readable recording: only its manifest is known.
 
-A program that crashes before its first step, or is killed with its profilers, is a result of a study all the same. So
-its run is a trace without events.
+A program that crashes before its first step, or is killed with its profilers, is still a result of a study. So its run
+is a trace without events.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _LONGEST_NS = 2**62
 def unrecorded_run(
     manifest: RunManifest, notes: Notes, *, keep_private: bool = False
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a trace without events, ``notes`` last.
+    """Yield the tables of a trace without events, ``notes`` last.
 
     Args:
-        manifest: What is known of the run.
+        manifest: The manifest of the run.
         notes: Notes on it so far.
         keep_private: Store the command line.
 
     Yields:
-        Name and table: those that every trace has, and ``settings``.
+        Name and table: the required ones, and ``settings``.
     """
     lasted = manifest.duration_ns or 0
     run = {

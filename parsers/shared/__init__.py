@@ -1,1 +1,1 @@
-"""What several readers need: columns, nesting, text as a stream, rows of SQLite. It knows no format."""
+"""Code that several readers share: columns, nesting, text as a stream, rows of SQLite. It knows no format."""

@@ -1,4 +1,4 @@
-"""Numbers of CUPTI that several formats write, and the words of the contract that they stand for.
+"""Numbers of CUPTI that several formats write, and their words in the contract.
 
 Source: the CUPTI headers (``CUpti_ActivityMemcpyKind``, ``CUpti_ActivityMemoryKind``,
 ``CUpti_ActivitySynchronizationType``).
@@ -37,5 +37,5 @@ SYNC_KIND = {1: "event", 2: "stream_wait_event", 3: "stream", 4: "context"}
 
 
 def cuda_version(number: int) -> str:
-    """A version of CUDA for people, ``12.4`` of 12040."""
+    """Return a version of CUDA as text, ``12.4`` for 12040."""
     return f"{number // 1000}.{number % 1000 // 10}"

@@ -1,4 +1,4 @@
-"""The framework of a program, from the names in its trace: ``trace.names.framework_signs`` on Arrow arrays."""
+"""Recognition of the framework by the names in a trace: ``trace.names.framework_signs`` on Arrow arrays."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from traceviz.trace.names.framework_signs import ALL_SIGNS, Identified, Sign, Si
 from traceviz.trace.rows_to_table import rows_to_table
 
 _MOST_RANGES = 20_000
-"""Ranges that are looked at: a framework names its own from the first step on, and programs may name millions."""
+"""Number of ranges to search: a framework's own names appear from the first step on; programs may add millions."""
 
 
 def identify_framework(names: Mapping[SignKind, StringArray], versions: Mapping[str, str]) -> Identified:
-    """Which framework distinct ``names`` of each kind show; ``versions`` by framework, where something states them."""
+    """Return the framework that distinct ``names`` of each kind show; ``versions`` by framework, if stated."""
     counts: dict[Sign, int] = {}
     libraries: list[str] = []
     known = {kind: _with_any_sign(kind, of_kind) for kind, of_kind in names.items() if len(of_kind)}
@@ -32,20 +32,20 @@ def identify_framework(names: Mapping[SignKind, StringArray], versions: Mapping[
 
 
 def _with_any_sign(kind: SignKind, names: StringArray) -> StringArray:
-    """The few ``names`` that any sign of a kind matches, in one pass."""
+    """Return the few ``names`` that any sign of a kind matches, in one pass."""
     pattern = "|".join(f"(?:{sign.pattern})" for sign in ALL_SIGNS if sign.kind == kind)
     return names.filter(pc.match_substring_regex(names, pattern).fill_null(False))
 
 
 def pool(raw: RawTables) -> StringArray:
-    """All strings that events of a file refer to."""
+    """Return all strings that events of a file refer to."""
     if raw.string_table not in raw.names or "value" not in raw.columns(raw.string_table):
         return pa.array([], pa.string())
     return _distinct(batch["value"] for batch in raw.stream(raw.string_table, (), ("value",)))
 
 
 def texts(raw: RawTables, table: str, column: str) -> StringArray:
-    """Distinct texts of the first rows of ``table``; none where it has no such column."""
+    """Return distinct texts of the first rows of ``table``; none if it has no such column."""
     if column not in raw.columns(table):
         return pa.array([], pa.string())
     return _distinct(_first(batch[column] for batch in raw.stream(table, (), (column,))))
@@ -66,6 +66,6 @@ def _distinct(columns: Iterable[Array]) -> StringArray:
 
 
 def evidence_table(found: Identified) -> pa.Table | None:
-    """Table ``settings`` with what showed the framework; ``None`` where nothing did."""
+    """Return table ``settings`` with the evidence for the framework; ``None`` if there is none."""
     rows = [{"key": key, "value": value} for key, value in found.evidence]
     return rows_to_table("settings", rows) if rows else None

@@ -1,7 +1,7 @@
-"""Processes that launched device work, where several processes count their correlation ids from the same number.
+"""Processes that launched device work, for processes whose correlation ids start from the same number.
 
-Work of one queue of a device is of one process. Its calls start before the work. If that is true of several processes,
-the queues that started first belong to the processes that called first::
+All work of one queue of a device belongs to one process. Its calls start before the work. If several processes satisfy
+that, the queues that started first belong to the processes that called first::
 
     process a   call 1   call 2                          queue x: not of b, whose call 1 starts after work 1
     process b        call 1   call 2                     queue y: of either; a has a queue, so it is of b
@@ -18,9 +18,9 @@ import numpy as np
 from traceviz.parsers.shared.arrays.operations import Array
 
 _SAMPLED = 4096
-"""Work of a queue that is looked at."""
+"""Sampled pieces of work per queue."""
 _CHANCE = 0.005
-"""Clocks of host and device differ a little: so much of the work may seem to start before its call."""
+"""Share of a queue's work that may seem to start before its call: clocks of host and device differ a little."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +38,7 @@ class Numbered:
     start: Array
 
     def taken(self, rows: Array) -> Numbered:
-        """Those at ``rows``."""
+        """Return the rows at ``rows``."""
         return Numbered(self.group[rows], self.ids[rows], self.start[rows])
 
 
@@ -55,7 +55,7 @@ def launchers(calls: Numbered, work: Numbered, processes: int, assumed: Array) -
         calls: The calls.
         work: The work.
         processes: Number of processes.
-        assumed: Process that each queue is taken for if that is possible, -1 if nothing shows one.
+        assumed: Assumed process of each queue, used if possible; -1 for none.
     """
     queues = assumed.size
     work = work.taken(_sampled(work.group, queues))
@@ -78,7 +78,7 @@ def launchers(calls: Numbered, work: Numbered, processes: int, assumed: Array) -
 
 
 def _sampled(group: Array, groups: int) -> Array:
-    """Rows of each group, evenly spaced ones of large groups."""
+    """Return rows of each group, evenly spaced in large groups."""
     order = np.argsort(group, kind="stable")
     counts = np.bincount(group, minlength=groups)
     place = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -88,7 +88,7 @@ def _sampled(group: Array, groups: int) -> Array:
 
 
 def waits(calls: Numbered, work: Numbered) -> Array:
-    """From the last call with its id that starts before each piece of work to its start (ns); -1 without one."""
+    """Return the time (ns) to each piece of work from the last earlier call with its id; -1 without one."""
     ids = np.unique(np.r_[calls.ids, work.ids], return_inverse=True)[1].astype(np.int64)
     starts = np.r_[calls.start, work.start]
     # Calls and work in one order by id and start; calls first where both are equal.

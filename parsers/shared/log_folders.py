@@ -1,4 +1,4 @@
-"""Where the captures of a TensorBoard log folder lie: ``plugins/profile/<run>/<host>.xplane.pb``, at any depth."""
+"""Captures in a TensorBoard log folder: ``plugins/profile/<run>/<host>.xplane.pb``, at any depth."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from traceviz.core.errors import UnknownFormatError, UsageError
 SUFFIXES = (".xplane.pb", ".xplane.pb.gz")
 PROFILES = Path("plugins") / "profile"
 MOST_FOLDERS = 10_000
-"""Folders looked into before the search is given up: a log folder has few."""
+"""Maximum number of folders to search: a log folder has few."""
 _TIMESTAMP = re.compile(r"^\d{4}(_\d\d){5}")
 
 
@@ -23,7 +23,7 @@ class Run:
     """One capture.
 
     Args:
-        name: Its name: that of its folder, after the path to the log folder that it lies in.
+        name: Name of its folder, after the path to the log folder that holds it.
         files: The files of its hosts, sorted.
     """
 
@@ -32,18 +32,18 @@ class Run:
 
     @property
     def timestamp(self) -> str | None:
-        """Time at which the run began, as the profiler names its folder."""
+        """Start time of the run, as the profiler names its folder."""
         last = self.name.rsplit("/", 1)[-1]
         return last if _TIMESTAMP.match(last) else None
 
     @property
     def written(self) -> float:
-        """Time at which its newest file was written."""
+        """Modification time of its newest file."""
         return max(file.stat().st_mtime for file in self.files)
 
 
 def captures_in(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Path, ...]:
-    """Files directly in ``folder`` that are captures by their names."""
+    """Return the files directly in ``folder`` that are captures by their names."""
     try:
         return tuple(sorted(entry for entry in folder.iterdir() if entry.name.endswith(suffixes) and entry.is_file()))
     except OSError:
@@ -51,7 +51,7 @@ def captures_in(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Pat
 
 
 def find_runs(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, ...]:
-    """Runs in ``folder``, oldest first: its own captures if it has some, else the captures of all log folders in it."""
+    """Return runs in ``folder``, oldest first: its own captures if any, else those of all log folders in it."""
     own = captures_in(folder, suffixes)
     if own:
         return (Run(folder.resolve().name, own),)
@@ -61,14 +61,14 @@ def find_runs(folder: Path, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, 
         for run in sorted(entry for entry in profiles.iterdir() if entry.is_dir())
         if (files := captures_in(run, suffixes))
     ]
-    # Runs are as old as their names say, or, where one of the names says nothing, as their files.
+    # Sort runs by the time in their names or, if a name lacks one, by the time of their files.
     if all(run.timestamp for run in runs):
         return tuple(sorted(runs, key=lambda run: (run.timestamp or "", run.name)))
     return tuple(sorted(runs, key=lambda run: (run.written, run.name)))
 
 
 def _profile_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
-    """Folders ``plugins/profile`` in ``folder``, or that it is or lies in, each with the path to it."""
+    """Yield folders ``plugins/profile`` in, at or around ``folder``, each with the path to it."""
     whole = folder.resolve()
     if whole.parts[-2:] == PROFILES.parts:
         yield (), folder
@@ -86,10 +86,10 @@ def _profile_folders(folder: Path) -> Iterator[tuple[tuple[str, ...], Path]]:
 
 
 def choose_run(folder: Path, name: str | None, suffixes: tuple[str, ...] = SUFFIXES) -> tuple[Run, tuple[Run, ...]]:
-    """The run ``name`` in ``folder``, or the newest, and all the others.
+    """Return the run ``name`` in ``folder``, or the newest, and all the others.
 
     Raises:
-        UsageError: no run, or more than one, has this name; the error lists those that there are.
+        UsageError: no run, or more than one, has this name; the error lists the runs.
         UnknownFormatError: there is no run at all.
     """
     runs = find_runs(folder, suffixes)
@@ -109,15 +109,15 @@ AnyRun = TypeVar("AnyRun", bound=_Named)
 def choose_among(
     runs: tuple[AnyRun, ...], name: str | None, more_names: Callable[[AnyRun], Iterable[str]] = lambda _: ()
 ) -> tuple[AnyRun, tuple[AnyRun, ...]]:
-    """The run ``name`` of ``runs``, oldest first, or the newest, and all the others.
+    """Return the run ``name`` of ``runs``, oldest first, or the newest, and all the others.
 
     Args:
         runs: At least one.
         name: The name of a run, or the last part of it; ``None`` for the newest.
-        more_names: What a run may be called beside that.
+        more_names: Other accepted names of a run.
 
     Raises:
-        UsageError: no run, or more than one, has this name; the error lists those that there are.
+        UsageError: no run, or more than one, has this name; the error lists the runs.
     """
     if name is None:
         return runs[-1], runs[:-1]
@@ -132,7 +132,7 @@ def choose_among(
 
 
 def note_choice(run: AnyRun, others: Sequence[AnyRun], name: str | None) -> str:
-    """The note on the choice of ``run`` among ``others``; ``name`` is the run that the caller named."""
+    """Return the note on the choice of ``run`` among ``others``; ``name`` is the run that the caller named."""
     why = "the newest" if name is None else "as asked for"
     shown = ", ".join(other.name for other in reversed(others[-5:])) + (", ..." if len(others) > 5 else "")
     return f"Run {run.name} was read, {why}. Others: {shown} (--run NAME)."
@@ -145,7 +145,7 @@ HOW_TO_PROFILE = (
 
 
 def looks_like_logs(folder: Path) -> bool:
-    """Whether TensorBoard would read ``folder``: it holds event files or a folder of profiles."""
+    """Return whether TensorBoard would read ``folder``: it holds event files or a folder of profiles."""
     for count, (place, names, files) in enumerate(os.walk(folder)):
         if count >= MOST_FOLDERS:
             break
@@ -160,6 +160,6 @@ _PLOTS_ONLY = "there is no plugins/profile in it, only what TensorBoard plots."
 
 
 def no_capture(folder: Path) -> tuple[str, str]:
-    """Why a log folder cannot be read, and what to do."""
+    """Return why a log folder cannot be read, and what to do."""
     why = _UNFINISHED if any(True for _ in _profile_folders(folder)) else _PLOTS_ONLY
     return f"It is a log folder without profile data: {why}", HOW_TO_PROFILE

@@ -1,4 +1,4 @@
-"""What a reader dropped, repaired or could not see, as the rows of table ``notes``."""
+"""Reports of dropped, repaired or invisible data, as the rows of table ``notes``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Notes:
     rows: list[tuple[str, str, int | None, str]] = field(default_factory=list)
 
     def add(self, code: str, severity: str, message: str, count: int | None = None) -> None:
-        """Note something, unless ``count`` is zero."""
+        """Add a note, unless ``count`` is zero."""
         if count != 0:
             self.rows.append((code, severity, count, message))
 
     def table(self) -> pa.Table:
-        """The notes as the contract's table."""
+        """Return the notes as the contract's table."""
         names = schema.table("notes").arrow.names
         return rows_to_table("notes", [dict(zip(names, row, strict=True)) for row in self.rows])

@@ -1,4 +1,4 @@
-"""NVTX ranges and marks, whichever profiler recorded them: order, nesting, and the table."""
+"""NVTX ranges and marks of any profiler: order, nesting, and the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from traceviz.trace import schema
 
 
 def nvtx_table(rows: pa.Table, span_ns: int, named: Mapping[str, Array] | None = None) -> pa.Table:
-    """Table ``nvtx`` from ordered ``rows``, with the columns ``named``, the ids of ranges, and their nesting."""
+    """Return table ``nvtx`` from ordered ``rows``, with the columns ``named``, the ids of ranges, and their nesting."""
     declared = schema.table("nvtx").arrow
     derived = {"range_id": pa.array(np.arange(rows.num_rows)), **push_pop_nesting(rows, span_ns), **(named or {})}
     columns: dict[str, Array] = {
@@ -23,16 +23,16 @@ def nvtx_table(rows: pa.Table, span_ns: int, named: Mapping[str, Array] | None =
 
 
 def ordered(rows: pa.Table) -> pa.Table:
-    """Rows by start. Of ranges that start together, the outer comes first; equal rows keep the order of the file."""
+    """Return rows by start. Of ranges that start together, the outer comes first; equal rows keep their order."""
     lasting = pc.fill_null(rows.column("dur_ns"), np.iinfo(np.int64).max)
     order = np.lexsort((-lasting.to_numpy(), rows.column("start_ns").to_numpy()))
     return rows if np.all(order[1:] > order[:-1]) else rows.take(order)
 
 
 def push_pop_nesting(rows: pa.Table, span_ns: int) -> dict[str, Array]:
-    """Depth and parent of push/pop ranges, which nest within their thread; null for start/end ranges and marks.
+    """Return depth and parent of push/pop ranges, which nest within their thread; null for start/end ranges and marks.
 
-    A range that never ended lasts until the capture does.
+    A range without an end lasts until the end of the capture.
     """
     nests = pc.equal(rows.column("kind").cast(pa.string()), "push_pop").to_numpy()
     nested = rows.filter(pa.array(nests))

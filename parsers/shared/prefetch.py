@@ -25,7 +25,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_WORKERS = 8
-"""More threads would find no work: the caller that takes the results is then the slower side."""
+"""Maximum number of threads: more would find no work, because the caller that takes the results is slower."""
 
 
 def usable_cores() -> int:
@@ -37,7 +37,7 @@ class Prefetch:
     """A queue of work for background threads, which end when it is empty.
 
     Args:
-        workers: The most threads; ``None`` for one on each core but that of the caller.
+        workers: Maximum number of threads; ``None`` for one on each core except the caller's.
     """
 
     def __init__(self, workers: int | None = None) -> None:
@@ -75,24 +75,24 @@ class Prefetch:
         return future.result()
 
     def cancel(self, futures: Sequence[Future[Any]]) -> None:
-        """Start none of these any more, and wait for those that run in threads.
+        """Start none of these, and wait for those that run in threads.
 
         Work that an interrupt stopped in the calling thread stays unfinished.
         """
-        started = [future for future in futures if not future.cancel()]  # all of them first: threads go on
+        started = [future for future in futures if not future.cancel()]  # cancel all first: threads continue
         for future in started:
             if future in self._in_threads:
                 future.exception()
 
     def close(self) -> None:
-        """Start nothing more, and wait for what was started."""
+        """Start no more work, and wait for running work."""
         with self._lock:
             self._queue.clear()
         for thread in self._threads:
             thread.join()
 
     def _take(self, *, ends: bool = False) -> tuple[Future[Any], Callable[[], Any]] | None:
-        """Remove and return the first work of the queue; if there is none, a thread that asks ``ends``."""
+        """Remove and return the first work of the queue. If there is none, a thread with ``ends`` is counted out."""
         with self._lock:
             if self._queue:
                 return self._queue.popleft()
@@ -104,7 +104,7 @@ class Prefetch:
             self._in_threads.add(queued[0])
             _run(*queued)
             self._in_threads.discard(queued[0])
-            del queued  # and what it refers to
+            del queued  # release its references, too
 
 
 def _run(future: Future[Any], work: Callable[[], Any]) -> BaseException | None:
@@ -124,8 +124,8 @@ def run_early(compute: Callable[[], T], *, in_background: bool) -> Callable[[], 
     """Compute a result in a background thread, and return a function that waits for it.
 
     Args:
-        compute: Called once. If there is no thread or no second core for it, by the first caller that asks.
-        in_background: Start now, in a thread. It is not worth it if little is computed, or if memory is short: two
+        compute: Called once: in the thread, or by the first caller that waits if there is no thread or second core.
+        in_background: Start now, in a thread. Leave false if little is computed, or if memory is short: two
             computations hold more than one.
     """
     prefetch = Prefetch(int(in_background and usable_cores() > 1))

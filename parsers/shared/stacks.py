@@ -1,4 +1,4 @@
-"""Stacks as table ``stack_frames`` holds them: each row is a frame together with all frames around it.
+"""Stacks in the form of table ``stack_frames`` holds them: each row is a frame and all frames around it.
 
 ::
 
@@ -24,14 +24,14 @@ from traceviz.parsers.shared.events.columns import nullable, with_column
 from traceviz.trace import schema
 
 _FRAME = ("function", "file", "line", "origin")
-"""What a frame is, whatever lies around it."""
+"""Columns that identify a frame, without the frames around it."""
 
 
 def united(tables: Sequence[pa.Table]) -> tuple[pa.Table, list[Numbers]]:
-    """Several tables ``stack_frames`` as one, in which equal stacks are one row.
+    """Merge several tables ``stack_frames``. Equal stacks become one row.
 
     Args:
-        tables: The tables, whose numbers are those of their rows; parents come before what they called.
+        tables: The tables, whose numbers are those of their rows; parents come before their children.
 
     Returns:
         The table, and for each of ``tables`` the new number of each of its rows.
@@ -43,7 +43,7 @@ def united(tables: Sequence[pa.Table]) -> tuple[pa.Table, list[Numbers]]:
     parents[parents >= 0] += np.repeat(begins[:-1], counts)[parents >= 0]
     frames, numbers = _numbers_of_frames(together), np.full(parents.size, NONE, np.int64)
     kept, free = [], 0
-    # From the outside in: who is equal is known of the parents then. All at once, stack by stack it takes minutes.
+    # Level by level from the outermost: parents are merged first. A loop over single stacks takes minutes.
     level = np.flatnonzero(parents < 0)
     by_parent = np.argsort(parents, kind="stable")
     sorted_parents = parents[by_parent]
@@ -64,14 +64,14 @@ def united(tables: Sequence[pa.Table]) -> tuple[pa.Table, list[Numbers]]:
 
 
 def _taken(numbers: Numbers, at: Numbers) -> Numbers:
-    """``numbers`` at positions, :data:`NONE` at negative ones."""
+    """Return ``numbers`` at positions, :data:`NONE` at negative ones."""
     taken = np.full(at.size, NONE, np.int64)
     taken[at >= 0] = numbers[at[at >= 0]]
     return taken
 
 
 def _with_parents(level: Numbers, by_parent: Numbers, sorted_parents: Numbers) -> Numbers:
-    """Rows whose parent is one of ``level``, which is sorted or not."""
+    """Return rows whose parent is one of ``level``, which need not be sorted."""
     parents = np.sort(level)
     first, last = np.searchsorted(sorted_parents, parents), np.searchsorted(sorted_parents, parents, side="right")
     counts = last - first
@@ -80,7 +80,7 @@ def _with_parents(level: Numbers, by_parent: Numbers, sorted_parents: Numbers) -
 
 
 def _numbers_of_frames(table: pa.Table) -> Numbers:
-    """A number for each row (int64), the same for equal frames."""
+    """Return a number for each row (int64), equal for equal frames."""
     numbers = np.zeros(table.num_rows, np.int64)
     for name in _FRAME:
         column = table[name].combine_chunks()

@@ -1,4 +1,4 @@
-"""What a capture says of itself: program, versions, options, warnings, and what in it could not be read."""
+"""Facts about a capture: program, versions, options, warnings, and parts that could not be read."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ _READ_STATS = frozenset(
     | {"occupancy_min_grid_size", "occupancy_suggested_block_size", "is_eager", "flow", "program_id"}
     | {"_ct", "_c", "_pt", "_p", "_a", "device_offset_ps", "device_duration_ps"}
 )
-"""Stats of device events that are read, or that say again what is read."""
+"""Stats of device events that are read, or that repeat others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the tables come from, and when it was.
+    """Origin and time of the tables.
 
     Args:
         format: Identifier of the format.
         route: Reader and scanner.
-        span_ns: From the first event to the end of the last.
+        span_ns: Time from the first event to the end of the last.
         t0_unix_ns: Time of day at zero.
     """
 
@@ -74,7 +74,7 @@ class Origin:
 
 
 def run(hosts: Sequence[Host], origin: Origin, notes: Notes, *, keep_private: bool) -> pa.Table:
-    """Table ``run``."""
+    """Return table ``run``."""
     framework = framework_of(hosts)
     versions = dict(_versions(hosts))
     names = sorted({name for host in hosts for name in host.space.hostnames} or {host.name for host in hosts})
@@ -94,13 +94,13 @@ def run(hosts: Sequence[Host], origin: Origin, notes: Notes, *, keep_private: bo
 
 
 def _dotted(version: str | None) -> str | None:
-    """``12090``, which is how CUDA numbers its versions, is 12.9."""
+    """Return a version of CUDA as text: ``12090`` is 12.9."""
     number = stated_integer(version)
     return cuda_version(number) if number and number >= 1000 else version
 
 
 def framework_of(hosts: Sequence[Host]) -> str | None:
-    """The framework whose own words are in the capture; JAX programs may read their input with TensorFlow."""
+    """Return the framework whose own names are in the capture; JAX programs may read their input with TensorFlow."""
     if any("jax_version" in plane.properties for host in hosts for plane in host.space.planes):
         return JAX
     names = [name for host in hosts for plane in host.space.planes for name in plane.names if not name.startswith("$")]
@@ -117,7 +117,7 @@ def _versions(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
 
 
 def settings(hosts: Sequence[Host], notes: Notes, *, keep_private: bool) -> pa.Table:
-    """Table ``settings``: properties of the planes, and the options of the profiler."""
+    """Return table ``settings``: properties of the planes, and the options of the profiler."""
     rows = [
         {"process_id": host.process_id, "key": key, "value": value}
         for host in hosts
@@ -138,7 +138,7 @@ def _settings(plane: Plane) -> Iterator[tuple[str, str]]:
 
 
 def options_of(message: bytes) -> Iterator[tuple[str, str]]:
-    """Numbers in a serialised ``ProfileOptions``; of a damaged one, those before the damage."""
+    """Yield the numbers in a serialised ``ProfileOptions``; of a damaged one, those before the damage."""
     place = 0
     while place < len(message):
         tag, place = _varint(message, place)
@@ -155,7 +155,7 @@ def options_of(message: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """The number at ``place`` and where it ends; what is cut off counts as zero bits."""
+    """Return the number at ``place`` and its end; missing bytes count as zero bits."""
     value = shift = 0
     while place < len(message):
         byte = message[place]
@@ -167,7 +167,7 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def note_captures(hosts: Sequence[Host], notes: Notes) -> None:
-    """Messages of the profiler, damage, and planes that are not read, over all hosts."""
+    """Note messages of the profiler, damage, and planes that are not read, over all hosts."""
     for severity, texts in (
         ("error", (text for host in hosts for text in host.space.errors)),
         ("warning", (text for host in hosts for text in host.space.warnings)),
@@ -195,10 +195,10 @@ SLOW = (
 
 
 def _without_hosts(hosts: Sequence[Host]) -> Callable[[str], str]:
-    """A function that replaces the names of hosts, which are private, and paths in a text.
+    """Return a function that replaces the names of hosts, which are private, and paths in a text.
 
-    Files are named after hosts as well, unless somebody renamed them: where the file states its host, a mere word such
-    as ``events`` is none.
+    Files are also named after hosts, unless renamed: if the file states its host, a plain word such as ``events`` is
+    not one.
     """
     known = {name for host in hosts for name in host.space.hostnames if name}
     known |= {host.name for host in hosts if not (host.space.hostnames and host.name.isalpha())} - {""}
@@ -213,7 +213,7 @@ def _not_read(kind: str, counts: Counter[str]) -> str:
 
 
 def note_devices(devices: Sequence[Device], notes: Notes) -> None:
-    """Lines and stats of device planes that were not read, and values that cannot be true."""
+    """Note lines and stats of device planes that were not read, and implausible values."""
     lines = Counter[str]()
     for device in devices:
         lines.update(unread_lines(device))
@@ -252,7 +252,7 @@ ANNOTATED = (
 
 
 def note_groups(hosts: Sequence[Host], notes: Notes) -> None:
-    """Steps by more than what xprof goes by; a basis that imitates it has to know."""
+    """Note steps from more markers than xprof uses; a basis that imitates xprof needs this."""
     if any(host.groups is not None and host.groups.added for host in hosts):
         from traceviz.trace.tables import ANNOTATED_STEPS_NOTE  # noqa: PLC0415 (polars takes half a second to load)
 
@@ -260,6 +260,6 @@ def note_groups(hosts: Sequence[Host], notes: Notes) -> None:
 
 
 def note_times(hosts: Sequence[Host], notes: Notes) -> None:
-    """Durations below zero."""
+    """Note durations below zero."""
     negative = sum(int((plane.events.dur_ps < 0).sum()) for host in hosts for plane in host.space.planes)
     notes.add("negative-durations", "warning", "Events that end before they start are taken as instants.", negative)

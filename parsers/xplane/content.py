@@ -1,4 +1,4 @@
-"""What one file of a capture holds, up to any damage. Loads no pyarrow, so that reading may begin before that does."""
+"""Content of one file of a capture, up to any damage. It imports no pyarrow, so that reading can start earlier."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _EMPTY = (
 _UNLIMITED = Allowance()
 _BLOCK = 16 * 2**20
 _FREE_BYTES = 64 * 10**6
-"""A file inside a gzip file may be so long; beyond, it may be some times as long as that."""
+"""Length always allowed for a file inside a gzip file; beyond, the ratio to the gzip file is limited."""
 _MOST_TIMES = 100
 _TIMES_ITS_SIZE = 2
-"""What is read of a file takes at the least as much memory again as the file."""
+"""Minimum ratio of memory for reading a file to its size: the file, and its content."""
 _SHORTER = "Record fewer steps, without the Python tracer (python_tracer_level=0), and let the program end the profile."
 
 
 def read_file(file: Path, allowance: Allowance = _UNLIMITED) -> Space:
-    """What ``file`` holds, up to any damage.
+    """Return the content of ``file``, up to any damage.
 
     Raises:
-        DamagedTraceError: it is empty, or nothing of it can be read.
-        OutOfMemoryError: it does not fit into what is allowed.
+        DamagedTraceError: it is empty, or no part of it can be read.
+        OutOfMemoryError: it does not fit in the allowed memory.
     """
     try:
         with file.open("rb") as opened:
@@ -58,15 +58,15 @@ def read_file(file: Path, allowance: Allowance = _UNLIMITED) -> Space:
 
 
 def _content(file: Path) -> memoryview:
-    """All of ``file``, read and not mapped: of a mapped file that is cut meanwhile, the system tells with SIGBUS.
+    """Return all of ``file``, read and not mapped: if a mapped file is truncated, the system raises SIGBUS.
 
     Raises:
-        DamagedTraceError: it became another file meanwhile.
+        DamagedTraceError: it changed during the read.
         OSError: it cannot be read.
     """
     with file.open("rb", buffering=0) as opened:
         before = os.fstat(opened.fileno())
-        data = np.empty(before.st_size, np.uint8).data  # in large pages, of which fewer have to be cleared
+        data = np.empty(before.st_size, np.uint8).data  # in large pages: fewer have to be cleared
         length = 0
         while length < len(data) and (more := opened.readinto(data[length:])):
             length += more
@@ -82,11 +82,11 @@ def _content(file: Path) -> memoryview:
 
 
 def _read_compressed(file: Path, allowance: Allowance) -> Space:
-    """The file inside a gzip file; the beginning of a file that is cut short."""
+    """Return the file inside a gzip file, or its start if the gzip file is cut short."""
     rest, data = file.read_bytes(), bytearray()
     most = max(_FREE_BYTES, _MOST_TIMES * len(rest))
     try:
-        while rest.startswith(GZIP_MAGIC):  # a gzip file may consist of several one after the other
+        while rest.startswith(GZIP_MAGIC):  # a gzip file may consist of several
             inflate = zlib.decompressobj(zlib.MAX_WBITS | 16)
             while not inflate.eof and (block := inflate.decompress(rest, _BLOCK)):
                 data += block

@@ -1,4 +1,4 @@
-"""What ran on the devices: planes of GPUs and TPUs as kernels, copies, fills, programs, allocations and samples."""
+"""Device work: planes of GPUs and TPUs as kernels, copies, fills, programs, allocations and samples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Columns = dict[str, Any]
 
 @unique
 class EventKind(IntEnum):
-    """What an event of a device plane is."""
+    """Kind of an event of a device plane."""
 
     DERIVED = 0
     UNKNOWN = 1
@@ -72,7 +72,7 @@ _TPU_LINES = {
 _COUNTERS = "_counters_"
 _OVERHEAD = "CUPTI overhead"
 _NO_METRICS = frozenset({"group_id", "flow", "correlation_id", "is_eager"})
-"""Stats that link events; files that were saved after grouping give samples some as well."""
+"""Stats that link events; files saved after grouping also have some on samples."""
 
 _NAMES = re.compile(
     rf"(?P<GRAPH>CudaGraphExec\b)|(?P<COPY>memcpy|copy(?:device|host)to|{details.ROCM_COPY})|(?P<FILL>memset|{details.ROCM_FILL})"
@@ -95,7 +95,7 @@ _UNITS = {"mw": "mW", "w": "W", "c": "°C", "mhz": "MHz", "pct": "%", "bytes": "
 
 @dataclass(frozen=True)
 class Device:
-    """A device plane of a host, sorted into what its events are.
+    """A device plane of a host, with the kinds of its events.
 
     Args:
         host: The host.
@@ -110,7 +110,7 @@ class Device:
     device_id: int
 
     def times(self, rows: Array) -> Times:
-        """When the events at ``rows`` ran."""
+        """Return times of the events at ``rows``."""
         return self.host.times(self.plane, rows)
 
     @cached_property
@@ -119,12 +119,12 @@ class Device:
         return _gpu_events(self.plane) if role(self.plane) is Role.GPU else _tpu_events(self.plane)
 
     def rows(self, *kinds: EventKind) -> Array:
-        """Positions of the events that are one of ``kinds``."""
+        """Return positions of the events that are one of ``kinds``."""
         return np.flatnonzero(np.isin(self.kinds, kinds))
 
 
 def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int]) -> tuple[Device, ...]:
-    """All device planes of ``hosts``."""
+    """Return all device planes of ``hosts``."""
     return tuple(
         Device(host, place, plane, device_ids[host.process_id, place])
         for host in hosts
@@ -133,7 +133,7 @@ def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int])
 
 
 def _gpu_events(plane: Plane) -> Array:
-    """Streams hold work, of the kind that its name or its details state; other lines hold one kind each."""
+    """Return kinds of a GPU's events. On streams, names or details state it; other lines hold one kind each."""
     by_line = np.array([_gpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
     matches = map(_NAMES.match, plane.names)
     kinds = [EventKind[match.lastgroup] if match and match.lastgroup else EventKind.KERNEL for match in matches]
@@ -159,17 +159,17 @@ def _gpu_line(line: Line) -> EventKind:
 
 
 def _tpu_events(plane: Plane) -> Array:
-    """Lines hold one kind each. An op that encloses others (a loop, a call) is a container, and no work itself.
+    """Return kinds of a TPU's events. Lines hold one kind each; an op around others (a loop, a call) is a container.
 
-    Instants do not make one: a start of a copy that took less than a tick of the clock may seem to lie within the op
-    that follows it.
+    Instants do not make an op a container: a start of a copy that took less than a tick of the clock may seem to lie
+    within the op that follows it.
     """
     by_line = np.array([_tpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
     kinds = by_line[plane.events.line]
     ops = np.flatnonzero((kinds == EventKind.KERNEL) & (plane.events.dur_ps > 0))
     line, start = plane.events.line[ops], plane.events.offset_ps[ops]
     end = start + plane.events.dur_ps[ops]
-    # Events lie by start, the longer first: what an event encloses begins with its successor.
+    # Events are sorted by start, the longer first: an op that encloses any event encloses its successor.
     encloses = (line[1:] == line[:-1]) & (start[1:] >= start[:-1]) & (end[1:] <= end[:-1])
     kinds[ops[:-1][encloses]] = EventKind.CONTAINER
     return kinds
@@ -180,18 +180,18 @@ def _tpu_line(line: Line) -> EventKind:
 
 
 def concatenated(name: str, parts: Iterable[Columns]) -> pa.Table:
-    """Table ``name`` of the contract from the rows of all planes."""
+    """Return table ``name`` of the contract from the rows of all planes."""
     tables = [table(name, columns) for columns in parts if len(columns["start_ns"])]
     return pa.concat_tables(tables).unify_dictionaries() if tables else schema.table(name).empty()
 
 
 def group_column(ids: Array) -> Arrow:
-    """Group ids with null instead of -1."""
+    """Return group ids with null instead of -1."""
     return nullable(ids, pa.int64())
 
 
 def _placed(device: Device, rows: Array) -> Columns:
-    """Columns that all rows of a device have: when, where."""
+    """Return the columns of all rows of a device: time and place."""
     start, duration = device.times(rows)
     return {
         "start_ns": start,
@@ -202,12 +202,12 @@ def _placed(device: Device, rows: Array) -> Columns:
 
 
 def _work(device: Device, rows: Array, facts: Facts) -> Columns:
-    """Columns that kernels, copies and fills share."""
+    """Return the columns that kernels, copies and fills share."""
     return {**_launched(device, rows, facts), "graph_node_id": facts.integers("cuda_graph_node_id").arrow(pa.int64())}
 
 
 def _launched(device: Device, rows: Array, facts: Facts) -> Columns:
-    """Columns that all work has."""
+    """Return the columns of all work."""
     plane = device.plane
     streams = np.array([line.id for line in plane.lines], dtype=np.int64)
     return {
@@ -221,7 +221,7 @@ def _launched(device: Device, rows: Array, facts: Facts) -> Columns:
 
 
 def _context(facts: Facts) -> Arrow:
-    """CUDA contexts: texts such as ``$$7``, so that nobody adds them up, or numbers; 32 bits wide."""
+    """Return CUDA contexts: texts such as ``$$7``, a form that prevents sums, or numbers; 32 bits wide."""
     codes, numbers = per_word(facts.texts("context_id"), facts.plane.texts, _after_dollars, None)
     from_text = taken(numbers, pa.int32(), codes)
     if from_text.null_count < facts.rows:
@@ -237,21 +237,21 @@ def _after_dollars(text: str) -> int | None:
 
 
 def _op(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
-    """Framework op by the annotations of the event, else by what holds for all events of its name."""
+    """Return the framework op by the annotations of the event, else by the stats of its name."""
     codes = facts.texts(*_OP_STATS)
     is_stated = (codes >= 0).any()
     return mapped(codes, plane.texts, details.framework_op) if is_stated else _by_name(plane, rows, "tf_op")
 
 
 def _by_name(plane: Plane, rows: Array, key: str) -> DictionaryArray:
-    """A text that the file gives once per name, for all events of that name."""
+    """Return a text that the file states once per name, for all events of that name."""
     stated = [plane.name_stats.get(place, {}).get(key) for place in range(len(plane.names))]
     words = [value if isinstance(value, str) and value else None for value in stated]
     return encoded(plane.events.name[rows], words)
 
 
 def kernels(device: Device) -> Columns:
-    """Rows of table ``kernels``: executions of kernels on GPUs, of XLA ops on TPUs."""
+    """Return rows of table ``kernels``: executions of kernels on GPUs, of XLA ops on TPUs."""
     plane, rows = device.plane, device.rows(EventKind.KERNEL)
     facts = Facts.of(plane, rows)
     described = facts.texts("kernel_details")
@@ -267,7 +267,7 @@ def kernels(device: Device) -> Columns:
 
 
 def _kernel_names(plane: Plane, rows: Array) -> DictionaryArray:
-    """Names of kernels; of XLA ops the short name, since the long one is the whole instruction."""
+    """Return names of kernels; for XLA ops the short name, because the long one is the whole instruction."""
     if role(plane) is Role.GPU:
         return encoded(plane.events.name[rows], plane.names)
     words = [display or name for display, name in zip(plane.display_names, plane.names, strict=True)]
@@ -275,7 +275,7 @@ def _kernel_names(plane: Plane, rows: Array) -> DictionaryArray:
 
 
 def _occupancy(facts: Facts, described: Array) -> Arrow:
-    """Theoretical occupancy as a ratio; zero stands for "not computed"."""
+    """Return the theoretical occupancy as a ratio; zero stands for "not computed"."""
     codes, ratios = per_word(described, facts.plane.texts, details.occupancy, None)
     stated = facts.reals("theoretical_occupancy_pct")
     known = stated.known & (stated.value > 0) & (stated.value <= 100)
@@ -285,7 +285,7 @@ def _occupancy(facts: Facts, described: Array) -> Arrow:
 
 
 def _modules(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
-    """Compiled program of each kernel: stated, or, on TPUs, the one whose number the op carries."""
+    """Return the compiled program of each kernel: stated, or, on TPUs, the one with the op's program number."""
     codes = facts.texts("hlo_module")
     if (codes >= 0).any():
         return encoded(codes, plane.texts)
@@ -295,7 +295,7 @@ def _modules(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
 
 
 def copies(device: Device) -> Columns:
-    """Rows of table ``memcpy``."""
+    """Return rows of table ``memcpy``."""
     plane, rows = device.plane, device.rows(EventKind.COPY)
     facts = Facts.of(plane, rows)
     texts, fields = per_word(facts.texts(*_COPY_STATS), plane.texts, details.fields, NOTHING)
@@ -312,13 +312,13 @@ def copies(device: Device) -> Columns:
 
 
 def pairs_of(first: Array, second: Array) -> tuple[list[tuple[int, int]], Array]:
-    """The distinct pairs of two columns of codes, and for each row the position of its pair (int32)."""
+    """Return the distinct pairs of two columns of codes, and each row's position among these (int32)."""
     unique, place = np.unique((first.astype(np.int64) << 32) | second.astype(np.int64), return_inverse=True)
     return [(pair >> 32, pair & 0xFFFFFFFF) for pair in unique.tolist()], place.astype(np.int32)
 
 
 def fills(device: Device) -> Columns:
-    """Rows of table ``memset``."""
+    """Return rows of table ``memset``."""
     plane, rows = device.plane, device.rows(EventKind.FILL)
     facts = Facts.of(plane, rows)
     texts, fields = per_word(facts.texts(*_FILL_STATS), plane.texts, details.fields, NOTHING)
@@ -330,7 +330,7 @@ def fills(device: Device) -> Columns:
 
 
 def graphs(device: Device) -> Columns:
-    """Rows of table ``graphs``: those that were recorded as a whole."""
+    """Return rows of table ``graphs``: those that were recorded as a whole."""
     plane, rows = device.plane, device.rows(EventKind.GRAPH)
     numbers = [int(match[1]) if (match := _GRAPH_NUMBER.match(name)) else None for name in plane.names]
     return {
@@ -340,7 +340,7 @@ def graphs(device: Device) -> Columns:
 
 
 def stretches(device: Device) -> Columns:
-    """Rows of table ``device_ops``: programs, steps and other stretches that contain work."""
+    """Return rows of table ``device_ops``: programs, steps and other intervals that contain work."""
     plane, rows = device.plane, device.rows(*STRETCHES)
     kinds = [STRETCHES.get(kind) for kind in EventKind]
     return {
@@ -354,13 +354,13 @@ def stretches(device: Device) -> Columns:
 
 
 def overheads(device: Device) -> Columns:
-    """Rows of table ``overhead``: what CUPTI itself took."""
+    """Return rows of table ``overhead``: CUPTI's own time."""
     rows = device.rows(EventKind.OVERHEAD)
     return {**_placed(device, rows), "name": encoded(device.plane.events.name[rows], device.plane.names)}
 
 
 def allocations(device: Device) -> Columns:
-    """Rows of table ``memory_events`` that the driver reports."""
+    """Return rows of table ``memory_events`` that the driver reports."""
     plane, rows = device.plane, device.rows(EventKind.ALLOCATION)
     facts = Facts.of(plane, rows)
     texts, fields = per_word(facts.texts(*_ALLOCATION_STATS), plane.texts, details.fields, NOTHING)
@@ -379,7 +379,7 @@ def allocations(device: Device) -> Columns:
 
 
 def _address(text: str | None) -> int | None:
-    """A hexadecimal address; ``None`` for what does not fit 64 bits."""
+    """Return a hexadecimal address; ``None`` if it is not one or does not fit 64 bits."""
     try:
         address = int(text or "", 16)
     except ValueError:
@@ -388,9 +388,9 @@ def _address(text: str | None) -> int | None:
 
 
 def samples(device: Device) -> Columns:
-    """Rows of table ``samples``: power, clocks, temperature and counters of devices.
+    """Return rows of table ``samples``: power, clocks, temperature and counters of devices.
 
-    One row per number of an event: under its key, or under the name of the event where the key only says "value".
+    One row per number of an event: under its key, or under the name of the event if the key is only "value".
     """
     plane, is_sample = device.plane, device.kinds == EventKind.SAMPLE
     measured = np.array([text not in _NO_METRICS for text in plane.texts], dtype=bool)[plane.stats.key]
@@ -410,6 +410,6 @@ def samples(device: Device) -> Columns:
 
 
 def unread_lines(device: Device) -> Mapping[str, int]:
-    """Names of lines that no table holds, with the number of their events."""
+    """Return names of lines that no table holds, with the number of their events."""
     counts = np.bincount(device.plane.events.line[device.kinds == EventKind.UNKNOWN], minlength=len(device.plane.lines))
     return {line.name: count for line, count in zip(device.plane.lines, counts.tolist(), strict=True) if count}

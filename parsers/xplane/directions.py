@@ -1,4 +1,4 @@
-"""Which way a copy goes whose own name does not say it: its call does, as ``hipMemcpyDtoDAsync``."""
+"""Direction of copies whose name does not state it, from their call, such as ``hipMemcpyDtoDAsync``."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _UNKNOWN = "unknown"
 
 
 def directed(copies: pa.Table, calls: Callable[[], pa.Table]) -> pa.Table:
-    """Table ``memcpy`` with the kinds that calls state for copies that state none.
+    """Return table ``memcpy`` with the kinds from calls for copies that state none.
 
     Args:
         copies: The copies.
-        calls: Makes table ``cuda_api``; it is only called where a copy states no kind.
+        calls: Makes table ``cuda_api``; it is only called if a copy states no kind.
     """
     stated = _frame(copies, *_STATED)
     if not (stated["kind"] == _UNKNOWN).any():

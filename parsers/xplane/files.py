@@ -1,4 +1,4 @@
-"""The files of a capture: which of them are read."""
+"""Selection of the files of a capture."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from traceviz.parsers.xplane.hosts import ENVIRONMENT
 from traceviz.parsers.xplane.tables import Provenance, Source, read_spaces
 
 Prefetched = Callable[[], Space]
-"""Waits for what a file holds."""
+"""Function that waits for the content of a file."""
 
 
 def read_captures(
     path: Path, options: ReadRequest, prefetched: Prefetched | None = None
 ) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a capture, or of one run of a log folder, one at a time; ``notes`` last.
+    """Yield the tables of a capture, or of one run of a log folder, one at a time; ``notes`` last.
 
     Args:
         path: The file or folder.
-        options: What is wanted.
-        prefetched: Waits for what the file ``path`` holds, if a background thread reads it.
+        options: The request.
+        prefetched: Waits for the content of the file ``path``, if a background thread reads it.
     """
     run, notes = _choose(path, options)
     sources, dropped = _sources(run, options.allowance, prefetched)
@@ -42,7 +42,7 @@ def read_captures(
 
 
 def _choose(path: Path, options: ReadRequest) -> tuple[Run, tuple[tuple[str, str, str], ...]]:
-    """The run to read, and what to note about the choice."""
+    """Return the run to read, and notes on the choice."""
     if not path.is_dir():
         if options.run is not None:
             raise UsageError(f"{path.name} is one capture, not a folder of runs.", fix="Leave --run out.")
@@ -56,10 +56,10 @@ def _choose(path: Path, options: ReadRequest) -> tuple[Run, tuple[tuple[str, str
 def _sources(
     run: Run, allowance: Allowance, prefetched: Prefetched | None
 ) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
-    """What the files of a run hold, and notes on those that hold nothing.
+    """Return the content of the files of a run, and notes on those without content.
 
     Raises:
-        DamagedTraceError: none of them holds anything.
+        DamagedTraceError: none of them has any content.
         UsageError: they were recorded at different times.
     """
     sources, failures = [], []
@@ -78,7 +78,7 @@ def _sources(
 
 
 def _check_one_run(run: Run, spaces: list[Space]) -> None:
-    """Refuse captures that lie in one folder and are not the hosts of one run: these record at the same time."""
+    """Raise for captures in one folder that are not the hosts of one run, which record at the same time."""
     windows = [window for space in spaces if (window := _window(space))]
     if windows and max(start for start, _ in windows) > min(stop for _, stop in windows):
         raise UsageError(
@@ -88,7 +88,7 @@ def _check_one_run(run: Run, spaces: list[Space]) -> None:
 
 
 def _window(space: Space) -> tuple[int, int] | None:
-    """Begin and end of the profiling in ns since 1970, where the capture states them."""
+    """Return start and end of the profiling in ns since 1970, if the capture states them."""
     for plane in space.planes:
         bounds = [plane.properties.get(key) for key in ("profile_start_time", "profile_stop_time")]
         if plane.name == ENVIRONMENT and isinstance(bounds[0], int) and isinstance(bounds[1], int):

@@ -1,4 +1,4 @@
-"""What ran on the host's threads: what each event is, and driver calls, ranges and allocations as tables."""
+"""Host threads: kinds of events, and driver calls, ranges and allocations as tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STAGE = "_ipl_stage_name"
 
 @dataclass(frozen=True)
 class Threads:
-    """A plane of host threads, sorted into what its events are.
+    """A plane of host threads, with the kinds of its events.
 
     Args:
         host: The host.
@@ -47,7 +47,7 @@ class Threads:
 
     @cached_property
     def codes(self) -> Array:
-        """Per event the code of its category, :data:`API` or :data:`NVTX` (int8)."""
+        """For each event, the code of its category, :data:`API` or :data:`NVTX` (int8)."""
         plane, runtime = self.plane, CODES["runtime"]
         codes = take(categories(plane.names), plane.events.name)
         of_programs = plane.stats_of("hlo_op").event
@@ -61,7 +61,7 @@ class Threads:
 
     @cached_property
     def is_operation(self) -> Array:
-        """Whether each event is neither a driver call nor an NVTX range (bool): its code is that of a category."""
+        """Mask of the events that are neither driver calls nor NVTX ranges (bool): their code is that of a category."""
         are_operations = np.ones(len(self.plane.events), dtype=bool)
         self._mark_others(are_operations, 0, 0)
         return are_operations
@@ -75,7 +75,7 @@ class Threads:
                 column[line.events] = nvtx
 
     def _mark_stages(self, codes: Array) -> None:
-        """Stages of an input pipeline of the program's own: the outermost is where the program takes its next batch."""
+        """Mark stages of the program's own input pipeline: in the outermost, the program takes its next batch."""
         staged = np.unique(self.plane.stats_of(_STAGE).event)
         if not staged.size:
             return
@@ -95,11 +95,11 @@ class Threads:
         return enclosing(events.line, events.offset_ps, events.dur_ps)
 
     def times(self, rows: Array | slice = slice(None)) -> Times:
-        """When the events at ``rows`` ran."""
+        """Return times of the events at ``rows``."""
         return self.host.times(self.plane, rows)
 
     def rows(self, *codes: int) -> Array:
-        """Positions of the events with one of ``codes``."""
+        """Return positions of the events with one of ``codes``."""
         return np.flatnonzero(np.isin(self.codes, codes))
 
     @cached_property
@@ -109,7 +109,7 @@ class Threads:
         return np.flatnonzero(take(names, self.plane.events.name, False)) if names.any() else np.empty(0, np.int64)
 
     def placed(self, rows: Array) -> Columns:
-        """Columns that the rows of all tables have: when, where."""
+        """Return the columns of the rows of all tables: time and place."""
         start, duration = self.times(rows)
         return {
             "start_ns": start,
@@ -120,7 +120,7 @@ class Threads:
 
 
 def threads_of(hosts: Sequence[Host], thread_ids: Mapping[tuple[int, int], Array]) -> tuple[Threads, ...]:
-    """All planes of host threads of ``hosts``."""
+    """Return all planes of host threads of ``hosts``."""
     return tuple(
         Threads(host, place, plane, thread_ids[host.process_id, place])
         for host in hosts
@@ -130,10 +130,10 @@ def threads_of(hosts: Sequence[Host], thread_ids: Mapping[tuple[int, int], Array
 
 
 def ranges(parts: Sequence[Threads]) -> pa.Table:
-    """Table ``nvtx``."""
+    """Return table ``nvtx``."""
     by_plane = [_ranges(part) for part in parts if (part.codes == NVTX).any()]
     first = 0
-    for columns in by_plane:  # ranges of a plane are numbered after those of the planes before it
+    for columns in by_plane:  # number the ranges of a plane after those of the planes before it
         parent = columns["parent_id"]
         columns["range_id"] = columns["range_id"] + first
         columns["parent_id"] = pa.array(parent + first, mask=parent < 0)
@@ -142,7 +142,7 @@ def ranges(parts: Sequence[Threads]) -> pa.Table:
 
 
 def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int], int]) -> pa.Table:
-    """Rows of table ``memory_events`` that the framework's allocators report.
+    """Return rows of table ``memory_events`` that the framework's allocators report.
 
     Args:
         parts: The host planes.
@@ -152,7 +152,7 @@ def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int],
 
 
 def overheads(part: Threads) -> Columns:
-    """Rows of table ``overhead``: the program's calls that start and stop the profiler."""
+    """Return rows of table ``overhead``: the program's calls that start and stop the profiler."""
     plane = part.plane
     named = np.array([is_profiler(name) for name in plane.names], dtype=bool)
     rows = np.flatnonzero(take(named, plane.events.name, False))
@@ -160,7 +160,7 @@ def overheads(part: Threads) -> Columns:
 
 
 def driver_calls(part: Threads) -> Columns:
-    """Rows of table ``cuda_api``: the calls that set device work off, or waited for it."""
+    """Return rows of table ``cuda_api``: the calls that launched device work, or waited for it."""
     plane, rows = part.plane, part.rows(API)
     facts = Facts.of(plane, rows)
     texts, blocking = per_word(
@@ -197,13 +197,13 @@ def _ranges(part: Threads) -> Columns:
 
 
 def renumbered(parent: Array, rows: Array, place: Array, kept: Array) -> Array:
-    """Parents of ``rows`` as positions in ``rows`` (int32): the nearest ancestor that is ``kept``, -1 without one.
+    """Return parents of ``rows`` as positions in ``rows`` (int32): the nearest ``kept`` ancestor, -1 without one.
 
     Args:
         parent: Parent of each event (int32), negative at the top.
         rows: The kept events (int32), in any order.
-        place: Where each event is in ``rows`` (int32).
-        kept: Which events are kept (bool).
+        place: Position of each event in ``rows`` (int32).
+        kept: Mask of the kept events (bool).
     """
     if kept.all():
         return take(place, take(parent, rows))
@@ -228,14 +228,14 @@ def _memory(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns
         **_pools(part, facts, device_ids),
         "kind": encoded(np.array(released, dtype=np.int32)[plane.events.name[rows]], ["alloc", "free"]),
         "bytes": pa.array(np.abs(size.value), mask=~size.known),
-        # XLA's allocators give "(null)" where they know of no op.
+        # XLA's allocators write "(null)" for an unknown op.
         "op": mapped(facts.texts("tf_op"), plane.texts, lambda op: None if op in ("", "(null)") else op),
         **{name: facts.integers(*keys).arrow(pa.int64()) for name, keys in numbers.items()},
     }
 
 
 def _pools(part: Threads, facts: Facts, device_ids: Mapping[tuple[int, int], int]) -> Columns:
-    """Columns ``device_id``, ``memory`` and ``pool``: by the name of the allocator, else by the number of the TPU."""
+    """Return columns ``device_id``, ``memory`` and ``pool``: by the allocator's name, else by the TPU's number."""
     stated = facts.integers("index_on_host")
     numbers = np.where(stated.known & (stated.value >= 0) & (stated.value < 2**15), stated.value, NONE)
     pairs, place = pairs_of(facts.texts("allocator_name", "id") + 1, numbers + 1)
@@ -251,7 +251,7 @@ def _pools(part: Threads, facts: Facts, device_ids: Mapping[tuple[int, int], int
 def _pool(
     name: str | None, number: int, process: int, device_ids: Mapping[tuple[int, int], int]
 ) -> tuple[int | None, str, str | None]:
-    """Device, kind of memory and name of a pool. Pools of TPUs have no names and differ by number."""
+    """Return device, kind of memory and name of a pool. Pools of TPUs have no names and differ by number."""
     if name is not None:
         own = details.pool_device(name)
         return None if own is None else device_ids.get((process, own)), details.pool_memory(name), name

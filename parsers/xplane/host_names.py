@@ -1,4 +1,4 @@
-"""What an event of a host thread is, by its name alone."""
+"""Kinds of events of host threads by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PROFILER = re.compile(
 )
 
 _ENDINGS = ("_trace", " warmup", " start", " stop", "_profiler")
-"""How names end that :data:`_PROFILER` matches: few names do."""
+"""Suffixes of the names that :data:`_PROFILER` matches: few names have them."""
 
 _API = re.compile(r"(?:cu|cuda|hip)[A-Z]\w*")
 _VERSION = re.compile(r"_v\d+$")
@@ -49,7 +49,7 @@ _OLD_COPY = re.compile(r"Memcpy(?P<source>[HDA])(?:2|to)(?P<target>[HDA])", re.I
 
 
 def category(name: str) -> str:
-    """One of the categories of host operations; ``runtime`` where the name says nothing."""
+    """Return one of the categories of host operations; ``runtime`` if the name shows none."""
     if name.startswith("$"):  # most names of a capture with a Python tracer
         return "python"
     match = _CATEGORY.match(name)
@@ -57,25 +57,25 @@ def category(name: str) -> str:
 
 
 def categories(names: Sequence[str]) -> Array:
-    """Code of the category of each name (int8)."""
+    """Return the code of the category of each name (int8)."""
     return np.array([CODES[category(name)] for name in names] or [CODES["runtime"]], dtype=np.int8)
 
 
 def is_profiler(name: str) -> bool:
-    """Whether a Python frame starts or stops the profiler."""
+    """Return whether a Python frame starts or stops the profiler."""
     return name.endswith(_ENDINGS) and _PROFILER.match(name) is not None
 
 
 def api_name(name: str, *, blocking: bool, amd: bool = False) -> str:
-    """Name of the driver call that an event with a correlation id stands for.
+    """Return the name of the driver call behind an event with a correlation id.
 
-    Since 2021 the event has the name of the call, ``cuMemcpyHtoDAsync_v2``. Before, it had the name of what the call
-    set off: a copy (``MemcpyH2D``), a fill, or a kernel.
+    Since 2021 the event has the name of the call, ``cuMemcpyHtoDAsync_v2``. Before, it had the name of the launched
+    work: a copy (``MemcpyH2D``), a fill, or a kernel.
 
     Args:
         name: Name of the event.
-        blocking: Whether its details say that the call was not asynchronous.
-        amd: Whether the GPUs are those of AMD: what was called is then of HIP and not of CUDA.
+        blocking: True if its details state that the call was not asynchronous.
+        amd: True if the GPUs are AMD's: then the call is one of HIP, not of CUDA.
     """
     call = _API.match(name)
     if call:
@@ -90,7 +90,7 @@ def api_name(name: str, *, blocking: bool, amd: bool = False) -> str:
 
 
 def nvtx_parts(name: str) -> tuple[str, str]:
-    """Domain and text of an NVTX range, which is named ``NVTX:domain:text`` or ``NVTX:text``."""
+    """Return domain and text of an NVTX range, which is named ``NVTX:domain:text`` or ``NVTX:text``."""
     rest = name.removeprefix("NVTX:")
     domain, colon, text = rest.partition(":")
     return (domain, text) if colon and name != rest else ("", rest)

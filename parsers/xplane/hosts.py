@@ -1,7 +1,7 @@
-"""The hosts of a run on one clock, and what each plane of a host is.
+"""The hosts of a run on one clock, and the roles of their planes.
 
-Every host writes a file of its own. Its events count from the start of its profiling, which the plane
-``Task Environment`` gives as wall-clock time; hosts are aligned on it where all of them state it.
+Every host writes its own file. Its events count from the start of its profiling, which the plane ``Task Environment``
+gives as wall-clock time; hosts are aligned on it if all of them state it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ METADATA = "/host:metadata"
 _DEVICE = re.compile(r"^/device:(?P<kind>GPU|TPU):(?P<ordinal>\d{1,9})(?!\d)")
 _UNREAD_HOSTS = ("/host:tfstreamz", "/host:__ScopeRangeCallStack__")
 _EPOCH_NS = 10**18
-"""Times from September 2001 on are times of day; no capture runs for thirty years."""
+"""Minimum of times of day (September 2001): no capture runs for thirty years."""
 
 _DERIVED_IDS = range(-559_038_737, -559_038_737 + 100_000)
-"""Ids of the lines that the profiler derives from the others: they begin at 0xdeadbeef, read as a signed number."""
+"""Ids of the lines that the profiler derives from the others: they start at 0xdeadbeef, read as a signed number."""
 _DERIVED_NAMES = re.compile(
     r"^(Steps|Launch Stats|(TensorFlow|Framework) (Name Scope|Ops)|XLA (Modules|Ops|TraceMe)|Source code)( - from #|$)"
 )
 
 
 class Role(Enum):
-    """What a plane holds."""
+    """Content of a plane."""
 
     HOST = "host"
     GPU = "gpu"
@@ -45,7 +45,7 @@ class Role(Enum):
 
 
 def role(plane: Plane) -> Role:
-    """What ``plane`` holds, by its name."""
+    """Return the content of ``plane``, by its name."""
     match = _DEVICE.match(plane.name)
     if match:
         return Role(match["kind"].lower())
@@ -56,13 +56,13 @@ def role(plane: Plane) -> Role:
 
 
 def ordinal(plane: Plane) -> int:
-    """Number of the device of a device plane."""
+    """Return the number of the device of a device plane."""
     match = _DEVICE.match(plane.name)
     return int(match["ordinal"]) if match else plane.id
 
 
 def is_derived(line: Line) -> bool:
-    """Whether ``line`` of a GPU plane repeats what other lines hold; saved files may contain such lines."""
+    """Return whether ``line`` of a GPU plane repeats other lines; saved files may contain such lines."""
     return line.id in _DERIVED_IDS or bool(_DERIVED_NAMES.match(line.name)) or " - from #" in line.name
 
 
@@ -74,7 +74,7 @@ class Times(NamedTuple):
 
 
 class Grouped(NamedTuple):
-    """Groups of a host, and what is added to their ids."""
+    """Groups of a host, and the offset of their ids."""
 
     groups: Groups | None
     first: int
@@ -86,10 +86,10 @@ class Host:
 
     Args:
         process_id: Its process: its position among the hosts.
-        name: Its name as the file is called; private.
-        space: What its file holds.
+        name: Its name, from the file name; private.
+        space: Content of its file.
         zero_ns: Time in the file that is zero on the trace's clock.
-        grouped: Gives :attr:`groups` and :attr:`first_group`; until they are there, its user waits.
+        grouped: Returns :attr:`groups` and :attr:`first_group`; waits until they are formed.
     """
 
     process_id: int
@@ -100,31 +100,31 @@ class Host:
 
     @cached_property
     def groups(self) -> Groups | None:
-        """Groups of its events; ``None`` where nobody asks for them."""
+        """Groups of its events; ``None`` if no table needs them."""
         return self.grouped().groups
 
     @property
     def first_group(self) -> int:
-        """What is added to its group ids, so that no two hosts share one."""
+        """Offset of its group ids, so that no two hosts share one."""
         return self.grouped().first
 
     def planes(self, *roles: Role) -> Iterator[tuple[int, Plane]]:
-        """Position and plane of each plane that has one of ``roles``."""
+        """Return position and plane of each plane that has one of ``roles``."""
         return ((place, plane) for place, plane in enumerate(self.space.planes) if role(plane) in roles)
 
     @cached_property
     def has_gpu(self) -> bool:
-        """Whether the capture covers GPUs."""
+        """True if the capture covers GPUs."""
         return any(True for _ in self.planes(Role.GPU))
 
     def times(self, plane: Plane, rows: Array | slice = slice(None)) -> Times:
-        """When the events of ``plane`` at ``rows`` ran, on the trace's clock. Negative durations count as zero."""
+        """Return times of the events of ``plane`` at ``rows``, on the trace's clock. Negative durations become zero."""
         events = plane.events
         bases = np.array([wrapped(line.timestamp_ns - self.zero_ns) for line in plane.lines], dtype=np.int64)
         return Times(*nanoseconds(events.offset_ps[rows], events.dur_ps[rows], events.line[rows], bases))
 
     def group_id(self, place: int, rows: Array | slice = slice(None)) -> Array:
-        """Group ids of events of the plane at ``place``, unique in the trace; -1 where there is none."""
+        """Return group ids of events of the plane at ``place``, unique in the trace; -1 for none."""
         if self.groups is None:
             return np.full(len(self.space.planes[place].events), -1, dtype=np.int64)[rows]
         group_ids = self.groups.planes[place].group_id[rows]
@@ -138,10 +138,10 @@ class Clock:
     """The clock of a trace.
 
     Args:
-        zero_ns: For each host the time in its file that is zero.
+        zero_ns: For each host, the time in its file that is zero.
         last_ns: End of the last event on the trace's clock.
         t0_unix_ns: Time of day at zero.
-        aligned: Whether the hosts share the clock.
+        aligned: True if the hosts share the clock.
     """
 
     zero_ns: tuple[int, ...]
@@ -151,9 +151,9 @@ class Clock:
 
 
 def common_clock(spaces: Sequence[Space]) -> Clock:
-    """The clock on which the first event of ``spaces`` starts at zero; without a common one, each host's first.
+    """Return the clock on which the first event of ``spaces`` is at zero; without a common one, each host's first.
 
-    Hosts without events, of which only errors were saved, do not count.
+    Hosts without events, which saved only errors, do not count.
     """
     extents = [_extent(space) for space in spaces]
     offsets = [_to_unix(space) for space in spaces]
@@ -173,19 +173,19 @@ def common_clock(spaces: Sequence[Space]) -> Clock:
 
 
 def _lie_apart(begins: Sequence[int]) -> bool:
-    """Whether times of day at which hosts began are not those of one run."""
+    """Return whether the start times of the hosts are too far apart for one run."""
     return max(begins) - min(begins) > LONGEST_NS
 
 
 def _extent(space: Space) -> tuple[int, int]:
-    """First start and last end of the events of ``space``; (0, 0) without events."""
+    """Return first start and last end of the events of ``space``; (0, 0) without events."""
     lines = [(plane, line) for plane in space.planes for line in plane.lines if line.events.stop > line.events.start]
     extents = [_line_extent(plane, line) for plane, line in lines]
     return min((start for start, _ in extents), default=0), max((end for _, end in extents), default=0)
 
 
 def _line_extent(plane: Plane, line: Line) -> tuple[int, int]:
-    """The same of a line, from the first and the last picosecond alone: cut off, they are the first and the last."""
+    """Return the extent of a line from its first and last picosecond: truncation keeps the order."""
     start, duration = plane.events.offset_ps[line.events], plane.events.dur_ps[line.events]
     first = int(start.min())
     last = max(int((start[part] + np.maximum(duration[part], 0)).max()) for part in stretches(start.size))
@@ -194,7 +194,7 @@ def _line_extent(plane: Plane, line: Line) -> tuple[int, int]:
 
 
 def _to_unix(space: Space) -> int | None:
-    """What must be added to the times in ``space`` to get times of day; ``None`` where it does not say.
+    """Return the offset from times in ``space`` to times of day; ``None`` if it is not stated.
 
     Lines of finished captures count from the start of the profiling; those of raw ones are times of day.
     """

@@ -26,12 +26,12 @@ PlaneKey = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who is who.
+    """Processes, threads and devices of a run.
 
     Args:
         tables: The tables ``processes``, ``threads`` and ``devices``.
-        thread_ids: Per host plane the thread id of each of its lines (int32).
-        device_ids: Per device plane its device id.
+        thread_ids: For each host plane, the thread id of each of its lines (int32).
+        device_ids: For each device plane, its device id.
     """
 
     tables: Mapping[str, pa.Table]
@@ -48,12 +48,12 @@ def identify_all(hosts: Sequence[Host], notes: Notes, *, keep_private: bool) -> 
 
 
 def is_nvtx(line: Line) -> bool:
-    """Whether ``line`` holds the NVTX ranges of a thread."""
+    """Return whether ``line`` holds the NVTX ranges of a thread."""
     return bool(_NVTX_LINE.match(line.name))
 
 
 def _process_rows(hosts: Sequence[Host], *, keep_private: bool) -> Rows:
-    """One process per host, whose number is the host's."""
+    """Return rows of processes: one per host, with the host's number."""
     return [
         {
             "pid": _pid(host),
@@ -65,14 +65,14 @@ def _process_rows(hosts: Sequence[Host], *, keep_private: bool) -> Rows:
 
 
 def _pid(host: Host) -> int | None:
-    """The id that the planes state; those of subprocesses, ``/host:CPU [77]``, state another."""
+    """Return the id that the planes state; those of subprocesses, ``/host:CPU [77]``, state another."""
     own = (plane for plane in host.space.planes if not _OF_SUBPROCESS.search(plane.name))
     stated = (plane.properties.get("process_id") for plane in own)
     return next((pid for pid in stated if isinstance(pid, int) and 0 <= pid < 2**63), None)
 
 
 def _threads(hosts: Sequence[Host]) -> tuple[Rows, dict[PlaneKey, Array]]:
-    """Lines with the same id are one thread; the ranges of NVTX belong to the thread whose number their line names."""
+    """Return threads: lines with the same id are one; NVTX ranges belong to the thread that their line names."""
     names: dict[tuple[int, int], str] = {}
     keys: dict[PlaneKey, list[tuple[int, int]]] = {}
     for host in hosts:
@@ -93,7 +93,7 @@ def _tid(line: Line) -> int:
 
 
 def _thread_name(line: Line) -> str:
-    """Name of the thread without the number that the profiler appends to it, which is the id again."""
+    """Return the name of the thread without the number that the profiler appends, which repeats the id."""
     if is_nvtx(line):
         return ""
     match = _WITH_ID.match(line.name)
@@ -101,7 +101,7 @@ def _thread_name(line: Line) -> str:
 
 
 def _devices(hosts: Sequence[Host]) -> tuple[Rows, dict[PlaneKey, int]]:
-    """One device per device and host; planes of parts of a device (its SparseCores) share its row."""
+    """Return one device per device and host; planes of parts of a device (its SparseCores) share its row."""
     planes = [(host, place, plane) for host in hosts for place, plane in host.planes(Role.GPU, Role.TPU)]
     keyed: dict[tuple[int, str, int], list[Plane]] = {}
     for host, _, plane in planes:
@@ -135,11 +135,11 @@ def _device_row(key: tuple[int, str, int], planes: Sequence[Plane]) -> dict[str,
 
 
 def _compute_capability(facts: dict[str, Value]) -> str | None:
-    """``8.0``; other vendors' numbers are not CUDA's, and are left out."""
+    """Return the compute capability, ``8.0``; other vendors' numbers are not CUDA's, and are left out."""
     major, minor = facts.get("compute_cap_major"), facts.get("compute_cap_minor")
     return compute_capability(major, minor) if isinstance(major, int) and isinstance(minor, int) else None
 
 
 def _count(value: Value | None, factor: int, bound: int = 2**63) -> int | None:
-    """A positive number in the unit of the contract; zero stands for "not known"."""
+    """Return a positive number in the unit of the contract; zero stands for "not known"."""
     return round(value * factor) if isinstance(value, int | float) and 0 < value * factor < bound else None

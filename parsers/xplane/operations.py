@@ -1,4 +1,4 @@
-"""Tables ``host_ops`` and ``op_args``, which hold most of a capture: columns are freed as soon as they are used."""
+"""Tables ``host_ops`` and ``op_args``, most of a capture: columns are freed as soon as they are used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from traceviz.trace import schema
 from traceviz.trace.schema import HOST_CATEGORIES
 
 _PLUMBING = frozenset({"_r", "_pt", "_p", "_ct", "_c", "_a", "_pid", "_src", "group_id"})
-"""Stats by which the profiler links events; the columns of the contract say the same."""
+"""Stats by which the profiler links events; columns of the contract hold the same."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +30,7 @@ class Arguments:
     Args:
         stats: The stats of its events.
         texts: Their keys and texts.
-        elsewhere: Positions of the events whose stats are rows of another table: allocations.
+        elsewhere: Positions of allocations, whose stats are rows of another table.
     """
 
     stats: Stats
@@ -39,20 +39,20 @@ class Arguments:
 
     @classmethod
     def of(cls, part: Threads) -> Arguments:
-        """The stats of ``part``."""
+        """Return the stats of ``part``."""
         return cls(part.plane.stats, part.plane.texts, part.memory_rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LaidOut:
-    """Table ``host_ops`` as far as it can be made without groups.
+    """Table ``host_ops`` without the columns that need groups.
 
     Args:
-        columns: Its columns, as narrow as they can be; those of groups and kinds are missing. They are used up.
-        rows: For each row of the table the position of its event among those of all planes (int32).
-        bounds: Where the events of each plane begin among those of all, and how many there are.
+        columns: Its columns, as narrow as possible; those of groups and kinds are missing. They are consumed.
+        rows: For each row of the table, the position of its event among those of all planes (int32).
+        bounds: Start of each plane's events among those of all, and their total number.
         processes: The process of each plane.
-        in_groups: Whether the table has groups.
+        in_groups: True if the table has groups.
     """
 
     columns: Columns
@@ -63,16 +63,16 @@ class LaidOut:
 
 
 def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> tuple[LaidOut, tuple[Array, ...]]:
-    """Every event of a thread that is neither a driver call nor an NVTX range, in order of start.
+    """Lay out every event of a thread that is neither a driver call nor an NVTX range, in order of start.
 
-    Columns of all planes may have a million rows each: every one is freed as soon as it has become one of the table.
+    Columns of all planes may have a million rows each: each is freed as soon as the table's column exists.
 
     Args:
         parts: The host planes.
         needed: Nullable columns to fill; ``None`` for all.
 
     Returns:
-        The table so far, and for each plane the row of each event (int32), -1 where it is none.
+        The table so far, and for each plane the row of each event (int32), -1 if it has none.
     """
     bounds = np.cumsum([0, *(len(part.plane.events) for part in parts)]).tolist()
     starts, durations = map(_joined, zip(*(part.times() for part in parts), strict=True))
@@ -94,7 +94,7 @@ def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> tuple[La
 
 
 def _joined(arrays: Sequence[Array]) -> Array:
-    """Arrays of all planes one after the other; there is nearly always one plane, which is not copied."""
+    """Return arrays of all planes in a row; the usual single plane is not copied."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
@@ -108,7 +108,7 @@ def _parents(parts: Sequence[Threads], bounds: Sequence[int]) -> Array:
 
 
 def _names(parts: Sequence[Threads]) -> Array:
-    """Positions of the names of events in those of all planes one after the other."""
+    """Return positions of the names of events in the concatenated names of all planes."""
     firsts = np.cumsum([0, *(len(part.plane.names) for part in parts)]).tolist()
     return _joined(
         [
@@ -119,7 +119,7 @@ def _names(parts: Sequence[Threads]) -> Array:
 
 
 def add_groups(laid_out: LaidOut, parts: Sequence[Threads]) -> None:
-    """Add the kinds and groups of events, once these are there. After that ``parts`` can be freed."""
+    """Add the kinds and groups of events, once these are formed. After that ``parts`` can be freed."""
     columns, rows = laid_out.columns, laid_out.rows
     columns["category"] = encoded(take(_joined([part.codes for part in parts]), rows), HOST_CATEGORIES)
     if laid_out.in_groups:
@@ -127,7 +127,7 @@ def add_groups(laid_out: LaidOut, parts: Sequence[Threads]) -> None:
 
 
 def operations(laid_out: LaidOut) -> pa.Table:
-    """Table ``host_ops``; what was laid out is used up."""
+    """Return table ``host_ops``; the layout is consumed."""
     columns, rows = laid_out.columns, laid_out.rows
     columns["process_id"] = _process_column(laid_out.processes, laid_out.bounds, rows)
     if "parent_id" in columns:
@@ -147,11 +147,11 @@ def _process_column(processes: Sequence[int], bounds: Sequence[int], rows: Array
 
 
 def properties(parts: Sequence[Threads], op_ids: Sequence[Array]) -> pa.Table:
-    """Table ``op_args``: stats of each operation, except those that link events.
+    """Return table ``op_args``: stats of each operation, except those that link events.
 
     Args:
         parts: The host planes.
-        op_ids: As :func:`lay_out` gives them.
+        op_ids: As :func:`lay_out` returns them.
     """
     tables = [_properties(Arguments.of(part), ids) for part, ids in zip(parts, op_ids, strict=True)]
     return pa.concat_tables(tables).unify_dictionaries()
@@ -177,7 +177,7 @@ def _properties(part: Arguments, op_ids: Array) -> pa.Table:
 
 
 def _is_argument(part: Arguments) -> Array:
-    """Which stats are properties of their operations (bool)."""
+    """Return a mask of the stats that are properties of their operations (bool)."""
     is_argument = np.array([text not in _PLUMBING for text in part.texts], dtype=bool)
     kept = take(is_argument, part.stats.key, False)
     kept &= part.stats.kind != Kind.BYTES
@@ -190,14 +190,14 @@ def _is_argument(part: Arguments) -> Array:
 
 
 def _at(stats: Stats, rows: Array) -> Stats:
-    """As :meth:`Stats.of`, for very many."""
+    """Do the same as :meth:`Stats.of`, for very many rows."""
     return Stats(*(take(column, rows, 0) for column in (stats.event, stats.key, stats.kind, stats.value)))
 
 
 def tables_of(
     parts: Sequence[Threads], laid_out: LaidOut | None, args_table: pa.Table | None
 ) -> Iterator[tuple[str, pa.Table]]:
-    """Tables ``host_ops``, once the groups of ``parts`` are there, and ``op_args``, those that are given.
+    """Yield tables ``host_ops``, once the groups of ``parts`` are formed, and ``op_args``, if given.
 
     Args:
         parts: The host planes. To save memory, the caller keeps no reference to them.

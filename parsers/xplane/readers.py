@@ -1,9 +1,9 @@
-"""Captures of the profilers of TensorFlow and JAX, and how they are recognised; reading loads the rest.
+"""Recognition of captures of the profilers of TensorFlow and JAX; reading loads the other modules.
 
-The trace JSON is what the profilers write for the trace viewer. Until 2020 it is all that TensorFlow wrote; later
-versions, and JAX until today, write it beside the XPlane file, and people share it alone. It holds less than the XPlane
-file: at most a million events, no facts about devices, and no connections between threads; so steps are known where
-the events carry their group or a step number.
+The trace JSON is made for the trace viewer. Until 2020 TensorFlow wrote nothing else. Later versions, and JAX until
+today, write it next to the XPlane file, and people share it alone. It holds less than the XPlane file: at most a
+million events, no facts about devices, and no connections between threads. So steps are known only if the events carry
+their group or a step number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TensorFlowTraceReader(Reader):
     suffixes: ClassVar[tuple[str, ...]] = TRACE_JSON_SUFFIXES
 
     def sniff(self, head: bytes, path: Path) -> Match:
-        """Certain of trace events whose processes are planes of the profiler, such as ``/host:CPU``.
+        """Return ``YES`` for trace events whose processes are planes of the profiler, such as ``/host:CPU``.
 
         Traces of other programs are recognised: PyTorch's state a ``schemaVersion`` and give every event a category.
         """
@@ -69,10 +69,10 @@ class XPlaneReader(Reader):
         self._prefetched = prefetched
 
     def sniff(self, head: bytes, path: Path) -> Match:
-        """Certain of a file that begins with a plane, of an empty file with the right name, of a folder with runs."""
+        """Return ``YES`` for a file that starts with a plane, an empty file of the right name, a folder with runs."""
         try:
             if path.is_dir():
-                # Another folder of traces may lie beside the logs; it says what it is in its manifest.
+                # Another folder of traces may be next to the logs; its manifest identifies it.
                 return Match.YES if not (path / "manifest.json").is_file() and find_runs(path) else Match.NO
         except (OSError, ValueError):
             return Match.NO
@@ -85,7 +85,7 @@ class XPlaneReader(Reader):
         return Match.YES if is_space(head) else Match.NO
 
     def reading_ahead(self, path: Path) -> Reader:
-        """See :meth:`Reader.reading_ahead`: what is compiled scans a file, and lets others import."""
+        """See :meth:`Reader.reading_ahead`: compiled code scans a file while other threads import."""
         return XPlaneReader(run_early(partial(_read_file, path), in_background=True)) if path.is_file() else self
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:

@@ -1,4 +1,4 @@
-"""Whether a file is a capture of the profilers of TensorFlow and JAX: an XPlane file, or their trace JSON."""
+"""Recognition of captures of the profilers of TensorFlow and JAX: XPlane files, and their trace JSON."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _FOREIGN = re.compile(rb'"(?:schemaVersion|deviceProperties|cat)"\s*:')
 
 
 def is_space(head: bytes) -> bool:
-    """Whether ``head`` begins an XSpace: with a plane that has a readable name, and only fields that planes have.
+    """Return whether ``head`` is the start of an XSpace: a plane with a readable name, and only fields of planes.
 
-    Planes come first in a file, and the name comes first in a plane but for its number.
+    Planes come first in a file, and the name comes first in a plane, after its number.
     """
     try:
         for number, wire, begin, end in read_fields(memoryview(head), 0, len(head)):
             return number == 1 and wire == BYTES and _is_plane(head[begin:end])
-    except CutShortError as error:  # of a long plane, the head holds the beginning
+    except CutShortError as error:  # of a long plane, the head holds the start
         return (error.number, error.wire) == (1, BYTES) and _is_plane(head[error.begin :])
     except BrokenMessageError:
         pass
@@ -47,13 +47,13 @@ def _is_plane(head: bytes) -> bool:
             named = named or (number == 2 and bool(_PLANE_NAME.fullmatch(head[begin:end])))
     except CutShortError:
         pass
-    except UnreadableError as error:  # where a head ends within a tag or a length, few bytes are left
+    except UnreadableError as error:  # if a head ends within a tag or a length, few bytes are left
         return named and error.unread < _LONGEST_START
     return named
 
 
 def inflated_head(head: bytes) -> bytes:
-    """The beginning of what was compressed; empty where it is empty or broken."""
+    """Return the start of the decompressed data; empty if it is empty or broken."""
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
     except zlib.error:
@@ -61,16 +61,16 @@ def inflated_head(head: bytes) -> bytes:
 
 
 def is_trace_json(head: bytes) -> bool:
-    """Whether ``head`` begins the trace JSON of the profiler; PyTorch's states other things, and has categories."""
+    """Return whether ``head`` is the start of the profiler's trace JSON; PyTorch's has other members and categories."""
     text = head_text(head)
     known = text.startswith(b"{") and b'"traceEvents"' in text and _PLANE_OF_JSON.search(text)
     return bool(known and not _FOREIGN.search(text))
 
 
 def sniff_trace_json_folder(path: Path) -> Match:
-    """Certain of log folders whose runs have no other file than this: the XPlane file holds more.
+    """Return ``YES`` for log folders whose runs have only this file: the XPlane file holds more.
 
-    PyTorch's profiler gives its files the same ending: the newest run must hold one of ours.
+    PyTorch's profiler gives its files the same suffix: the newest run must hold one of ours.
     """
     try:
         if not path.is_dir() or (path / "manifest.json").is_file() or find_runs(path):

@@ -18,7 +18,7 @@ from traceviz.parsers.xplane.decode.raw import Array, Kind, Plane, Stats
 Answer = TypeVar("Answer")
 
 NONE = -1
-"""Code of a value that is not there."""
+"""Code of a missing value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +28,7 @@ class Facts:
     Args:
         plane: The plane.
         rows: Number of events.
-        row: For each stat the position of its event among the chosen ones (int32).
+        row: For each stat, the position of its event among the chosen ones (int32).
         stats: The stats.
     """
 
@@ -39,13 +39,13 @@ class Facts:
 
     @classmethod
     def of(cls, plane: Plane, rows: Array) -> Facts:
-        """Stats of the events at the positions ``rows``."""
+        """Return the stats of the events at the positions ``rows``."""
         row = take(inverted(rows, len(plane.events)), plane.stats.event)
         selected = np.flatnonzero(row >= 0)
         return cls(plane, int(rows.size), row[selected], plane.stats.of(selected))
 
     def texts(self, *keys: str) -> Array:
-        """Per event the position in ``plane.texts`` of its text under the first of ``keys`` that it has (int32)."""
+        """Return each event's position in ``plane.texts`` of its text under the first of ``keys`` that it has."""
         codes = np.full(self.rows, NONE, dtype=np.int32)
         for key in reversed(keys):
             rows, stats = self._under(key, (Kind.TEXT,))
@@ -53,7 +53,7 @@ class Facts:
         return codes
 
     def integers(self, *keys: str) -> Numbers:
-        """Per event its whole number (int64) under the first of ``keys`` that it has; unsigned ones keep their bits."""
+        """Return each event's whole number (int64) under the first of ``keys`` that it has; unsigned: the same bits."""
         numbers = Numbers(np.zeros(self.rows, dtype=np.int64), np.zeros(self.rows, dtype=bool))
         for key in reversed(keys):
             rows, stats = self._under(key, (Kind.SIGNED, Kind.UNSIGNED))
@@ -61,7 +61,7 @@ class Facts:
         return numbers
 
     def reals(self, *keys: str) -> Numbers:
-        """Per event its number (float64) under the first of ``keys`` that it has, whole or not."""
+        """Return each event's number (float64) under the first of ``keys`` that it has, whole or not."""
         numbers = Numbers(np.zeros(self.rows, dtype=np.float64), np.zeros(self.rows, dtype=bool))
         for key in reversed(keys):
             rows, stats = self._under(key, (Kind.REAL, Kind.SIGNED, Kind.UNSIGNED))
@@ -69,13 +69,13 @@ class Facts:
         return numbers
 
     def _under(self, key: str, kinds: tuple[Kind, ...]) -> tuple[Array, Stats]:
-        """Positions of the events and values of the stats under ``key`` that are one of ``kinds``."""
+        """Return positions of the events and values of the stats under ``key`` that are one of ``kinds``."""
         selected = np.isin(self.stats.key, self.plane.keys.get(key, [])) & np.isin(self.stats.kind, kinds)
         return self.row[selected], self.stats.of(selected)
 
 
 def as_reals(stats: Stats) -> Array:
-    """Values of stats that are numbers (float64)."""
+    """Return values of stats that are numbers (float64)."""
     whole = stats.value.astype(np.float64)
     unsigned = stats.value.view(np.uint64).astype(np.float64)
     return np.select(
@@ -86,11 +86,11 @@ def as_reals(stats: Stats) -> Array:
 def per_word(
     codes: Array, words: Sequence[str], function: Callable[[str], Answer], otherwise: Answer
 ) -> tuple[Array, list[Answer]]:
-    """``function`` of each word that ``codes`` use, once.
+    """Call ``function`` once for each word that ``codes`` use.
 
     Returns:
-        Positions in the second of the two, one per code; and the answers, the first of which is ``otherwise``, for
-        codes that are negative.
+        Positions in the results, one per code; and the results, the first of which is ``otherwise``, for negative
+        codes.
     """
     used = np.unique(codes[codes >= 0])
     place = np.zeros(len(words) + 1, dtype=np.int32)
@@ -99,12 +99,12 @@ def per_word(
 
 
 def taken(values: Sequence[Any], kind: pa.DataType, positions: Array) -> Arrow:
-    """An Arrow column of the values at ``positions``."""
+    """Return an Arrow column of the values at ``positions``."""
     indices: Any = pa.array(positions)
     return pa.array(values, kind).take(indices)
 
 
 def mapped(codes: Array, words: Sequence[str], function: Callable[[str], str | None]) -> DictionaryArray:
-    """A dictionary column of ``function`` of the words; null where it gives ``None`` and where codes are negative."""
+    """Return a dictionary column of ``function`` of the words; null if it returns ``None`` and for negative codes."""
     positions, answers = per_word(codes, words, function, None)
     return encoded(positions, answers)

@@ -20,16 +20,16 @@ from traceviz.trace.rows_to_table import rows_to_table
 Row = dict[str, Any]
 
 _NUMBER = re.compile(r"(?<![\s_#])[\s_#]*+(?P<step>\d{1,18})$")
-"""The number of a step at the end of a name, and what parts it from the marker."""
+"""The number of a step at the end of a name, and its separator from the marker."""
 _WORK = (EventKind.KERNEL, EventKind.COPY, EventKind.FILL)
 
 
 def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], notes: Notes) -> pa.Table:
-    """Table ``steps``.
+    """Return table ``steps``.
 
-    Per host, groups that the program marked. Where it marked none, the groups that the profiler found: on each GPU as
-    long as their work there, for replicas may run far apart; or, where no device did any work, as long as the event
-    that they begin with. Beside these, the steps that TPUs record themselves.
+    For each host, these are the groups that the program marked. If it marked none, they are the groups that the
+    profiler found. Such a group lasts as long as its work on each GPU, because replicas may run far apart. If no device
+    did any work, it lasts as long as its first event. TPUs also record their own steps.
     """
     rows: list[Row] = []
     for host in hosts:
@@ -42,7 +42,7 @@ def steps(hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[D
 
 
 def _marked(host: Host, threads: Sequence[Threads]) -> Iterator[Row]:
-    """The longest marker of each group that the program marked."""
+    """Yield the longest marker of each group that the program marked."""
     explicit = {group.id: group for group in _groups(host) if group.explicit}
     longest: dict[int, tuple[int, int, Threads, int]] = {}
     for part in threads:
@@ -59,7 +59,7 @@ def _marked(host: Host, threads: Sequence[Threads]) -> Iterator[Row]:
 
 
 def _unmarked(host: Host, threads: Sequence[Threads], devices: Sequence[Device]) -> Iterator[Row]:
-    """Groups that the program did not mark. The profiler lists every GPU of the machine, used by the program or not."""
+    """Yield groups that the program did not mark. The profiler lists every GPU of the machine, used or not."""
     if any(len(device.plane.events) for device in devices):
         spans = _device_spans([device for device in devices if role(device.plane) is Role.GPU])
         for group in _groups(host):
@@ -75,7 +75,7 @@ def _unmarked(host: Host, threads: Sequence[Threads], devices: Sequence[Device])
 
 
 def _span(part: Threads, event: int) -> tuple[int, int]:
-    """Duration and start of an event."""
+    """Return duration and start of an event."""
     start, duration = part.times(np.array([event]))
     return int(duration[0]), int(start[0])
 
@@ -85,7 +85,7 @@ def _groups(host: Host) -> Sequence[Group]:
 
 
 def _device_spans(devices: Sequence[Device]) -> Mapping[int, Mapping[int, tuple[int, int]]]:
-    """First start and last end of the work of each group on each device, by its id in the file and the device."""
+    """Return first start and last end of each group's work on each device, by its id in the file and the device."""
     spans: dict[int, dict[int, tuple[int, int]]] = {}
     for device in devices:
         rows = device.rows(*_WORK)
@@ -118,13 +118,13 @@ def _row(host: Host, group: Group, start: int, duration: int) -> Row:
 
 
 def _split(name: str) -> tuple[str, int | None]:
-    """``train 3`` is step 3 of the marker ``train``."""
+    """Return marker and number of a step: ``train 3`` is step 3 of the marker ``train``."""
     match = _NUMBER.search(name)
     return (name[: match.start()], int(match["step"])) if match else (name, None)
 
 
 def _recorded(device: Device) -> Iterator[Row]:
-    """Steps on the line of that name of a TPU; other devices have none."""
+    """Yield the steps on the line of that name of a TPU; other devices have none."""
     rows = device.rows(EventKind.STEP)
     groups = device.host.group_id(device.place, rows).tolist()
     times = zip(*(column.tolist() for column in device.times(rows)), strict=True)

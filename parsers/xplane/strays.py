@@ -1,7 +1,7 @@
-"""Events of an XPlane file that no capture can hold together with the others: they are left out, and a note says so.
+"""Removal of events of an XPlane file that are too far from the others for one capture, with a note.
 
-The base of a line and the offsets of its events are any numbers of 64 bits in a damaged file. What is left can be added
-and subtracted in 64 bits, in picoseconds too.
+In a damaged file, the base of a line and the offsets of its events may be any numbers of 64 bits. The remaining ones
+can be added and subtracted in 64 bits, also in picoseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LONGEST_PS = LONGEST_NS * 1000
 
 
 def without_strays(space: Space, notes: Notes) -> Space:
-    """``space`` without events at times that are not plausible; durations that are not are zero."""
+    """Return ``space`` without events at implausible times; implausible durations become zero."""
     if not _has_strays(space):
         return space
     starts = [_starts(plane) for plane in space.planes]
@@ -32,19 +32,19 @@ def without_strays(space: Space, notes: Notes) -> Space:
 
 
 def _has_strays(space: Space) -> bool:
-    """From the first and the last time of each line."""
+    """Return whether any event is implausible, from the first and the last time of each line."""
     bounds = [bound for plane in space.planes for line in plane.lines for bound in _bounds(plane, line)]
     return bool(bounds) and (is_strange(min(bounds), max(bounds)) or not all(map(_are_near, space.planes)))
 
 
 def _are_near(plane: Plane) -> bool:
-    """Whether all offsets can be added to in picoseconds, however close together they are."""
+    """Return whether all offsets are small enough for sums in picoseconds, even if close together."""
     offsets = plane.events.offset_ps
     return not offsets.size or bool(offsets.min() >= -2 * _LONGEST_PS and offsets.max() <= 2 * _LONGEST_PS)
 
 
 def _bounds(plane: Plane, line: Line) -> tuple[int, ...]:
-    """First start, last start, and the longest duration after it, in ns; nothing of a line without events."""
+    """Return first start, and last start plus longest duration, in ns; nothing for a line without events."""
     offsets = plane.events.offset_ps[line.events]
     if not offsets.size:
         return ()
@@ -53,21 +53,21 @@ def _bounds(plane: Plane, line: Line) -> tuple[int, ...]:
 
 
 def _starts(plane: Plane) -> Array:
-    """Starts in ns (int64); a base that is further than 146 years away counts as that."""
+    """Return starts in ns (int64); a base further than 146 years away is limited to that."""
     bases = [max(-FARTHEST_NS, min(line.timestamp_ns, FARTHEST_NS)) for line in plane.lines] or [0]
     starts: Array = np.array(bases, np.int64)[plane.events.line] + plane.events.offset_ps // 1000
     return starts
 
 
 def _kept(plane: Plane, starts: Array, window: Window) -> Array:
-    """Which events are plausible (bool): also their offsets, so that they can be added to in picoseconds."""
+    """Return a mask of plausible events (bool), whose offsets also allow sums in picoseconds."""
     near = (plane.events.offset_ps >= -2 * _LONGEST_PS) & (plane.events.offset_ps <= 2 * _LONGEST_PS)
     kept: Array = near & window.has(starts)
     return kept
 
 
 def _at(plane: Plane, kept: Array) -> Plane:
-    """``plane`` with the ``kept`` events and their stats."""
+    """Return ``plane`` with the ``kept`` events and their stats."""
     if kept.all():
         return plane
     place = np.cumsum(kept, dtype=np.int32) - np.int32(1)
@@ -87,7 +87,7 @@ def _moved(rows: slice, before: Array) -> slice:
 
 
 def _without_durations(plane: Plane) -> Plane:
-    """``plane`` with zero for durations that are too long, like those that are negative."""
+    """Return ``plane`` with zero for durations that are too long, like negative ones."""
     too_long = plane.events.dur_ps > _LONGEST_PS
     if not too_long.any():
         return plane

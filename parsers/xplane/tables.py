@@ -1,4 +1,4 @@
-"""From the files of a run to the tables of the contract, one at a time."""
+"""Conversion of the files of a run to the tables of the contract, one at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from traceviz.trace import schema
 _UNGROUPED = frozenset({*schema.REQUIRED, "samples", "settings", "overhead"})
 """Tables without groups and nesting."""
 _MANY_EVENTS = 1 << 17
-"""With fewer, another thread gains nothing."""
+"""Minimum number of events for which another thread is worthwhile."""
 _CLOCKS = "The hosts' files do not all say when profiling began: the clock of each starts at its own first event."
 
 
@@ -40,7 +40,7 @@ class Source:
 
     Args:
         name: Its name, which is private.
-        space: What it holds.
+        space: Its content.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How the files were read.
+    """Origin of the tables.
 
     Args:
         format: Identifier of the format, for ``run.format``.
@@ -69,8 +69,8 @@ def read_spaces(
 
     Args:
         sources: The files of its hosts, sorted.
-        options: What is wanted.
-        provenance: How they were read.
+        options: The request.
+        provenance: Their origin.
     """
     notes = Notes()
     for code, severity, message in provenance.notes:
@@ -96,7 +96,7 @@ def read_spaces(
     facts.note_groups(hosts, notes)
     for name, table in _small_tables(hosts, threads, devices, options, notes):
         yield name, table
-        del table  # the caller may have freed it; so must we
+        del table  # release it: the caller may have freed it
     del hosts, devices, sources, threads
     yield from largest
     yield "notes", notes.table()
@@ -119,7 +119,7 @@ def _grouped(forming: Callable[[], list[Grouped]], number: int) -> Grouped:
 
 
 def _groups(spaces: Sequence[Space]) -> list[Grouped]:
-    """Groups of each host; ids continue from host to host."""
+    """Return groups of each host; ids continue from host to host."""
     formed: list[Grouped] = []
     first = 0
     for space in spaces:
@@ -132,7 +132,7 @@ def _groups(spaces: Sequence[Space]) -> list[Grouped]:
 def _small_tables(
     hosts: Sequence[Host], threads: Sequence[Threads], devices: Sequence[Device], options: ReadRequest, notes: Notes
 ) -> Iterator[tuple[str, pa.Table]]:
-    """All tables but those of host operations, where they are asked for and the capture could contain them."""
+    """Yield all tables except those of host operations, if requested and possible in the capture."""
     has_gpu = any(host.has_gpu for host in hosts)
     builders: dict[str, Builder] = {
         "kernels": lambda: concatenated("kernels", map(device_tables.kernels, devices)) if devices else None,
@@ -162,7 +162,7 @@ def _copies(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table:
 
 
 def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table | None:
-    """Allocations by the framework's allocators and, where it recorded them, by the driver."""
+    """Return allocations by the framework's allocators and, if recorded, by the driver."""
     by_number = {(device.host.process_id, ordinal(device.plane)): device.device_id for device in devices}
     parts = [host_tables.memory_events(threads, by_number)]
     if any((device.kinds == EventKind.ALLOCATION).any() for device in devices):
@@ -171,9 +171,9 @@ def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.
 
 
 def _operations(threads: Sequence[Threads], options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """Tables ``host_ops`` and ``op_args``, where they are asked for and the capture could contain them.
+    """Return tables ``host_ops`` and ``op_args``, if requested and possible in the capture.
 
-    What needs no groups is done at once, while another thread forms them.
+    Work that needs no groups is done at once, while another thread forms them.
     """
     ops, args = options.wants("host_ops"), options.wants("op_args")
     if not threads or not (ops or args):

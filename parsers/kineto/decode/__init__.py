@@ -1,1 +1,1 @@
-"""From the text of a Chrome-format trace to columns: compiled, or portable."""
+"""Decoding of the text of a Chrome-format trace to columns: compiled, or portable."""

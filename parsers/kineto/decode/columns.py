@@ -1,7 +1,7 @@
-"""From the pieces of text that a decoder found in events to typed columns: the part that all decoders share.
+"""From the texts that a decoder found in events to typed columns: the part that all decoders share.
 
-A decoder gives numbers for what is plainly a number, and for all else the place of its JSON text in a list of distinct
-texts. What a text means is found out once, and then spread over the events that have it.
+A decoder returns numbers for plain numbers, and for other values the place of their JSON text in a list of distinct
+texts. Each text is interpreted once, and the result is copied to all events that have it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TEXT_MEMBERS = ("name", "category", "pid", "tid")
 ABSENT = -1
 """Code of a value that an event does not have."""
 NO_TIME = -INT64
-"""Stands for a time that is not there, or that is among the odd values."""
+"""Stands for a missing time, or for one that is among the odd values."""
 
 _METADATA = PHASES.index("M")
 
@@ -56,11 +56,11 @@ class Odd:
 
 @dataclass(frozen=True, slots=True)
 class Sparse:
-    """Values of one argument, where events have it.
+    """Values of one argument, for the events that have it.
 
     Args:
         rows: Events, ascending.
-        values: Plain whole numbers, or places of texts where the argument is of another kind; one per row.
+        values: Plain whole numbers, or places of texts if the argument is of another kind; one per row.
         odd: Whole numbers that are not plainly written; their events are not among ``rows``.
     """
 
@@ -70,37 +70,37 @@ class Sparse:
 
 
 class Pieces(Protocol):
-    """What a decoder collected. Each part can be taken once, and is then freed."""
+    """Output of a decoder. Each part can be taken once, and is then freed."""
 
     @property
     def rows(self) -> int:
         """Number of events."""
 
     def texts(self) -> Sequence[bytes]:
-        """The distinct JSON texts of values."""
+        """Return the distinct JSON texts of values."""
 
     def phases(self) -> npt.NDArray[np.uint8]:
-        """Place of each event's phase in :data:`PHASES`."""
+        """Return place of each event's phase in :data:`PHASES`."""
 
     def codes(self, member: str) -> Codes:
-        """Places of the texts of one of :data:`TEXT_MEMBERS`."""
+        """Return places of the texts of one of :data:`TEXT_MEMBERS`."""
 
     def times(self, member: str) -> tuple[Integers, Odd]:
-        """Nanoseconds of ``ts`` or ``dur``."""
+        """Return nanoseconds of ``ts`` or ``dur``."""
 
     def argument(self, column: str) -> Sparse:
-        """The values of one argument."""
+        """Return the values of one argument."""
 
     def passed_over(self) -> Mapping[int, int]:
-        """How many events of other phases there are, by the place of the phase's text."""
+        """Return the number of events of other phases, by the place of the phase's text."""
 
     def no_objects(self) -> int:
-        """How many elements of the list are no objects."""
+        """Return the number of elements of the list that are not objects."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Built:
-    """Events as :class:`~traceviz.parsers.kineto.raw.RawTrace` holds them, and what was counted on the way."""
+    """Events as :class:`~traceviz.parsers.kineto.raw.RawTrace` holds them, and counts from the decoding."""
 
     events: pl.DataFrame
     passed_over: dict[str, int]
@@ -110,7 +110,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Work:
-    """What all columns need: the number of events, the distinct texts, and counts of what is unusable or repaired."""
+    """State that all columns share: the number of events, the distinct texts, and counts of wrong values."""
 
     rows: int
     texts: Sequence[bytes]
@@ -119,7 +119,7 @@ class _Work:
 
 
 def build(pieces: Pieces, arguments: Sequence[Argument] = ARGUMENTS) -> Built:
-    """All columns of the events."""
+    """Return all columns of the events."""
     work = _Work(pieces.rows, pieces.texts())
     phases = pieces.phases()
     start, dur, usable = _times(pieces, phases == _METADATA, work)
@@ -130,7 +130,7 @@ def build(pieces: Pieces, arguments: Sequence[Argument] = ARGUMENTS) -> Built:
         sparse = pieces.argument(argument.column)
         if len(sparse.rows) or len(sparse.odd.rows):
             columns[argument.column] = _BUILDERS[argument.kind](sparse, argument.column, work)
-        del sparse  # before the next one is taken
+        del sparse  # free it before taking the next one
     frame = pl.DataFrame(columns)
     if pieces.no_objects():
         work.unusable["that are no objects"] += pieces.no_objects()
@@ -153,7 +153,7 @@ def _passed_over(counts: Mapping[int, int], work: _Work) -> dict[str, int]:
 
 
 def _times(pieces: Pieces, metadata: Mask, work: _Work) -> tuple[pl.Series, pl.Series, Mask]:
-    """Starts, durations, and which events make sense. Names of threads need no time: a wrong one is left out."""
+    """Return starts, durations, and a mask of usable events. Names of threads need no time: a wrong one is left out."""
     start, odd_start = pieces.times("ts")
     dur, odd_dur = pieces.times("dur")
     usable = np.ones(work.rows, np.bool_)
@@ -172,13 +172,13 @@ def _times(pieces: Pieces, metadata: Mask, work: _Work) -> tuple[pl.Series, pl.S
 
 
 def _count(counts: Counter[str], reason: str, more: int) -> None:
-    """Add to a reason, unless there is nothing to add: reasons that do not occur are not listed."""
+    """Add to a reason if ``more`` is not zero: reasons that do not occur are not listed."""
     if more:
         counts[reason] += more
 
 
 def _fill_odd_times(times: Integers, odd: Odd, texts: Sequence[bytes]) -> Iterator[tuple[str, Rows]]:
-    """Fill in the times that are not plain; yield why the rest are no times, and their rows."""
+    """Fill in the times that are not plain; yield each reason why texts are no times, and their rows."""
     codes, place = np.unique(odd.codes, return_inverse=True)
     outcomes = [_odd_time(b"" if code == ABSENT else texts[code]) for code in codes.tolist()]
     times[odd.rows] = np.array([time if isinstance(time, int) else NO_TIME for time in outcomes], np.int64)[place]
@@ -188,7 +188,7 @@ def _fill_odd_times(times: Integers, odd: Odd, texts: Sequence[bytes]) -> Iterat
 
 
 def _odd_time(raw: bytes) -> int | str:
-    """Nanoseconds, or why there are none."""
+    """Return nanoseconds, or the reason why there are none."""
     if not raw:
         return "without a time"
     try:
@@ -201,7 +201,7 @@ def _odd_time(raw: bytes) -> int | str:
 
 
 def _texts(codes: Codes, column: str, work: _Work, nothing: str | None = None) -> pl.Series:
-    """The texts that ``codes`` stand for, ``nothing`` where there is none; each distinct text is decoded once."""
+    """Return the texts for ``codes``, ``nothing`` for codes without a text; each distinct text is decoded once."""
     used, place = _used(codes, len(work.texts))
     meanings = [None if code == ABSENT else text_value(work.texts[code], work.repaired) for code in used.tolist()]
     words = [nothing if word is None else word for word in meanings]
@@ -211,9 +211,9 @@ def _texts(codes: Codes, column: str, work: _Work, nothing: str | None = None) -
 
 
 def _used(codes: Codes, size: int) -> tuple[Codes, Codes]:
-    """The distinct codes, and where each of ``codes`` stands among them. Nothing is sorted."""
+    """Return the distinct codes, and the place of each of ``codes`` among them, without sorting."""
     occurs = np.zeros(size + 1, np.bool_)
-    occurs[codes] = True  # the last one is that of ABSENT
+    occurs[codes] = True  # the last entry is that of ABSENT
     used = np.flatnonzero(occurs).astype(np.int32)
     place = np.empty(size + 1, np.int32)
     place[used] = np.arange(len(used), dtype=np.int32)
@@ -261,13 +261,13 @@ def _triple_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """How the texts of an argument are read.
+    """Interpretation of the texts of an argument.
 
     Args:
-        of: What a text means; ``None`` for nothing.
-        nothing: What stands where there is no value.
+        of: Returns the value of a text; ``None`` for nothing.
+        nothing: Placeholder for a missing value.
         column: The argument.
-        work: Holds the texts, and counts those that mean something else.
+        work: Holds the texts, and counts those with a wrong value.
     """
 
     of: Callable[[bytes], Any]
@@ -277,7 +277,7 @@ class _Meaning:
 
 
 def _fill(values: npt.NDArray[Any], valid: Mask, odd: Odd, meaning: _Meaning) -> None:
-    """Fill in the values that are not plain, and mark where there are any."""
+    """Fill in the values that are not plain, and mark the valid ones."""
     if not len(odd.rows):
         return
     codes, place = np.unique(odd.codes, return_inverse=True)
@@ -317,7 +317,7 @@ def _series(column: str, array: pa.Array[Any]) -> pl.Series:
 
 
 def _arrow(values: npt.NDArray[Any], valid: Mask, kind: pa.DataType) -> pa.Array[Any]:
-    """The memory of ``values`` itself, not a copy."""
+    """Return an Arrow array over the memory of ``values``, without a copy."""
     return pa.Array.from_buffers(kind, len(values), [_bitmap(valid), _buffer(values)])
 
 

@@ -1,4 +1,4 @@
-"""Events of a Chrome-format trace through the compiled scanner, which is there where there was a C compiler."""
+"""Events of a Chrome-format trace through the compiled scanner, which exists if there was a C compiler."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ else:
     library = _kineto
 
 _DO_WITHOUT = frozenset({"msgspec", "protobuf"})
-"""Values of the environment variable that ask for reading without anything compiled."""
+"""Values of the environment variable that disable compiled code."""
 
 
 def native() -> ModuleType | None:
-    """The compiled scanner; ``None`` where there is none or the environment asks to do without."""
+    """Return the compiled scanner; ``None`` if there is none or the environment disables it."""
     return None if os.environ.get(SCANNER_VARIABLE) in _DO_WITHOUT else library
 
 
@@ -57,7 +57,7 @@ class CompiledScanner:
         return Step(Stop(stop), reached, broken)
 
     def join(self, other: CompiledScanner) -> None:
-        """Take what ``other`` found, as if this had read that text as well, after its own.
+        """Take the findings of ``other``, as if this scanner had read that text as well, after its own.
 
         Raises:
             OverflowError: together they have more than 2,147,483,647 events or distinct texts.

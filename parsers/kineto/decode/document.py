@@ -1,6 +1,6 @@
 """A Chrome-format trace, plain or gzip, to columns: as a stream, so that the text is never in memory as a whole.
 
-What is cut off or broken is read as far as it goes: see :attr:`~traceviz.parsers.kineto.raw.RawTrace.damage`.
+Cut or broken files are read as far as possible: see :attr:`~traceviz.parsers.kineto.raw.RawTrace.damage`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from traceviz.parsers.shared.json.window import Window
 from traceviz.parsers.shared.prefetch import read_early
 
 BLOCK_BYTES = 2**21
-"""How much text is looked at once: a block is scanned while the caches hold what was read."""
+"""Bytes of text per step: a block is scanned while it is in the caches."""
 HEADER_BYTES = 4 * 10**6
-"""So much of what a file says beside its events is read: as Python values, JSON takes up to 25 times its length."""
+"""Maximum bytes of members next to the events: as Python values, JSON takes up to 25 times its length."""
 
 _AGAIN = "Copy the file again, or record again."
 _RECORD = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."
@@ -44,21 +44,21 @@ def decode(
     block_bytes: int = BLOCK_BYTES,
     halves_from: int | None = None,
 ) -> RawTrace:
-    """The events of the file ``path``, gzip or not.
+    """Decode the events of the file ``path``, gzip or not.
 
     Args:
         path: The file.
         arguments: Columns of :data:`~traceviz.parsers.kineto.raw.ARGUMENTS` that are wanted; ``None`` for all.
         max_size: The longest text to read, in bytes; ``None`` for the limits of
             :mod:`~traceviz.parsers.shared.json.stream`.
-        progress: Is told how much of the file is read.
-        scanner: ``compiled`` or ``msgspec``; ``None`` for the fastest that there is.
-        block_bytes: How much text is looked at once.
-        halves_from: The length from which on a plain file is scanned in two halves at a time; ``None`` where this
-            depends on the machine.
+        progress: Receives the bytes read.
+        scanner: ``compiled`` or ``msgspec``; ``None`` for the fastest available.
+        block_bytes: Bytes of text per step.
+        halves_from: Minimum length of a plain file that is scanned in two halves at a time; ``None`` if this depends on
+            the machine.
 
     Raises:
-        DamagedTraceError: the file cannot be read, is no trace, or no event of it is whole; or its text is longer than
+        DamagedTraceError: the file cannot be read, is no trace, or has no complete event; or its text is longer than
             ``max_size``.
     """
     selected = [argument for argument in ARGUMENTS if arguments is None or argument.column in arguments]
@@ -87,7 +87,7 @@ def decode(
 
 
 def _walk(stream: TextStream, events: Scanner, half: SecondHalf | None, block_bytes: int) -> TraceWalk:
-    """The walk through the file, whose second half is scanned already where there is ``half``."""
+    """Return the walk through the file; ``half`` is the running scan of its second half, if any."""
     if half is not None and isinstance(events, CompiledScanner):
         halves = Halves(stream, events, half, block_bytes)
         return TraceWalk(halves.window, halves.feed)
@@ -95,10 +95,10 @@ def _walk(stream: TextStream, events: Scanner, half: SecondHalf | None, block_by
 
 
 def _read(walk: TraceWalk) -> tuple[dict[str, Any], dict[str, int]]:
-    """Walk through the file: its events go to the scanner.
+    """Walk through the file, and feed its events to the scanner.
 
     Returns:
-        What its other members hold, and how many of them were left out, by reason.
+        The other members of the file, and the number of those left out, by reason.
     """
     header: dict[str, Any] = {}
     left_out: Counter[str] = Counter()
@@ -121,12 +121,12 @@ _TOO_LONG = f"members of the file beside its events, beyond {format_value(HEADER
 
 
 def available_scanner() -> str:
-    """``compiled`` where the package was built with it and TRACEVIZ_SCANNER does not ask to do without."""
+    """Return ``compiled`` if the package was built with it and TRACEVIZ_SCANNER does not disable it."""
     return PortableScanner.name if native() is None else CompiledScanner.name
 
 
 def _no_events(path: Path, walk: TraceWalk, header: Mapping[str, Any], damage: str) -> DamagedTraceError:
-    """Why a file without events cannot be read."""
+    """Return the error for a file without events."""
     if walk.opened == b"{" and not walk.lists and not damage:
         names = ", ".join(list(header)[:5]) or "no member"
         return DamagedTraceError(

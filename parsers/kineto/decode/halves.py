@@ -7,10 +7,10 @@
     the other                                             |-------- scan ------>|
                                                      a likely event        where it stopped
 
-Where the second half begins is a guess. It counts only if the scan of the first half comes to this very byte between
-two events of a list: then one scan of all would have gone on there as the other has. Else what that found is forgotten,
-and all is scanned in turn. Where the other stopped, at the end of the list or at something that is no whole event, the
-walk goes on from there.
+The start of the second half is a guess. It counts only if the scan of the first half reaches exactly this byte between
+two events of a list: then a single scan would have continued there in the same way. Otherwise the results of the second
+half are discarded, and all is scanned in turn. The walk resumes where the other scan stopped: at the end of the list or
+at an incomplete event.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from traceviz.parsers.shared.json.window import Window
 from traceviz.parsers.shared.prefetch import Prefetch, usable_cores
 
 LARGE_BYTES = 16 * 2**20
-"""Smaller files are scanned before another thread gains anything."""
+"""Smaller files are scanned before another thread has any benefit."""
 _SEARCHED_BYTES = 2**18
-"""Events begin every few hundred bytes; between two long ones nothing is guessed."""
+"""Bytes searched for an event: events start every few hundred bytes. Between two longer ones nothing is guessed."""
 
 
 def second_half(path: Path, scanner: CompiledScanner, block_bytes: int, least: int | None = None) -> SecondHalf | None:
@@ -39,14 +39,14 @@ def second_half(path: Path, scanner: CompiledScanner, block_bytes: int, least: i
     Args:
         path: The file.
         scanner: Takes the events of that half.
-        block_bytes: How much text is looked at once.
-        least: The length from which on a file is scanned in halves; ``None`` where this depends on the machine.
+        block_bytes: Bytes of text per step.
+        least: Minimum length of a file that is scanned in halves; ``None`` if this depends on the machine.
     """
     if least is None and usable_cores() < 2:
         return None
     try:
         file = path.open("rb")
-    except OSError:  # who reads the file from its beginning says so
+    except OSError:  # the reader of the whole file reports it
         return None
     begin = _likely_event(file, LARGE_BYTES if least is None else least)
     if not begin:
@@ -56,7 +56,7 @@ def second_half(path: Path, scanner: CompiledScanner, block_bytes: int, least: i
 
 
 def _likely_event(file: BinaryIO, least: int) -> int:
-    """Where in the middle of a plain file an event seems to begin; 0 where nothing does."""
+    """Return the likely start of an event in the middle of a plain file; 0 if there is none."""
     try:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
@@ -74,15 +74,15 @@ class SecondHalf:
 
     Args:
         file: The file, which is closed at the end.
-        begin: The byte at which an event seems to begin.
+        begin: The byte at which an event seems to start.
         scanner: Takes the events.
-        block_bytes: How much text is looked at once.
+        block_bytes: Bytes of text per step.
     """
 
     def __init__(self, file: BinaryIO, begin: int, scanner: CompiledScanner, block_bytes: int) -> None:
         self.begin = begin
         self.read = 0
-        """Bytes that it has read so far."""
+        """Bytes read so far."""
         self._file, self._scanner, self._block_bytes = file, scanner, block_bytes
         self._stopped = False
         self._reached = 0
@@ -90,24 +90,23 @@ class SecondHalf:
         self._scanned = self._prefetch.submit(self._scan)
 
     def stop(self) -> None:
-        """End it, whatever is still to come."""
+        """Stop the scan, finished or not."""
         self._stopped = True
         self._prefetch.cancel([self._scanned])
 
     def close(self) -> None:
-        """End it, and close the file."""
+        """Stop the scan, and close the file."""
         self.stop()
         self._file.close()
 
     def is_of(self, file: BinaryIO) -> bool:
-        """Whether it reads this very file, and not what now has its name."""
+        """Return whether it reads this file, and not a new file of the same name."""
         return os.path.sameopenfile(self._file.fileno(), file.fileno())
 
     def found(self) -> tuple[CompiledScanner, int] | None:
-        """What it found, and the byte that it reached, once it has come to its end; ``None`` where it failed.
+        """Return the scanner and the byte that it reached, after its end; ``None`` if it failed.
 
-        That byte is before something that is no whole event: the end of the list, the end of the file, or what is
-        broken.
+        That byte is before the end of the list, the end of the file, or a broken event.
         """
         self._prefetch.result(self._scanned)
         return (self._scanner, self._reached) if self._reached > self.begin else None
@@ -116,19 +115,19 @@ class SecondHalf:
         try:
             self._file.seek(self.begin)
             reached = self._reach(Window(self._counted(iter(lambda: self._file.read(self._block_bytes), b""))))
-        except (OSError, OverflowError, MemoryError):  # the other scan comes here then, and says so
+        except (OSError, OverflowError, MemoryError):  # the other scan gets here and reports it
             return
         if not self._stopped:
             self._reached = self.begin + reached
 
     def _reach(self, window: Window) -> int:
-        """Scan; how many bytes of text were taken."""
+        """Scan; return the bytes of text that were taken."""
         try:
             while window.more():
                 step = self._scanner.feed(window.text, window.place)
                 window.place = step.place
                 if step.stop is Stop.END:
-                    window.place -= 1  # the bracket is for who goes on from here
+                    window.place -= 1  # leave the bracket to the walk, which resumes here
                 if step.stop is not Stop.MORE:
                     break
         except DamagedTraceError:  # a value that is too long
@@ -144,13 +143,13 @@ class SecondHalf:
 
 
 class Halves:
-    """The text of a file of which another thread scans the second half, and the scan that takes what it found.
+    """The text of a file whose second half another thread scans, and a scan that takes its findings.
 
     Args:
         stream: The file.
         scanner: Takes the events of the first half, and then those of both.
         half: The second half.
-        block_bytes: How much text is looked at once.
+        block_bytes: Bytes of text per step.
     """
 
     def __init__(self, stream: TextStream, scanner: CompiledScanner, half: SecondHalf, block_bytes: int) -> None:
@@ -170,7 +169,7 @@ class Halves:
         return step
 
     def _take(self) -> None:
-        """Take what the other found, and go on where it stopped."""
+        """Take the findings of the second half, and resume where it stopped."""
         found = self._half.found()
         if found is not None:
             other, reached = found

@@ -1,7 +1,7 @@
 """Events of a Chrome-format trace through msgspec: for machines without the compiled scanner.
 
-A block of text is cut at the border of two events and decoded at once, every value staying the JSON text that it is;
-what breaks JSON's rules is taken apart event by event.
+A block of text is cut at the border of two events and decoded at once; each value stays JSON text. Blocks that break
+JSON's rules are split into single events.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _AFTER_BRACE = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*\{[ \t\r\n]*\"")
 _PLACE = re.compile(r"\(byte (\d+)\)$")
 _CUTS_TRIED = 8
 _SHORT_REACH = 2**16
-"""How far to go at once after something that breaks JSON's rules: what follows may break them as well."""
+"""Bytes to decode at once after text that breaks JSON's rules: more of it may follow."""
 _KNOWN = {f'"{phase}"'.encode(): place for place, phase in enumerate(PHASES)}
 _PLAIN = re.compile(rb"-?[0-9]{1,18}")
 _ALL_PLAIN = re.compile(rb"-?[0-9]{1,18}(?:,-?[0-9]{1,18})*")
@@ -69,9 +69,10 @@ class PortableScanner:
         return self._pieces
 
     def _take_block(self, text: bytes, place: int, end: int) -> tuple[int, bool]:
-        """Decode up to the last border of events before ``end`` that msgspec finds sound.
+        """Decode up to the last border of events before ``end`` that msgspec accepts.
 
-        Gives where that is, and whether all before ``end`` was sound.
+        Returns:
+            The place of that border, and whether all text before ``end`` was valid.
         """
         for tried in range(_CUTS_TRIED):
             brace, following = _last_border(text, place, end)
@@ -88,7 +89,7 @@ class PortableScanner:
         return place, False
 
     def _take_singly(self, text: bytes, place: int, most: int) -> Step:
-        """Take up to ``most`` elements one by one; ``broken`` is -1 where the text ended and not the patience."""
+        """Take up to ``most`` elements one by one; ``broken`` is -1 if the text ended before ``most`` was reached."""
         events: list[Any] = []
         try:
             for _ in range(most):
@@ -114,7 +115,7 @@ class PortableScanner:
         return Step(Stop.MORE, place, place)
 
     def _read_event(self, text: bytes, place: int) -> tuple[Any, int]:
-        """The event whose brace is at ``place``, and its end."""
+        """Return the event whose brace is at ``place``, and its end."""
         fields, arguments = {}, {}
         members = Members(text, place)
         for key, begin, end in members:
@@ -136,7 +137,7 @@ def _between(text: bytes, place: int) -> int:
 
 
 def _last_border(text: bytes, begin: int, end: int) -> tuple[int, int]:
-    """The last brace before ``end`` after which another object with members follows, and where; -1 without any."""
+    """Return the last brace before ``end`` that precedes another object, and the place of that one; -1 without any."""
     while (end := text.rfind(b"}", begin, end)) >= 0:
         match = _AFTER_BRACE.match(text, end + 1)
         if match is not None:
@@ -145,11 +146,11 @@ def _last_border(text: bytes, begin: int, end: int) -> tuple[int, int]:
 
 
 _FIELDS = {"ph": "ph", "name": "name", "cat": "category", "pid": "pid", "tid": "tid", "ts": "ts", "dur": "dur"}
-"""Members of an event that are read, and the fields that hold them."""
+"""Members of an event that are read, and their fields."""
 
 
 def _structs(fields: Mapping[str, str]) -> tuple[type[msgspec.Struct], type[msgspec.Struct]]:
-    """The classes of events and of their arguments: JSON texts, empty where an event has none."""
+    """Return the classes of events and of their arguments: JSON texts, empty if an event has none."""
     arguments = msgspec.defstruct(
         "Arguments",
         [(name, msgspec.Raw, _NOTHING) for name in fields.values()],
@@ -300,7 +301,7 @@ class PortablePieces:
 
 
 def _first_of(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    """Of several spellings of an argument, what the first has that an event has."""
+    """Return, for each event, the value of the first of several spellings that it has."""
     values = columns[0]
     for column in columns[1:]:
         values = [above or below for above, below in zip(values, column, strict=True)]

@@ -1,4 +1,4 @@
-"""What finds events in blocks of text: the compiled scanner, or the portable one."""
+"""Interface of the scanners that find events in blocks of text: compiled or portable."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Scanner(Protocol):
     name: str
 
     def feed(self, text: bytes, place: int) -> Step:
-        """Take the whole elements of a list of events from ``place`` on.
+        """Take the complete elements of a list of events from ``place`` on.
 
         ``place`` is before an element, a comma or the bracket that ends the list.
 
@@ -23,4 +23,4 @@ class Scanner(Protocol):
         """
 
     def pieces(self) -> Pieces:
-        """What was found; called once, at the end."""
+        """Return the events found; called once, at the end."""

@@ -1,7 +1,7 @@
-"""What the values of events mean: the JSON text of a value, as it is in the file, to a Python value.
+"""Values of events: from the JSON text of a value, as it is in the file, to a Python value.
 
-Both decoders leave to these functions all that is not plain, so that they cannot differ. They are called once per
-distinct text, not once per event.
+Both decoders use these functions for all values that are not plain, so that their results agree. They are called once
+per distinct text, not once per event.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from traceviz.parsers.shared.json.texts import text_value
 from traceviz.untrusted.json_documents import value_of
 
 INT64 = 2**63
-"""Integers of the tables lie between minus this and this, both excluded."""
+"""Exclusive bound of the tables' integers, positive and negative."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+")
-_MOST_DIGITS = 400  # no number of a trace is longer, and long ones take quadratic time
+_MOST_DIGITS = 400  # numbers of traces are shorter, and long ones take quadratic time
 _CUT = Context(prec=_MOST_DIGITS + 10, rounding=ROUND_DOWN)
 
 
 class WrongValueError(ValueError):
-    """A value that is not what it should be; the message says what it is not."""
+    """A value of the wrong kind; the message states the problem."""
 
 
 def _number_text(raw: bytes) -> str:
-    """The text of a number, which may be written as a text.
+    """Return the text of a number, which may be written as a text.
 
     Raises:
-        WrongValueError: it is no number.
+        WrongValueError: it is not a number.
     """
     word = (text_value(raw) if raw.startswith(b'"') else raw.decode("ascii", "replace")) or ""
     word = word.strip()
@@ -45,7 +45,11 @@ def _is_nothing(raw: bytes) -> bool:
 
 
 def _exact(word: str) -> Decimal | int:
-    """Raises: WrongValueError: its exponent is beyond all limits."""
+    """Return the exact number.
+
+    Raises:
+        WrongValueError: its exponent is beyond all limits.
+    """
     if _HEXADECIMAL.fullmatch(word):
         return int(word, 16)
     try:
@@ -58,10 +62,10 @@ def _exact(word: str) -> Decimal | int:
 
 
 def integer_value(raw: bytes) -> int | None:
-    """A whole number, also written as a text, as a decimal or in hexadecimal; ``None`` for nothing.
+    """Return a whole number, also written as a text, as a decimal or in hexadecimal; ``None`` for nothing.
 
     Raises:
-        WrongValueError: it is no whole number, or needs more than 64 bits.
+        WrongValueError: it is not a whole number, or needs more than 64 bits.
     """
     if _is_nothing(raw):
         return None
@@ -79,10 +83,10 @@ def _within(number: int) -> int:
 
 
 def real_value(raw: bytes) -> float | None:
-    """A number, also written as a text; ``None`` for nothing.
+    """Return a number, also written as a text; ``None`` for nothing.
 
     Raises:
-        WrongValueError: it is no number, or infinite.
+        WrongValueError: it is not a number, or infinite.
     """
     if _is_nothing(raw):
         return None
@@ -94,10 +98,10 @@ def real_value(raw: bytes) -> float | None:
 
 
 def triple_value(raw: bytes) -> tuple[int, int, int] | None:
-    """Three whole numbers of 32 bits, ``[x, y, z]``; ``None`` for nothing.
+    """Return three whole numbers of 32 bits, ``[x, y, z]``; ``None`` for nothing.
 
     Raises:
-        WrongValueError: they are not.
+        WrongValueError: the value is anything else.
     """
     if _is_nothing(raw):
         return None
@@ -112,20 +116,20 @@ def triple_value(raw: bytes) -> tuple[int, int, int] | None:
 
 
 def time_value(raw: bytes) -> int:
-    """Nanoseconds of a time in microseconds, exact; decimals beyond the third are cut.
+    """Return the nanoseconds of a time in microseconds, exact; decimals beyond the third are cut.
 
     Raises:
-        WrongValueError: it is no number, or nanoseconds of 64 bits cannot hold it.
+        WrongValueError: it is not a number, or nanoseconds of 64 bits cannot hold it.
     """
     number = _exact(_number_text(raw))
     return _within(int(_CUT.scaleb(number, 3)) if isinstance(number, Decimal) else number * 1000)
 
 
 def header_value(raw: bytes) -> Any:
-    """The value of a member of the file.
+    """Return the value of a member of the file.
 
     Raises:
-        ValueError: what it holds is no JSON, not even of a careless kind, or is nested too deep.
+        ValueError: it is not JSON, not even in a lenient sense, or is nested too deep.
     """
     if raw.startswith(b'"'):
         return text_value(raw)

@@ -33,15 +33,15 @@ _COLLECTIVES = {
 }
 """Names of collectives as NCCL's kernels spell them, and as PyTorch does."""
 _ANNOTATION = "nccl:"
-"""PyTorch's ranges around the launches of a collective begin with it: ``nccl:all_to_all``."""
+"""Prefix of PyTorch's ranges around the launches of a collective: ``nccl:all_to_all``."""
 _ANNOTATED = re.compile("|".join((*_COLLECTIVES, "Send", "Recv")), re.IGNORECASE)
 
 
 def collectives(launches: Launches) -> pa.Table:
-    """Table ``collectives``: from the arguments of the kernels, else from the ranges around their launches, or names.
+    """Return table ``collectives``: from the kernels' arguments, else the ranges around their launches, or names.
 
-    The range says more than the kernel: an exchange between all ranks is a kernel that sends and receives, and some
-    versions of NCCL have one kernel for everything.
+    The range is more specific than the kernel: an exchange between all ranks is a kernel that sends and receives, and
+    some versions of NCCL have one kernel for everything.
     """
     events = launches.events
     kernels = on_a_device(launches, events.rows(Role.KERNEL))
@@ -52,7 +52,7 @@ def collectives(launches: Launches) -> pa.Table:
     names, around = events.name.at(rows), _annotations(launches, call)
     argument = texts(events.frame, "collective", rows)
     words = [
-        # What a kernel of NCCL or RCCL does is in its name, unless one kernel does everything.
+        # The name of a kernel of NCCL or RCCL states its operation, unless one kernel does everything.
         *(_COLLECTIVES[match[1]] if match else "unknown" for match in map(_COLLECTIVE.search, names.words)),
         *(annotated_name(word) or "unknown" for word in around.words),
         *(word.lower() for word in argument.words),
@@ -73,7 +73,7 @@ def collectives(launches: Launches) -> pa.Table:
 
 
 def _annotations(launches: Launches, call: Array) -> Words:
-    """Names of PyTorch's ranges around ``call`` that say which collective it is."""
+    """Return the names of PyTorch's ranges around ``call`` that name a collective."""
     name = launches.events.name
     if not any(word.startswith(_ANNOTATION) for word in name.words):
         return Words(np.full(call.size, NONE, np.int32), ())
@@ -82,7 +82,7 @@ def _annotations(launches: Launches, call: Array) -> Words:
 
 
 def annotated_name(text: str) -> str | None:
-    """The collective that PyTorch's range called ``text`` is about; ``None`` for other ranges."""
+    """Return the collective that PyTorch's range called ``text`` names; ``None`` for other ranges."""
     if not text.startswith(_ANNOTATION):
         return None
     match = _ANNOTATED.search(text.replace("_", ""))

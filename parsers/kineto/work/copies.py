@@ -6,10 +6,10 @@ profiler                 name                                  arguments
 Kineto on CUDA           ``Memcpy HtoD (Pageable -> Device)``  none
 Kineto on ROCm           ``Memcpy HtoD (Host -> Device)``      ``kind``: ``HtoD``
 Kineto on XPU            ``Memcpy M2D (Memory -> Device)``     none
-Kineto on AIU            ``Memcpy (HtoD)``                     none that more is in
+Kineto on AIU            ``Memcpy (HtoD)``                     none with more detail
 PyTorch's CUPTI monitor  ``Memcpy``                            ``copy kind``: ``HtoD``, ``src kind``: ``pageable``,
                                                                ``dst kind``: ``device``; numbers of CUPTI for
-                                                               kinds that it has no word for
+                                                               kinds without a word
 =======================  ====================================  ==================================================
 """
 
@@ -21,7 +21,7 @@ from traceviz.parsers.shared.cupti import COPY_KIND, MEMORY_KIND
 from traceviz.parsers.shared.events.launch_details import memory_kinds
 
 _LONGEST = 1_000
-"""Characters of a name that are looked at: a bound on time."""
+"""Maximum number of characters of a name that are searched: a bound on time."""
 
 _HOST, _DEVICE, _PEER, _SHARED = "h", "d", "p", "s"
 _PLACES = {
@@ -30,10 +30,10 @@ _PLACES = {
     **dict.fromkeys(("p", "peer"), _PEER),
     **dict.fromkeys(("s", "shared"), _SHARED),
 }
-"""Place of memory by a letter or word for it. Memory of both (managed, shared) shows no direction."""
+"""Place of memory by a letter or word. Memory of both (managed, shared) shows no direction."""
 
 _WORDS = {"memory": "pageable", "shared": "managed"}
-"""Kinds of memory as Intel's profiler calls them: what no runtime allocated, and what host and devices share."""
+"""Kinds of memory in Intel's profiler: not allocated by a runtime, and shared by host and devices."""
 
 _END = "host|device|array|memory|shared|peer|[hdampsHDAMPS]"
 _BETWEEN = re.compile(rf"(?:(?<![a-z])|copy)(?P<source>{_END})_?(?:2|to)_?(?P<target>{_END})", re.IGNORECASE)
@@ -73,7 +73,7 @@ def copied(name: str, kind: str = "", source: str = "", target: str = "") -> tup
 
 
 def filled(name: str, memory: str = "") -> str:
-    """Return ``memset.memory`` for a fill: of its argument, else of its name, which says nothing of plain memory."""
+    """Return ``memset.memory`` for a fill: of its argument, else of its name, which is silent for plain memory."""
     match = _FILLED.search(name[:_LONGEST])
     word = _memory(memory) or (_memory(match["memory"]) if match else "device")
     word = _WORDS.get(word, word)
@@ -81,18 +81,18 @@ def filled(name: str, memory: str = "") -> str:
 
 
 def _direction(text: str) -> str:
-    """Direction in a text such as ``Memcpy HtoD`` or ``DEVICE_TO_HOST``; empty if there is none."""
+    """Return the direction in a text such as ``Memcpy HtoD`` or ``DEVICE_TO_HOST``; empty if there is none."""
     match = _BETWEEN.search(text[:_LONGEST])
     return _KINDS.get((_PLACES[match["source"].lower()], _PLACES[match["target"].lower()]), "") if match else ""
 
 
 def _numbered(kind: str) -> str:
-    """Direction that CUPTI gives this number; empty for words."""
+    """Return the direction that CUPTI gives this number; empty for words."""
     return COPY_KIND.get(int(kind), "") if kind.isdecimal() and len(kind) <= len(str(max(COPY_KIND))) else ""
 
 
 def _memory(text: str) -> str:
-    """Kind of memory in the words of the contract if it has one for it; numbers are those of CUPTI."""
+    """Return the kind of memory as the contract names it, if it does; numbers are those of CUPTI."""
     word = text.strip().lower().replace(" ", "_")
     number = int(word) if word.isdecimal() and len(word) == 1 else None
     return MEMORY_KIND.get(number, "") if number is not None else "" if word == "unknown" else word

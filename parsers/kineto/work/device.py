@@ -1,4 +1,4 @@
-"""What ran on devices: kernels, copies, fills, synchronisations, and ranges around them."""
+"""Device work: kernels, copies, fills, synchronisations, and ranges around them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from traceviz.parsers.shared.events.columns import Numbers, constant, encoded, m
 
 _DIMENSIONS = ("x", "y", "z")
 _NODES, _GRAPHS = 1 << 32, 1 << 31
-"""Numbers of the nodes of a graph, and of graphs, are below these."""
+"""Upper limits of the numbers of nodes of a graph, and of graphs."""
 _SYNC_KINDS = {
     "event sync": "event",
     "event synchronize": "event",
@@ -32,7 +32,7 @@ _SYNC_KINDS = {
 
 
 def worked(launches: Launches, rows: Array, call: Array) -> Columns:
-    """Columns that all device work has."""
+    """Return the columns of all device work."""
     events = launches.events
     return {
         **times(events, rows),
@@ -47,9 +47,9 @@ def worked(launches: Launches, rows: Array, call: Array) -> Columns:
 
 
 def node_numbers(events: Events, rows: Array) -> Numbers:
-    """Numbers of the nodes of graphs, unique within a process.
+    """Return the numbers of the nodes of graphs, unique within a process.
 
-    CUDA numbers the nodes of each graph from 0 and puts the number of the graph before it, which some profilers do not.
+    CUDA numbers the nodes of each graph from 0 and prefixes the number of the graph, which some profilers omit.
     """
     node, graph = numbers(events.frame, "graph_node", rows), numbers(events.frame, "graph", rows)
     alone = graph.known & (graph.value > 0) & (graph.value < _GRAPHS) & (node.value >= 0) & (node.value < _NODES)
@@ -57,17 +57,17 @@ def node_numbers(events: Events, rows: Array) -> Numbers:
 
 
 def positive(stated: Numbers) -> Numbers:
-    """``stated`` without zeros, which stand for nothing."""
+    """Return ``stated`` without zeros, which stand for "none"."""
     return Numbers(stated.value, stated.known & (stated.value > 0))
 
 
 def on_a_device(launches: Launches, rows: Array) -> Array:
-    """Those of ``rows`` whose device is known."""
+    """Return those of ``rows`` whose device is known."""
     return rows[launches.identity.device_id(ordinals(launches.events, rows)) >= 0]
 
 
 def kernels(launches: Launches) -> pa.Table:
-    """Table ``kernels``. ROCm notes the launch configuration at the call."""
+    """Return table ``kernels``. ROCm states the launch configuration at the call."""
     events = launches.events
     rows = on_a_device(launches, events.rows(Role.KERNEL))
     call = launches.call(rows)
@@ -86,7 +86,7 @@ def kernels(launches: Launches) -> pa.Table:
 
 
 def _launch_shape(launches: Launches, name: str, rows: Array, call: Array) -> Columns:
-    """Columns ``grid_x`` and so on."""
+    """Return the columns ``grid_x`` and so on."""
     frame = launches.events.frame
     own = triples(frame, name, rows)
     at_call = triples(frame, name, np.maximum(call, 0).astype(np.int32)) if frame.height else own
@@ -97,14 +97,14 @@ def _launch_shape(launches: Launches, name: str, rows: Array, call: Array) -> Co
 
 
 def _ratio(stated: Numbers, whole: int) -> Arrow:
-    """Real numbers in parts of ``whole``, null where they make no sense."""
+    """Return real numbers in parts of ``whole``, null if negative or too large."""
     value = stated.value.astype(np.float64) / whole
     sensible = stated.known & (value >= 0) & (value < 2.0**63)
     return masked(np.where(sensible, value, 0.0), ~sensible, pa.float64())
 
 
 def copies(launches: Launches) -> pa.Table:
-    """Table ``memcpy``."""
+    """Return table ``memcpy``."""
     events = launches.events
     rows = on_a_device(launches, events.rows(Role.COPY))
     call = launches.call(rows)
@@ -129,7 +129,7 @@ def _bytes(launches: Launches, rows: Array, call: Array) -> Arrow:
 
 
 def _described(*columns: Words) -> tuple[Array, list[tuple[str, ...]]]:
-    """Per row the position of its texts (int32) among the distinct combinations, and these; empty for no text."""
+    """Return each row's position (int32) among the distinct combinations of texts, and these; empty for no text."""
     key = np.zeros(columns[0].codes.size, np.int64)
     for words in columns:
         key = key * (len(words.words) + 1) + words.codes + 1
@@ -143,7 +143,7 @@ def _described(*columns: Words) -> tuple[Array, list[tuple[str, ...]]]:
 
 
 def fills(launches: Launches) -> pa.Table:
-    """Table ``memset``."""
+    """Return table ``memset``."""
     events = launches.events
     rows = on_a_device(launches, events.rows(Role.FILL))
     call = launches.call(rows)
@@ -157,7 +157,7 @@ def fills(launches: Launches) -> pa.Table:
 
 
 def synchronisations(launches: Launches) -> pa.Table:
-    """Table ``sync``. Whoever waits for an event waits for no stream: the file says stream -1."""
+    """Return table ``sync``. A wait for an event waits for no stream: the file states stream -1."""
     events = launches.events
     rows = events.rows(Role.SYNC)
     kind, name = texts(events.frame, "sync_kind", rows), events.name.at(rows)
@@ -177,7 +177,7 @@ def synchronisations(launches: Launches) -> pa.Table:
 
 
 def scopes(launches: Launches) -> pa.Table:
-    """Rows of table ``device_ops``: ranges of the program around the device work that they set off, but for steps."""
+    """Return table ``device_ops``: ranges of the program around their device work, without steps."""
     events = launches.events
     rows = on_a_device(launches, events.rows(Role.SCOPE))
     name = events.name.at(rows)

@@ -1,9 +1,8 @@
-"""Nodes of CUDA graphs: their numbers, and what the program calls the parts of a graph that they belong to.
+"""Nodes of CUDA graphs: their numbers, and the program's names for parts of a graph.
 
-PyTorch writes into the arguments of what a graph runs what the program said of it while the graph was captured
-(``torch.cuda.graph_annotations``, exported with ``cuda_graph_annotations``): ``name`` of the part, by frameworks on top
-``module_fqn``, the path of the module, and ``autograd_phase``. With ``graph_lanes`` the work is shown on another stream
-than that on which it ran.
+PyTorch copies annotations from the capture of a graph to the arguments of its work (``torch.cuda.graph_annotations``,
+exported with ``cuda_graph_annotations``): ``name`` of the part, by frameworks on top ``module_fqn``, the path of the
+module, and ``autograd_phase``. With ``graph_lanes`` the work is shown on another stream than the one it ran on.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _BACKWARD = "backward"
 
 
 def graph_nodes(launches: Launches) -> pa.Table:
-    """Table ``graph_nodes``: the nodes of which the program says something, each once."""
+    """Return table ``graph_nodes``: the annotated nodes, each once."""
     events = launches.events
     rows = on_a_device(launches, events.rows(Role.KERNEL, Role.COPY, Role.FILL))
     part, module = texts(events.frame, "label", rows), texts(events.frame, "module_path", rows)

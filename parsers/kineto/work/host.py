@@ -1,4 +1,4 @@
-"""What ran on the host: operations and their arguments, calls, steps, overhead."""
+"""Host work: operations and their arguments, calls, steps, overhead."""
 
 from __future__ import annotations
 
@@ -42,27 +42,27 @@ ARGUMENTS_OF_OPS = (
 
 _KEYS = {argument.column: (argument.keys[0], argument.kind) for argument in ARGUMENTS}
 _NOTHING = ("", "[]", "null")
-"""Texts of arguments that say nothing."""
+"""Texts of arguments that stand for "none"."""
 MARKER = "ProfilerStep"
 
 
 def times(events: Events, rows: Array) -> Columns:
-    """Columns ``start_ns`` and ``dur_ns``."""
+    """Return the columns ``start_ns`` and ``dur_ns``."""
     return {"start_ns": at(events.start, rows), "dur_ns": nullable(at(events.dur, rows), pa.int64())}
 
 
 def placed(events: Events, identity: Identity, rows: Array) -> Columns:
-    """Columns that say when and where the events ``rows`` ran."""
+    """Return the columns of time, process and thread of the events ``rows``."""
     thread = at(identity.thread_id, rows)
     return {**times(events, rows), "process_id": looked_up(identity.process_of, thread), "thread_id": thread}
 
 
 def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None) -> pa.Table:
-    """Table ``host_ops``.
+    """Return table ``host_ops``.
 
     Args:
         forest: The events on threads, nested.
-        identity: Who is who.
+        identity: Processes, threads and devices.
         needed: Nullable columns that matter; ``None`` for all.
     """
     events, rows = forest.events, forest.op_rows
@@ -79,18 +79,18 @@ def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None
 
 
 def wanted_properties(options: ReadRequest) -> tuple[str, ...]:
-    """Those of :data:`ARGUMENTS_OF_OPS` that are asked for."""
+    """Return the requested ones of :data:`ARGUMENTS_OF_OPS`."""
     return tuple(name for name in ARGUMENTS_OF_OPS if options.wants_property(_KEYS[name][0]))
 
 
 def properties(forest: Forest, names: Sequence[str] = ARGUMENTS_OF_OPS) -> pa.Table:
-    """Table ``op_args``: arguments ``names`` of operations, without those that are empty."""
+    """Return table ``op_args``: arguments ``names`` of operations, without empty ones."""
     parts = [part for name in names for part in _property(forest, name)]
     return pa.concat_tables(parts).unify_dictionaries() if parts else schema.table("op_args").empty()
 
 
 def _property(forest: Forest, name: str) -> Iterator[pa.Table]:
-    """Rows of one argument; none where no operation has it."""
+    """Yield the rows of one argument; none if no operation has it."""
     if name not in forest.events.frame.columns:
         return
     key, kind = _KEYS[name]
@@ -114,7 +114,7 @@ def _property(forest: Forest, name: str) -> Iterator[pa.Table]:
 
 
 def as_name(column: pl.Series) -> Any:
-    """A categorical column as the contract's dictionary column."""
+    """Return a categorical column as the contract's dictionary column."""
     coded: Any = column.to_arrow()
     if isinstance(coded, pa.ChunkedArray):
         coded = coded.combine_chunks()
@@ -122,7 +122,7 @@ def as_name(column: pl.Series) -> Any:
 
 
 def calls(launches: Launches) -> pa.Table:
-    """Table ``cuda_api``: calls of the runtime and the driver of devices."""
+    """Return table ``cuda_api``: calls of the runtime and the driver of devices."""
     events = launches.events
     rows = events.rows(Role.API)
     columns = {
@@ -136,7 +136,7 @@ def calls(launches: Launches) -> pa.Table:
 
 
 def steps(events: Events, identity: Identity) -> pa.Table:
-    """Table ``steps``: the markers of the host. Their copies on the timelines of devices would count them twice."""
+    """Return table ``steps``: the markers of the host. Their copies on the timelines of devices would be duplicates."""
     rows = np.flatnonzero((events.role == Role.HOST) & (events.category == CODES["step"])).astype(np.int32)
     names = events.name.at(rows)
     columns = {
@@ -149,9 +149,9 @@ def steps(events: Events, identity: Identity) -> pa.Table:
 
 
 def overhead(events: Events, identity: Identity) -> pa.Table:
-    """Table ``overhead``: what the profiler states, and the program's calls of it.
+    """Return table ``overhead``: the profiler's own events, and the program's calls of it.
 
-    The profiler gives no thread where all of them are held up.
+    The profiler states no thread if all threads are blocked.
     """
     called = (events.role == Role.HOST) & (events.category == CODES["python"])
     if called.any():

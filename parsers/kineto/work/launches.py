@@ -1,4 +1,4 @@
-"""Which call set device work off, in which process, and on whose behalf."""
+"""Links from device work to its call, its process, and the operation that caused it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from traceviz.parsers.shared.events.columns import Numbers, encoded, nullable
 
 @dataclass(frozen=True)
 class Launches:
-    """The calls of a capture, and what they set off.
+    """The calls of a capture, and the device work that they launched.
 
     Args:
         events: The events.
         forest: Those on threads, nested.
-        identity: Who is who.
+        identity: Processes, threads and devices.
     """
 
     events: Events
@@ -36,7 +36,7 @@ class Launches:
 
     @cached_property
     def _keyed(self) -> tuple[Array, Array]:
-        """Correlation ids of the calls that have one, sorted, of equal ones by start; and the calls (int32)."""
+        """Sorted correlation ids of the calls that have one, equal ones by start; and the calls (int32)."""
         rows = self.events.rows(Role.API)
         stated = numbers(self.events.frame, "correlation", rows)
         known = stated.known & (stated.value > 0)
@@ -46,14 +46,14 @@ class Launches:
 
     @cached_property
     def repeated(self) -> int:
-        """Calls whose correlation id an earlier call of the capture has as well."""
+        """Number of calls with the correlation id of an earlier call of the capture."""
         key, _ = self._keyed
         return int((key[1:] == key[:-1]).sum())
 
     def call(self, rows: Array) -> Array:
-        """The call that each of ``rows`` belongs to (int32), :data:`NONE` where the capture does not hold it.
+        """Return the call that each of ``rows`` belongs to (int32), :data:`NONE` if the capture does not hold it.
 
-        Where several calls have its correlation id, it is the last that began before it.
+        If several calls have its correlation id, it is the last that started before it.
         """
         key, call = self._keyed
         stated = numbers(self.events.frame, "correlation", rows)
@@ -67,10 +67,10 @@ class Launches:
         return np.where(has_call, call[place], NONE).astype(np.int32)
 
     def correlation(self, rows: Array, call: Array) -> Arrow:
-        """Column ``correlation_id`` of ``rows``, which belong to ``call``; zero and less stand for none.
+        """Return column ``correlation_id`` of ``rows``, which belong to ``call``; zero and negative ids stand for none.
 
-        Ids are those of the file. Where it repeats an id, later calls and their work get a new one, since tables are
-        joined by it.
+        Ids are those of the file. If the file repeats an id, later calls and their work get a new one, because tables
+        are joined by it.
         """
         stated = numbers(self.events.frame, "correlation", rows)
         value = np.where(stated.known & (stated.value > 0), stated.value, NONE)
@@ -81,7 +81,7 @@ class Launches:
 
     @cached_property
     def _own_ids(self) -> Array:
-        """Id of each call that has one (int64, by event), :data:`NONE` of others; no two calls share one."""
+        """Id of each call that has one (int64, by event), :data:`NONE` for others; ids are unique."""
         key, call = self._keyed
         again = np.r_[False, key[1:] == key[:-1]]
         largest = int(self.events.frame["correlation"].fill_null(0).to_numpy().max())
@@ -90,9 +90,9 @@ class Launches:
         return own
 
     def _latest(self, ids: Array, start: Array, first: Array, place: Array) -> None:
-        """Move ``place`` on to the last call with the same id that began no later than ``start``.
+        """Advance ``place`` to the last call with the same id that started no later than ``start``.
 
-        Calls and work are sorted together by id and time: the last call before a piece of work is the one::
+        Calls and work are sorted together by id and time. The result is the last call before a piece of work::
 
             id 5:   call  work  work  call  call  work
                       ^-----'-----'           ^-----'
@@ -107,7 +107,7 @@ class Launches:
 
     @cached_property
     def _external(self) -> tuple[Array, Pairs]:
-        """The operations that have an external id (int32), and their processes and ids."""
+        """Operations that have an external id (int32), and their processes and ids."""
         rows = self.events.rows(Role.HOST)
         stated = numbers(self.events.frame, "external_id", rows)
         known = stated.known & (stated.value > 0) & (self.events.category[rows] != CODES["step"])
@@ -115,10 +115,10 @@ class Launches:
         return rows, Pairs(take(self.identity.process_of, take(self.identity.thread_id, rows)), stated.value[known])
 
     def behalf(self, rows: Array, call: Array) -> Array:
-        """Operation (event, int32) on whose behalf each of ``rows`` ran, :data:`NONE` where it is not known.
+        """Return the operation (event, int32) that caused each of ``rows``, :data:`NONE` if unknown.
 
-        That is the operation around the call on its thread. Where the call is not known, or nothing is around it, it is
-        the first operation of the process with the same external id, which the profiler notes at the call.
+        That is the operation around the call on its thread. If the call is unknown, or no operation is around it, it is
+        the first operation of the process with the same external id, which the profiler states at the call.
         """
         around = take(self.forest.behalf, call)
         operations, ids = self._external
@@ -130,22 +130,22 @@ class Launches:
         return np.where(around < 0, found, around).astype(np.int32)
 
     def op(self, rows: Array, call: Array) -> DictionaryArray:
-        """Column ``op``: the name of the operation that :meth:`behalf` gives."""
+        """Return column ``op``: the name of the operation from :meth:`behalf`."""
         name = self.events.name
         return encoded(take(name.codes, self.behalf(rows, call)), name.words)
 
     def process(self, call: Array) -> Array:
-        """Process of the calls (int32); where the call is not known, the process that did most."""
+        """Return the process of the calls (int32); for unknown calls, the process with most events."""
         thread = take(self.identity.thread_id, call)
         return take(self.identity.process_of, thread, self.identity.program)
 
     @cached_property
     def orphans(self) -> int:
-        """Device work whose call the capture does not hold."""
+        """Number of pieces of device work whose call the capture does not hold."""
         return int((self.call(self.events.rows(*DEVICE_ROLES)) < 0).sum())
 
     def stated(self, name: str, call: Array) -> Numbers:
-        """Argument ``name`` of the calls."""
+        """Return argument ``name`` of the calls."""
         known = call >= 0
         values = numbers(self.events.frame, name, np.maximum(call, 0).astype(np.int32))
         return Numbers(values.value, values.known & known)

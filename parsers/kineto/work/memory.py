@@ -1,4 +1,4 @@
-"""What the allocators of PyTorch gave and took back."""
+"""Allocations and releases by PyTorch's allocators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU",
 
 
 def memory_events(launches: Launches) -> pa.Table:
-    """Table ``memory_events``: what the allocators of the framework gave and took back."""
+    """Return table ``memory_events``: allocations and releases by the framework's allocators."""
     events, identity = launches.events, launches.identity
     rows = events.rows(Role.MEMORY)
     if not rows.size:
@@ -47,6 +47,6 @@ def memory_events(launches: Launches) -> pa.Table:
 
 
 def _pool(key: int) -> str:
-    """Name of the allocator's device: ``CPU``, ``CUDA:0``."""
+    """Return the name of the allocator's device: ``CPU``, ``CUDA:0``."""
     kind, number = key >> 16, (key & 0xFFFF) - 1
     return f"{_DEVICE_TYPES.get(kind, f'device type {kind}')}:{number}" if key else "CPU"

@@ -1,4 +1,4 @@
-"""Which operation of the host encloses which, and on whose behalf calls were made and memory was taken."""
+"""Nesting of host operations, and the operation that caused each call and each allocation."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from traceviz.parsers.shared.arrays.operations import (
 
 _OP = CODES["op"]
 _STAND_INS = (CODES["annotation"], CODES["input"], CODES["compile"])
-"""Categories that say on whose behalf something was done where there is no operation around it."""
+"""Categories that stand in for an operation if none is around."""
 _STANDS_IN = np.array([code in _STAND_INS for code in (*range(len(CODES)), NONE)])
 
 
 @dataclass(frozen=True)
 class Forest:
-    """What ran on the threads of a capture, nested per thread. A *node* is an event, in order of start.
+    """The events on the threads of a capture, nested per thread. A *node* is an event, in order of start.
 
     Args:
         events: The events.
-        order: Position of the event of each node (int32): by start, of equal ones the longer first, then operations
-            before calls, then as in the file.
+        order: Position of the event of each node (int32): by start, then the longer first, then operations before
+            calls, then as in the file.
         parent: Node of the innermost event around each node (int32), :data:`NONE` at the top.
         overlapping: Number of events that lie neither within the event before them on their thread nor after it.
     """
@@ -69,7 +69,7 @@ class Forest:
 
     @cached_property
     def category(self) -> Array:
-        """Host category of each node (int8), :data:`NONE` of those that are no operation of the host."""
+        """Host category of each node (int8), :data:`NONE` if it is not an operation of the host."""
         return np.where(self.role == Role.HOST, take(self.events.category, self.order), np.int8(NONE))
 
     @cached_property
@@ -90,7 +90,7 @@ class Forest:
 
     @cached_property
     def behalf(self) -> Array:
-        """Event (int32) of the operation on whose behalf each event on a thread ran, :data:`NONE` without one.
+        """Event (int32) of the operation that caused each event on a thread, :data:`NONE` without one.
 
         That is the innermost ``op`` around it, else the innermost annotation, input or compilation.
         """
@@ -101,30 +101,30 @@ class Forest:
         return self._events_of(np.where(operation >= 0, operation, otherwise))
 
     def around(self, selected: Array) -> Array:
-        """Event (int32) of the innermost operation around each event on a thread that is ``selected`` (bool per event).
+        """Return the event (int32) of the innermost operation around each event on a thread that is ``selected``.
 
-        :data:`NONE` where there is none.
+        ``selected`` has a bool per event. :data:`NONE` if there is none.
         """
         return self._events_of(self._nearest(take(selected, self.order) & (self.role == Role.HOST)))
 
     def _events_of(self, node: Array) -> Array:
-        """Event of the node that belongs to each node, by event; :data:`NONE` for events on no thread."""
+        """Return, by event, the event of each node's linked node; :data:`NONE` for events on no thread."""
         event = np.full(self.events.role.size, NONE, np.int32)
         event[self.order] = take(self.order, node)
         return event
 
     def _nearest(self, selected: Array) -> Array:
-        """Node itself where it is wanted, else its nearest wanted ancestor."""
+        """Return each node itself if selected, else its nearest selected ancestor."""
         return take(positions(selected), nearest(self.parent, selected))
 
     @cached_property
     def op_id(self) -> Array:
-        """``op_id`` of each event (int32), :data:`NONE` of those that are no operation."""
+        """``op_id`` of each event (int32), :data:`NONE` if it is not an operation."""
         return inverted(self.op_rows, self.events.role.size)
 
 
 def _by_start_and_length(events: Events) -> Array:
-    """Positions of the events on threads, by start, falling end, role and place in the file."""
+    """Return positions of the events on threads, by start, falling end, role and place in the file."""
     order = by_start(events.start, events.has(*ON_THREADS))
     start = take(events.start, order)
     same = start[1:] == start[:-1]
@@ -136,7 +136,7 @@ def _by_start_and_length(events: Events) -> Array:
 
 
 def _overlaps(line: Array, start: Array, end: Array, parent: Array, is_frame: Array) -> int:
-    """How many spans, sorted by line and start, begin within the sibling before them and end after it.
+    """Count spans, sorted by line and start, that start within the sibling before them and end after it.
 
     A range and the Python frame that opens or closes it do so by nature, and are not counted::
 

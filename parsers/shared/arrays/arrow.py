@@ -1,7 +1,7 @@
-"""Arrow's types and functions as the readers use them.
+"""Arrow's types and functions, typed for the readers.
 
-The published stubs of pyarrow lag behind it: they refuse Python numbers as arguments of compute functions and know no
-dictionaries of columns. What they get wrong is typed here once, as ``Any``, instead of being silenced on each line.
+The published stubs of pyarrow lag behind it: they reject Python numbers as arguments of compute functions and know no
+dictionaries of columns. The wrong parts are typed here once, as ``Any``, instead of being silenced on each line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pyarrow as pa
 from traceviz.core.lazy_module import Later
 
 pc: Any = Later("pyarrow.compute")
-"""Compute functions, which take arrays, chunked arrays and Python numbers alike."""
+"""Compute functions, which accept arrays, chunked arrays and Python numbers."""
 
 nulls: Any = pa.nulls
 """An array of nulls of any type."""

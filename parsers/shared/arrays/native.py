@@ -1,4 +1,4 @@
-"""The compiled functions, which are there where the package was built with a C compiler."""
+"""Access to the compiled functions, which exist if the package was built with a C compiler."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ else:
 SCANNER_VARIABLE = "TRACEVIZ_SCANNER"
 """Environment variable: ``protobuf`` reads XPlane files without any compiled function, ``numpy`` SQLite databases."""
 _WITHOUT_DECODER = frozenset({"numpy", "msgspec", "protobuf"})
-"""Values of it that ask for reading databases without anything compiled."""
+"""Values of it that disable compiled code for reading databases."""
 
 
 def native() -> ModuleType | None:
-    """The compiled functions; ``None`` where there are none or the environment asks to do without."""
+    """Return the compiled functions; ``None`` if there are none or the environment disables them."""
     return None if os.environ.get(SCANNER_VARIABLE) == "protobuf" else library
 
 
 def decoder() -> ModuleType | None:
-    """The compiled decoder of SQLite pages; ``None`` where there is none or the environment asks to do without."""
+    """Return the compiled decoder of SQLite pages; ``None`` if there is none or the environment disables it."""
     return None if os.environ.get(SCANNER_VARIABLE) in _WITHOUT_DECODER else _decoder

@@ -1,6 +1,6 @@
-"""Which event encloses which, and how far the groups of root events reach: plain arrays in, plain arrays out.
+"""Nesting of events, and the nodes that belong to each root event: plain arrays in, plain arrays out.
 
-What is compiled has a twin in NumPy, which it must agree with, and which runs where nothing is compiled.
+Each compiled function has an equivalent in NumPy, which runs if nothing is compiled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Links:
     """Links from nodes to other nodes: node ``n`` links to ``other[first[n]:first[n + 1]]``.
 
     Args:
-        first: Where the links of each node begin (int64, one more than there are nodes).
+        first: Offset of the first link of each node (int64, one more than there are nodes).
         other: Nodes at the far ends (int32).
     """
 
@@ -27,21 +27,21 @@ class Links:
 
     @classmethod
     def between(cls, nodes: int, near: Array, far: Array) -> Links:
-        """Links from each of ``near`` to its element of ``far``; several links of a node keep their order."""
+        """Return links from each of ``near`` to its element of ``far``; several links of a node keep their order."""
         first, order = by_key(near, nodes)
         return cls(first, take(np.ascontiguousarray(far, np.int32), order))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spans:
-    """Spans of time on lines: events, or regions within them. The spans of a line lie together.
+    """Spans of time on lines: events, or regions within them. The spans of a line are contiguous.
 
     Args:
         line: Line of each (int32).
         start: Start of each (int64), counted from any one moment per line.
         duration: Duration of each (int64).
         base: Node of the first one.
-        parent: To be written: node of the innermost span of the same line that encloses each (int32), or :data:`NONE`.
+        parent: Output: node of the innermost span of the same line that encloses each (int32), or :data:`NONE`.
     """
 
     line: Array
@@ -57,11 +57,10 @@ def nest(events: Spans, regions: Spans | None = None, own: Array | None = None) 
     Args:
         events: The events of a plane.
         regions: Regions on the same lines; their nodes come after those of all events.
-        own: Which of the events take part (bool); ``None`` for all. The others have no parent, and are none.
+        own: Mask of the events that take part (bool); ``None`` for all. The others have no parent, and are no parents.
 
-    One span encloses a later one if it ends no earlier, so that of two equal spans the first is the parent, and an
-    instant belongs to what ends at that very moment. Spans that overlap in part are siblings. Events come before
-    regions.
+    One span encloses a later one if it ends no earlier. So of two equal spans the first is the parent, and an instant
+    belongs to the span that ends at the same time. Spans that overlap in part are siblings. Events come before regions.
 
     ::
 
@@ -88,7 +87,7 @@ def _buffers(spans: Spans) -> tuple[Array, Array, Array, int, Array]:
 
 
 def _nest_any(events: Spans, regions: Spans, own: Array) -> None:
-    """As :func:`nest`, for spans in any order."""
+    """Do the same as :func:`nest`, for spans in any order."""
     selected = np.flatnonzero(own) if own.size else np.arange(events.line.size)
     line, start, duration = (
         np.concatenate((of_event[selected], of_region))
@@ -109,16 +108,16 @@ def _nest_any(events: Spans, regions: Spans, own: Array) -> None:
 
 
 def are_sorted(line: Array, start: Array, end: Array) -> bool:
-    """Whether spans are sorted by line, start and falling end."""
+    """Return whether spans are sorted by line, start and falling end."""
     later = (start[1:] > start[:-1]) | ((start[1:] == start[:-1]) & (end[1:] <= end[:-1]))
     return bool(((line[1:] > line[:-1]) | ((line[1:] == line[:-1]) & later)).all())
 
 
 def nest_sorted(line: Array, start: Array, end: Array) -> Array:  # noqa: ARG001
-    """Positions of the parents of sorted spans (int32), :data:`NONE` at the top.
+    """Return positions of the parents of sorted spans (int32), :data:`NONE` at the top.
 
-    The parent is the nearest earlier span of the line whose end is not smaller. Each round lets all spans whose
-    candidate is too short jump to the candidate's own candidate: what is skipped is shorter still. Jumps double, so
+    The parent is the nearest earlier span of the line whose end is not smaller. In each round, all spans whose
+    candidate is too short move to the candidate's own candidate: skipped spans are shorter still. Jumps double, so
     about log2(spans) rounds are enough.
     """
     run_starts = np.flatnonzero(np.r_[True, line[1:] != line[:-1]])
@@ -137,18 +136,18 @@ def nest_sorted(line: Array, start: Array, end: Array) -> Array:  # noqa: ARG001
 
 
 def enclosing(line: Array, start: Array, duration: Array) -> Array:
-    """Position of the innermost event of the same line that encloses each event (int32), as :func:`nest` finds it."""
+    """Return the position of the innermost event of the same line around each event (int32), see :func:`nest`."""
     parent = np.empty(line.size, np.int32)
     nest(Spans(line, start, duration, 0, parent))
     return parent
 
 
 def nearest(parent: Array, selected: Array) -> Array:
-    """For each event its own number where it is selected, else that of its nearest selected ancestor (int32).
+    """Return, for each event, its own number if selected, else that of its nearest selected ancestor (int32).
 
     Args:
         parent: Parent of each event (int32), negative at the top.
-        selected: Which events are selected (bool). They are numbered in their order; :data:`NONE` stands for none.
+        selected: Mask of the selected events (bool). They are numbered in order; :data:`NONE` stands for none.
     """
     library = native()
     if library is not None:
@@ -165,7 +164,7 @@ def nearest(parent: Array, selected: Array) -> Array:
 
 
 def depths(parent: Array) -> Array:
-    """Number of ancestors of each event (int32).
+    """Return the number of ancestors of each event (int32).
 
     Args:
         parent: Position of the parent of each (int32), negative at the top.
@@ -179,17 +178,17 @@ def depths(parent: Array) -> Array:
 
 
 def _by_doubling(parent: Array) -> Array:
-    """As :func:`depths`, also for parents that come after their children.
+    """Do the same as :func:`depths`, also for parents that come after their children.
 
-    Each round doubles how far the search has come up: after ``n`` rounds, ``depth`` counts the ancestors within
-    ``2**n`` steps and ``ancestor`` is the one after that many. Elements that have reached the top drop out.
+    Each round doubles the range of the search: after ``n`` rounds, ``depth`` counts the ancestors within ``2**n``
+    steps, and ``ancestor`` is the one after that many. Elements that have reached the top drop out.
     """
     depth = (parent >= 0).astype(np.int32)
     ancestor = parent.astype(np.int32)
     climbing = np.flatnonzero(ancestor >= 0).astype(np.int32)
     while climbing.size:
         above = ancestor[climbing]
-        # Both are read before either is written: what is above may be climbing as well.
+        # Read both before writing either: the ancestor may be climbing as well.
         more, further = depth[above], ancestor[above]
         depth[climbing] += more
         ancestor[climbing] = further
@@ -198,10 +197,10 @@ def _by_doubling(parent: Array) -> Array:
 
 
 def spread(children: Links, parents: Links, roots: Array, levels: Array, *, every: bool) -> Array:
-    """Position in ``roots`` of the root that claims each node (int32), :data:`NONE` where none does.
+    """Return the position in ``roots`` of the root that claims each node (int32), :data:`NONE` if none does.
 
     Args:
-        children: What each node leads to.
+        children: Links from each node to its children.
         parents: The same links backwards.
         roots: Root nodes in the order in which they claim.
         levels: Level of each root.
@@ -209,7 +208,7 @@ def spread(children: Links, parents: Links, roots: Array, levels: Array, *, ever
 
     A root that is free claims itself and all free nodes that can be reached from it over free nodes.
 
-    The result is the same in whatever order the nodes below a root are visited.
+    The result does not depend on the order in which the nodes below a root are visited.
     """
     library = native()
     if library is None:
@@ -240,7 +239,7 @@ def _spread(children: Links, parents: Links, roots: Array, levels: Array, *, eve
 
 
 def _has_equal_above(first: list[int], parent: list[int], root: int, level_of: dict[int, int]) -> bool:
-    """Whether a root of the level of ``root`` is among its ancestors."""
+    """Return whether a root of the level of ``root`` is among its ancestors."""
     seen, waiting = {root}, [root]
     while waiting:
         node = waiting.pop()

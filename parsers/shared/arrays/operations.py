@@ -1,6 +1,6 @@
-"""Operations on columns of millions of rows. Each is written twice: in C, and in NumPy, which says what it means.
+"""Operations on columns of millions of rows. Each exists in C and in NumPy; the NumPy version is the reference.
 
-The compiled ones give the same results without copies on the way; positions are 32 bits wide, which NumPy widens.
+The compiled versions give the same results without temporary copies. Positions have 32 bits, which NumPy widens.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ Array = npt.NDArray[Any]
 NONE = -1
 """Stands for no position."""
 STRETCH = 1 << 20
-"""Rows that are worked on at once, where NumPy needs more memory meanwhile than the result takes."""
+"""Rows per step, for operations whose temporary memory in NumPy exceeds their result."""
 
 
 def stretches(rows: int) -> Iterator[slice]:
-    """All rows, :data:`STRETCH` at a time."""
+    """Return slices of :data:`STRETCH` rows that cover all rows."""
     return (slice(begin, begin + STRETCH) for begin in range(0, rows, STRETCH))
 
 
 def looked_up(answers: Array, codes: Array) -> Array:
-    """``answers[codes]``: negative codes count from the end. NumPy widens all codes to 64 bits, these but a few."""
+    """Return ``answers[codes]``; negative codes count from the end. Widens few codes to 64 bits at a time."""
     result = np.empty(codes.size, answers.dtype)
     for part in stretches(codes.size):
         result[part] = answers[codes[part]]
@@ -35,7 +35,7 @@ def looked_up(answers: Array, codes: Array) -> Array:
 
 
 def at(values: Array, rows: Array) -> Array:
-    """As :func:`take`; where ``rows`` (int32) are all of them in order, ``values`` themselves and no copy."""
+    """Do the same as :func:`take`; if ``rows`` (int32) are all rows in order, return ``values`` without a copy."""
     return values if rows.size == values.size and _is_whole(rows) else take(values, rows)
 
 
@@ -47,7 +47,7 @@ def _is_whole(rows: Array) -> bool:
 
 
 def positions(selected: Array) -> Array:
-    """Where ``selected`` (bool) is true (int32)."""
+    """Return the positions at which ``selected`` (bool) is true (int32)."""
     result, done = np.empty(int(np.count_nonzero(selected)), np.int32), 0
     for part in stretches(selected.size):
         found = np.flatnonzero(selected[part])
@@ -57,7 +57,7 @@ def positions(selected: Array) -> Array:
 
 
 def counted(codes: Array, size: int, selected: Array | None = None) -> Array:
-    """How many of ``codes`` (0 to ``size``) are each (int64), of those that are ``selected`` (bool, ``None``: all)."""
+    """Count each of ``codes`` (0 to ``size``), int64, among those that are ``selected`` (bool, ``None``: all)."""
     counts = np.zeros(size, np.int64)
     for part in stretches(codes.size):
         counts += np.bincount(codes[part] if selected is None else codes[part][selected[part]], minlength=size)
@@ -65,12 +65,12 @@ def counted(codes: Array, size: int, selected: Array | None = None) -> Array:
 
 
 def take(values: Array, index: Array, missing: int = NONE) -> Array:
-    """``values[index]``, and ``missing`` where ``index`` is negative.
+    """Return ``values[index]``, and ``missing`` where ``index`` is negative.
 
     Args:
         values: Values of 1, 4 or 8 bytes.
         index: Positions in ``values`` (int32).
-        missing: What stands for no value; must fit the type of ``values``.
+        missing: The value that stands for none; must fit the type of ``values``.
     """
     library = native()
     if library is None:
@@ -82,7 +82,7 @@ def take(values: Array, index: Array, missing: int = NONE) -> Array:
 
 
 def used(codes: Array, size: int) -> Array:
-    """Which of the codes 0 to ``size`` occur (bool); negative ones are none."""
+    """Return whether each of the codes 0 to ``size`` occurs (bool); negative codes are ignored."""
     occurs = np.zeros(size, dtype=bool)
     library = native()
     if library is None:
@@ -93,7 +93,7 @@ def used(codes: Array, size: int) -> Array:
 
 
 def inverted(index: Array, size: int) -> Array:
-    """Where each of the positions 0 to ``size`` is in ``index`` (int32), :data:`NONE` where it is not."""
+    """Return the place of each of the positions 0 to ``size`` in ``index`` (int32), :data:`NONE` if it is absent."""
     library = native()
     if library is None:
         place = np.full(size, NONE, np.int32)
@@ -105,9 +105,9 @@ def inverted(index: Array, size: int) -> Array:
 
 
 def by_start(start: Array, kept: Array) -> Array:
-    """Positions (int32) of the ``kept`` rows (bool) in order of ``start`` (int64), equal ones as they come.
+    """Return positions (int32) of the ``kept`` rows (bool) in order of ``start`` (int64); the sort is stable.
 
-    Lines are sorted each, one after the other: the compiled function merges them.
+    Each line is sorted already, one after the other: the compiled function merges them.
     """
     library = native()
     if library is None:
@@ -119,10 +119,10 @@ def by_start(start: Array, kept: Array) -> Array:
 
 
 def by_key(key: Array, keys: int) -> tuple[Array, Array]:
-    """Where the rows of each key begin (int64, one more than ``keys``), and all rows (int32) in order of their keys.
+    """Return the offset of each key's first row (int64, ``keys`` + 1 elements), and all rows (int32) sorted by key.
 
     Args:
-        key: Key of each row (int32), from 0 to ``keys``. Rows of one key stay as they come.
+        key: Key of each row (int32), from 0 to ``keys``. Rows of one key keep their order.
         keys: Number of keys.
     """
     first = np.zeros(keys + 1, np.int64)
@@ -136,9 +136,9 @@ def by_key(key: Array, keys: int) -> tuple[Array, Array]:
 
 
 def joined(left: Array, right: Array, most: int) -> tuple[Array, Array]:
-    """Pairs of rows (int32) of ``left`` and ``right`` with equal keys (int64), by ascending left, then right row.
+    """Return pairs of rows (int32) of ``left`` and ``right`` with equal keys (int64), by left, then right row.
 
-    A key that ``most`` or more rows of both have joins nothing.
+    A key with ``most`` or more rows on both sides joins nothing.
     """
     library = native()
     if library is not None:
@@ -155,16 +155,16 @@ def joined(left: Array, right: Array, most: int) -> tuple[Array, Array]:
 
 
 def nanoseconds(start_ps: Array, dur_ps: Array, line: Array, base_ns: Array) -> tuple[Array, Array]:
-    """Starts and durations in whole nanoseconds (int64); negative durations count as zero.
+    """Return starts and durations in whole nanoseconds (int64); negative durations count as zero.
 
     Picoseconds are cut off at the start and at the end. The base of a line is a whole number of nanoseconds, and may be
-    a time of day, which in picoseconds would not fit into 64 bits: so it is added after the division.
+    a time of day, which in picoseconds would not fit into 64 bits: it is therefore added after the division.
 
     Args:
         start_ps: Starts in picoseconds (int64).
         dur_ps: Durations in picoseconds (int64).
         line: Line of each span (int32).
-        base_ns: What is added to the starts of each line (int64).
+        base_ns: Offset of the starts of each line (int64).
     """
     library = native()
     if library is None:

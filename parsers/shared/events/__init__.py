@@ -1,1 +1,1 @@
-"""From raw tables of events to the tables of the schema."""
+"""Conversion of raw tables of events to the tables of the schema."""

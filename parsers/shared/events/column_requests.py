@@ -1,6 +1,6 @@
-"""What can be asked of a raw table whose columns are made whole, instead of streamed; and the answers.
+"""Requests for columns of a raw table that are decoded whole, not streamed; and their results.
 
-Few distinct values mean codes: a number for each row, and what the numbers stand for.
+Columns with few distinct values become codes: a number for each row, and the value of each number.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.trace import schema
 
 _buffer: Any = pa.py_buffer
-"""Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""
+"""View of a NumPy array as a buffer, without a copy; the stubs of pyarrow do not declare this."""
 
 Codes = npt.NDArray[np.int32]
 
 
 class NotPlainError(Exception):
-    """The table holds something that only SQLite itself should decode."""
+    """The table holds a value that only SQLite itself should decode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer column less ``less``. What is ``unset``, or does not fit ``kind`` (16, 32 or 64 bits), is null."""
+    """An integer column less ``less``. Values equal to ``unset``, or too large for ``kind``, are null.
+
+    ``kind`` has 16, 32 or 64 bits.
+    """
 
     column: str
     kind: pa.DataType
@@ -41,7 +44,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Lasting:
-    """How long after ``start`` ``end`` is; null where it is before."""
+    """Time from ``start`` to ``end``; null if ``end`` is earlier."""
 
     end: str
     start: str
@@ -56,7 +59,7 @@ class Combination:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A code for each distinct text of a column and, where that is null, for each distinct integer of another one."""
+    """A code for each distinct text of a column and, if that is null, for each distinct integer of another one."""
 
     text: str
     number: str | None = None
@@ -70,11 +73,11 @@ class NumberColumn:
     """A column of integers.
 
     Args:
-        array: The column; ``None`` where it was only measured.
-        least: The smallest value, as it is stored; ``None`` where there is none.
+        array: The column; ``None`` if it was only measured.
+        least: The smallest value, as it is stored; ``None`` if there is none.
         most: The greatest value, as it is stored.
         missing: Rows that are null.
-        beyond: Those of them whose value did not fit, or was negative.
+        beyond: Those of them whose value did not fit or was negative.
     """
 
     array: Array | None
@@ -86,12 +89,12 @@ class NumberColumn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodeColumn:
-    """Codes and what they stand for.
+    """Codes and their values.
 
     Args:
-        codes: The code of each row; ``None`` where they were only measured.
-        keys: The columns of what each code stands for, in the order of the first rows that have it.
-        rows: How many rows have each code (int64).
+        codes: The code of each row; ``None`` if they were only measured.
+        keys: The columns of the values, in the order of the first row with each code.
+        rows: Number of rows with each code (int64).
     """
 
     codes: Codes | None
@@ -100,15 +103,15 @@ class CodeColumn:
 
     @property
     def missing(self) -> int:
-        """Rows without a value: what a code stands for says which."""
+        """Rows without a value: none, because codes also stand for null."""
         return 0
 
     def spread(self, values: Array, *, last: bool = False) -> Array:
-        """``values``, one for each code, as a column of rows.
+        """Return ``values``, one for each code, as a column of rows.
 
         Args:
-            values: NumberColumn of 16, 32 or 64 bits, or dictionary-encoded words.
-            last: The codes are not needed any more: their memory may be used.
+            values: NumberColumn of 16, 32 or 64 bits, or dictionary-encoded texts.
+            last: True if the codes are no longer needed and their memory may be reused.
         """
         if pa.types.is_dictionary(values.type):
             return pa.DictionaryArray.from_arrays(self.spread(values.indices, last=last), values.dictionary)
@@ -141,22 +144,22 @@ Result = NumberColumn | CodeColumn
 
 
 def alike(rows: int) -> CodeColumn:
-    """Codes of rows of which nothing is known: all have the same, the only one."""
+    """Return codes for rows without known values: all have the same, only code."""
     some = min(rows, 1)
     keys = pa.RecordBatch.from_arrays([pa.nulls(some, pa.int64())], names=["nothing"])
     return CodeColumn(np.zeros(rows, np.int32), keys, np.array([rows] * some, np.int64))
 
 
 class WholeTable(Protocol):
-    """A raw table whose columns are made whole."""
+    """A raw table whose columns are decoded whole."""
 
     def prefetch(self, prefetch: Prefetch, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
-        """Start to make columns of all rows, for :meth:`columns` and :meth:`measure`, unless that is not worth it.
+        """Start to decode columns of all rows, for :meth:`columns` and :meth:`measure`, if that is worthwhile.
 
         Args:
             prefetch: Does the work.
             wishes: The columns; times as they are stored.
-            measured: What is measured only.
+            measured: Columns that are only measured.
             room: Bytes that they may take.
 
         Returns:
@@ -165,10 +168,10 @@ class WholeTable(Protocol):
         ...
 
     def close(self) -> None:
-        """Release prefetched columns that no caller asked for."""
+        """Release prefetched columns that were not requested."""
 
     def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
-        """How many rows count, and of their columns what is known without making them.
+        """Return the number of rows that count, and facts about their columns without decoding these.
 
         Raises:
             NotPlainError: the table has to be streamed.
@@ -176,18 +179,18 @@ class WholeTable(Protocol):
         ...
 
     def parts(self, count: int) -> Sequence[WholeTable]:
-        """The table as so many tables, or fewer, one after the other."""
+        """Return the table as ``count`` tables, or fewer, one after the other."""
         ...
 
     def columns(
         self, keeps: Sequence[Keep], wishes: Sequence[Wish], progress: Callable[[int], None]
     ) -> tuple[int, list[Result]]:
-        """The rows that count, as columns.
+        """Return the rows that count, as columns.
 
         Args:
-            keeps: Which rows count.
+            keeps: Filters of the rows that count.
             wishes: The columns.
-            progress: Is told how many rows are done, again and again.
+            progress: Receives the number of finished rows, repeatedly.
 
         Raises:
             NotPlainError: the table has to be streamed.

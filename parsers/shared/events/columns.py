@@ -15,20 +15,20 @@ from traceviz.parsers.shared.arrays.operations import NONE, Array, take, used
 from traceviz.trace import schema
 
 _buffer: Any = pa.py_buffer
-"""Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""
+"""View of a NumPy array as a buffer, without a copy; the stubs of pyarrow do not declare this."""
 
 
 def encoded(codes: Array, words: Sequence[str | None]) -> DictionaryArray:
-    """A dictionary column from positions in ``words``. Negative positions and positions of ``None`` are null.
+    """Return a dictionary column from positions in ``words``. Negative positions and positions of ``None`` are null.
 
-    The dictionary holds the words in use, each once, though ``words`` may hold one twice.
+    The dictionary holds the words in use, each once, even if ``words`` holds one twice.
     """
     recode = np.full(len(words), NONE, dtype=np.int32)
     positions = np.flatnonzero(used(codes, len(words)))
     in_use = [words[position] for position in positions.tolist()]
     distinct = dict.fromkeys(in_use)
     distinct.pop(None, None)
-    if len(distinct) == len(in_use):  # as nearly always: each is there once
+    if len(distinct) == len(in_use):  # the usual case: no duplicates
         recode[positions] = np.arange(len(in_use), dtype=np.int32)
     else:
         place: dict[str | None, int] = {word: number for number, word in enumerate(distinct)}
@@ -38,12 +38,12 @@ def encoded(codes: Array, words: Sequence[str | None]) -> DictionaryArray:
 
 
 def nullable(values: Array, kind: pa.DataType) -> Arrow:
-    """Whole numbers as an Arrow column of ``kind``, null where they are negative. Copied only to widen them."""
+    """Return whole numbers as an Arrow column of ``kind``, null if negative. They are copied only to widen them."""
     return masked(values, values < 0, kind)
 
 
 def table(name: str, columns: Mapping[str, Any]) -> pa.Table:
-    """Columns as the contract's table ``name``; nullable ones that are not given are null."""
+    """Return columns as the contract's table ``name``; nullable columns that are missing become null."""
     declared = schema.table(name).arrow
     rows = len(columns["start_ns"])
     arrays = (columns[field.name] if field.name in columns else schema.nulls(rows, field.type) for field in declared)
@@ -56,19 +56,19 @@ def _typed(values: Any, kind: pa.DataType) -> Any:
 
 
 def with_column(table: pa.Table, name: str, values: Any) -> pa.Table:
-    """``table`` with other ``values`` in its column ``name``."""
+    """Return ``table`` with other ``values`` in its column ``name``."""
     at = table.column_names.index(name)
     return table.set_column(at, table.schema.field(at), values)
 
 
 def recoded(words: Sequence[str | None], codes: Any) -> DictionaryArray:
-    """A dictionary column from Arrow positions in ``words``, which may hold one word twice; null stays null."""
+    """Return a dictionary column from Arrow positions in ``words``, which may hold duplicates; null stays null."""
     distinct: Any = pa.array(words, pa.string()).dictionary_encode()
     return pa.DictionaryArray.from_arrays(distinct.indices.take(codes), distinct.dictionary)
 
 
 def masked(values: Array, missing: Array, kind: pa.DataType) -> Arrow:
-    """Numbers as an Arrow column of ``kind``, null where ``missing`` (bool). Copied only to widen them."""
+    """Return numbers as an Arrow column of ``kind``, null where ``missing`` (bool). Copied only to widen them."""
     column = np.ascontiguousarray(values, kind.to_pandas_dtype())
     known = _buffer(np.packbits(~missing, bitorder="little")) if missing.any() else None
     array: Arrow = pa.Array.from_buffers(kind, column.size, [known, _buffer(column)])
@@ -76,22 +76,22 @@ def masked(values: Array, missing: Array, kind: pa.DataType) -> Arrow:
 
 
 def constant(word: str, rows: int) -> DictionaryArray:
-    """A dictionary column of one word."""
+    """Return a dictionary column of one word."""
     return encoded(np.zeros(rows, dtype=np.int32), [word])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """A number per event, where it has one.
+    """A number per event, or none.
 
     Args:
         value: The numbers.
-        known: Whether there is one (bool).
+        known: Whether the event has one (bool).
     """
 
     value: Array
     known: Array
 
     def arrow(self, kind: pa.DataType) -> Arrow:
-        """As an Arrow column, null where there is no number."""
+        """Return an Arrow column, null if there is no number."""
         return masked(self.value, ~self.known, pa.from_numpy_dtype(self.value.dtype)).cast(kind)

@@ -1,6 +1,6 @@
-"""What the texts say that TensorFlow's profiler puts on device events: ``regs:16 grid:1,1,1 block:1024,1,1`` and such.
+"""Parsers of the texts of TensorFlow's profiler on device events, such as ``regs:16 grid:1,1,1 block:1024,1,1``.
 
-One text describes many events. These functions look at each text once; callers join the answers to the events.
+One text describes many events. These functions parse each text once; callers join the results to the events.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from traceviz.trace.rows_to_table import stated_integer
 from traceviz.trace.schema import MEMORY_KINDS
 
 MOST_REGISTERS = 65_536
-"""More registers than any thread can have: the register file of a whole multiprocessor."""
+"""Upper limit of the registers of a thread: the register file of a whole multiprocessor."""
 _INT32_MAX = 2**31 - 1
 
 Launch = dict[str, int | None]
@@ -27,12 +27,12 @@ _COPY_KINDS = {"hd": "h2d", "dh": "d2h", "dd": "d2d", "hh": "h2h", "pp": "p2p"}
 
 
 def fields(text: str) -> dict[str, str]:
-    """``key:value`` words of a text: ``size:4 dest:0`` is ``{"size": "4", "dest": "0"}``."""
+    """Return the ``key:value`` words of a text: ``size:4 dest:0`` is ``{"size": "4", "dest": "0"}``."""
     return dict(word.split(":", 1) for word in text.split() if ":" in word)
 
 
 def launch(text: str) -> Launch:
-    """Columns that the ``kernel_details`` of a kernel give.
+    """Return the columns in the ``kernel_details`` of a kernel.
 
     Since 2021 the text reads ``regs:32 static_shared:0 dynamic_shared:0 grid:1,1,1 block:64,1,1 occ_pct:100``; before
     that, ``shm`` was the shared memory of both kinds together, which is given as dynamic.
@@ -42,19 +42,19 @@ def launch(text: str) -> Launch:
     rest = (stated.get("regs"), stated.get("static_shared"), stated.get("dynamic_shared", stated.get("shm")))
     columns: Launch = dict(zip(LAUNCH_COLUMNS, (*extents, *map(_whole, rest)), strict=True))
     if not is_plausible(text):
-        # Some ROCm builds print the halves of a pointer here: what looks possible beside it is no number either.
+        # Some ROCm builds print the halves of a pointer here: the other values of such a text are wrong, too.
         columns["registers_per_thread"] = columns["static_shared_bytes"] = None
     return columns
 
 
 def is_plausible(text: str) -> bool:
-    """Whether ``kernel_details`` name a number of registers that a thread can have."""
+    """Return whether ``kernel_details`` name a number of registers that a thread can have."""
     registers = fields(text).get("regs", "0")
     return registers.isdecimal() and int(registers) <= MOST_REGISTERS
 
 
 def occupancy(text: str) -> float | None:
-    """Theoretical occupancy (ratio) in ``kernel_details``; zero stands for "not computed"."""
+    """Return the theoretical occupancy (ratio) in ``kernel_details``; zero stands for "not computed"."""
     try:
         percent = float(fields(text).get("occ_pct", ""))
     except ValueError:
@@ -63,11 +63,11 @@ def occupancy(text: str) -> float | None:
 
 
 ROCM_COPY, ROCM_FILL = "__amd_rocclr_copy", "__amd_rocclr_fill"
-"""Begin of the names of kernels by which ROCm's runtime copies and fills memory: no work of the program's own."""
+"""Prefixes of kernels by which ROCm's runtime copies and fills memory: not work of the program itself."""
 
 
 def copy_kind(name: str, details: Mapping[str, str], ordinal: int | None) -> str:
-    """Value of ``memcpy.kind`` from the name of the event, ``MemcpyH2D`` or ``CopyDeviceToDevice``.
+    """Return the value of ``memcpy.kind`` from the name of the event, ``MemcpyH2D`` or ``CopyDeviceToDevice``.
 
     Args:
         name: Name of the event.
@@ -82,7 +82,7 @@ def copy_kind(name: str, details: Mapping[str, str], ordinal: int | None) -> str
 
 
 def memory_kinds(kind: str, details: Mapping[str, str]) -> tuple[str, str]:
-    """Kinds of the source and of the target memory of a copy; what is not stated follows from the direction."""
+    """Return the kinds of source and target memory of a copy. Kinds that are not stated follow from the direction."""
     sides = (("unknown", "unknown"), ("device", "device"))
     ends = {"h2d": (0, 1), "d2h": (1, 0), "d2d": (1, 1), "p2p": (1, 1), "h2h": (0, 0)}.get(kind, (0, 0))
     return (
@@ -92,22 +92,22 @@ def memory_kinds(kind: str, details: Mapping[str, str]) -> tuple[str, str]:
 
 
 def memory_kind(stated: str | None, otherwise: str = "unknown") -> str:
-    """One of :data:`~traceviz.trace.schema.MEMORY_KINDS`."""
+    """Return one of :data:`~traceviz.trace.schema.MEMORY_KINDS`."""
     kind = (stated or "").lower()
     return kind if kind in MEMORY_KINDS and kind != "unknown" else otherwise
 
 
 def size(details: Mapping[str, str]) -> int | None:
-    """Number of bytes that ``memcpy_details``, ``Memset_details`` or ``memalloc_details`` state."""
+    """Return the number of bytes that ``memcpy_details``, ``Memset_details`` or ``memalloc_details`` state."""
     return _whole(details.get("size", details.get("num_bytes")), 2**63 - 1)
 
 
 def framework_op(text: str) -> str | None:
-    """Framework op in an annotation: ``conv/Conv2D:Conv2D`` of ``conv/Conv2D:Conv2D#shape=(float[1])#::#edge=a#``.
+    """Return the framework op in an annotation.
 
-    Annotations are a stack, outermost first, joined by ``::``; each is a name, and keys and values between ``#``.
-    The outermost that names an op counts: names that end in a colon, such as ``XlaModule:``, say what kind of thing
-    they annotate and not which.
+    For ``conv/Conv2D:Conv2D#shape=(float[1])#::#edge=a#`` it is ``conv/Conv2D:Conv2D``. Annotations are a stack,
+    outermost first, joined by ``::``; each is a name, and keys and values between ``#``. The outermost that names an op
+    counts. Names that end in a colon, such as ``XlaModule:``, state only a kind.
     """
     names = (part.split("#", 1)[0].strip() for part in text.split("::"))
     return next((name for name in names if name and not name.endswith(":")), None)
@@ -127,13 +127,13 @@ _POOL = re.compile(r"^GPU_(?P<ordinal>\d{1,9})_", re.IGNORECASE)
 
 
 def pool_device(pool: str) -> int | None:
-    """Number of the GPU whose memory an allocator hands out: ``GPU_0_bfc``."""
+    """Return the number of the GPU whose memory an allocator manages: 0 for ``GPU_0_bfc``."""
     match = _POOL.match(pool)
     return int(match["ordinal"]) if match else None
 
 
 def pool_memory(pool: str) -> str:
-    """Kind of the memory that an allocator hands out; ``gpu_host_bfc`` is host memory that is pinned for GPUs."""
+    """Return the kind of an allocator's memory; ``gpu_host_bfc`` is host memory that is pinned for GPUs."""
     if _POOL.match(pool):
         return "device"
     lower = pool.lower()

@@ -1,4 +1,4 @@
-"""How columns of a profiler's own tables become columns of the contract, as data."""
+"""Mapping of columns of a profiler's own tables to columns of the contract, as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from traceviz.parsers.shared.events.row_filter import Keep
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """An integer that is taken as it is. ``unset`` is the number that stands for "none"."""
+    """An integer that is used unchanged. ``unset`` is the number that stands for "none"."""
 
     name: str
     raw: tuple[str, ...]
@@ -32,9 +32,9 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name: the text itself or, where that is null, the id of a string. ``strip`` is removed from its end.
+    """A name: the text itself or, if that is null, the id of a string. ``strip`` is removed from its end.
 
-    ``calls`` says that the ids are numbers of functions of CUDA's runtime or driver, instead of ids of strings.
+    ``calls`` means that the ids are numbers of functions of CUDA's runtime or driver, instead of ids of strings.
     """
 
     ids: tuple[str, ...]
@@ -45,19 +45,19 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """How rows of one raw table become rows of the contract. Columns are given by all their names, newest first.
+    """Mapping of rows of one raw table to rows of the contract. Columns have all their names, newest first.
 
     Args:
         table: Raw table.
-        owner: Raw columns that say whose event it is.
-        name: Where the column ``name`` comes from, if there is one.
+        owner: Raw columns that identify the owner of the event.
+        name: Origin of the column ``name``, if there is one.
         columns: The other columns, except times, owner and device.
         start: Raw column of the start.
-        end: Raw column of the end; nothing for instants.
-        device: Raw column of the device number, where there is one.
+        end: Raw column of the end; empty for instants.
+        device: Raw column of the device number, if there is one.
         keep: Rows that count; ``None`` for all.
-        no_time: The start that says that the profiler could not take the time: such rows do not count.
-        requires: A raw column without which a raw table of this name is another one; ``None`` where all are alike.
+        no_time: The start that means "time not measured": such rows do not count.
+        requires: A raw column that distinguishes this raw table from others of its name; ``None`` if not needed.
     """
 
     table: str
@@ -76,7 +76,7 @@ EventTables = Mapping[str, tuple[Source, ...]]
 """The raw tables that feed each event table of the contract, in the order in which they are read."""
 
 OFF_CLOCK = frozenset({"memory_events", "graph_nodes"})
-"""Event tables that do not count for the trace's time zero and span."""
+"""Event tables that do not affect the trace's time zero and span."""
 
 LAUNCH_SHAPE = (
     Whole("grid_x", ("gridX",)),
@@ -92,4 +92,4 @@ LAUNCH_SHAPE = (
 """Columns of a kernel's launch, named after the fields of CUPTI's records."""
 
 VERSION_SUFFIX = r"_v\d{4,5}$"
-"""``cudaLaunchKernel_v7000`` is the function of CUDA 7.0; ``_v2`` in ``cuMemAlloc_v2`` is part of its name."""
+"""``cudaLaunchKernel_v7000`` is that function of CUDA 7.0; ``_v2`` in ``cuMemAlloc_v2`` is part of its name."""

@@ -1,4 +1,4 @@
-"""Names: integers while they stream, strings once, when all rows are there.
+"""Names of events: integers while they stream, strings once all rows are read.
 
 A capture with millions of rows has hundreds of different names. Each batch is dictionary-encoded by id. At the end the
 dictionaries are unified, the ids are looked up, and only the distinct names are cleaned and decoded.
@@ -19,7 +19,7 @@ UNKNOWN = "[unknown]"
 
 
 def decode(values: Array) -> StringArray:
-    """Binary ``values`` as strings; bytes that are not UTF-8 become U+FFFD."""
+    """Return binary ``values`` as strings; bytes that are not UTF-8 become U+FFFD."""
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid:
@@ -27,7 +27,7 @@ def decode(values: Array) -> StringArray:
 
 
 def look_up(raw: RawTables, ids: Array) -> StringArray:
-    """The string of each of the distinct ``ids``; null where there is none."""
+    """Return the string of each of the distinct ``ids``; null if there is none."""
     table = raw.strings(ids).combine_chunks()
     positions = pc.index_in(ids, value_set=table["id"].combine_chunks())
     return decode(table["value"].combine_chunks()).take(positions)
@@ -36,7 +36,7 @@ def look_up(raw: RawTables, ids: Array) -> StringArray:
 def name_column(
     parts: Sequence[ChunkedArray], words: Sequence[StringArray], rows: Array | None = None
 ) -> tuple[ChunkedArray, int]:
-    """Rows named by the first of ``parts`` that knows a name, as a dictionary of distinct names.
+    """Return the column of names, each from the first of ``parts`` that has one, as a dictionary of distinct names.
 
     ::
 
@@ -46,8 +46,8 @@ def name_column(
 
     Args:
         parts: Dictionary-encoded columns with equal chunks, each chunk of a part with the same dictionary.
-        words: For each part, the string of each entry of its dictionary; null where there is none.
-        rows: How many rows each row of the only chunk stands for; ``None`` where each is one.
+        words: For each part, the string of each entry of its dictionary; null if there is none.
+        rows: Number of rows that each row of the only chunk stands for; ``None`` if always one.
 
     Returns:
         The column (``dictionary<int32, string>``, no nulls) and the number of rows without a name.
@@ -70,12 +70,12 @@ def name_column(
 
 
 def count_rows(column: ChunkedArray, flags: Array) -> int:
-    """Rows of a dictionary column whose entry is flagged. All chunks of the column have the same dictionary."""
+    """Count rows of a dictionary column whose entry is flagged. All chunks of the column have the same dictionary."""
     return sum(pc.sum(flags.take(chunk.indices)).as_py() or 0 for chunk in column.chunks)
 
 
 def _with_unknown(names: StringArray) -> tuple[StringArray, int]:
-    """``names`` with :data:`UNKNOWN` among them, and its position."""
+    """Return ``names`` with :data:`UNKNOWN` among them, and its position."""
     at = names.index(UNKNOWN).as_py()
     if at >= 0:
         return names, at

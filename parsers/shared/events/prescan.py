@@ -1,7 +1,7 @@
-"""A first pass over raw event tables: how many rows they have, when these begin and end, and who owns them.
+"""First pass over raw event tables: number of rows, first start, last end, and owners.
 
-The pass covers every event table, whichever tables the caller asks for. So time zero, the span and the surrogate ids of
-a trace do not depend on the question.
+The pass covers every event table, requested or not. So time zero, the span and the surrogate ids of a trace do not
+depend on the request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from traceviz.trace.plausible import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extent:
-    """What one pass over a raw table shows.
+    """Results of one pass over a raw table.
 
     Args:
         table: Table of the contract.
@@ -63,7 +63,7 @@ class Extent:
 
 
 def present(raw: RawTables, sources: tuple[Source, ...]) -> Iterator[Source]:
-    """The ``sources`` whose raw table is present, has times, and is what the source takes it for."""
+    """Yield the ``sources`` whose raw table is present, has times, and is not another table of that name."""
     for source in sources:
         available = raw.columns(source.table)
         if first(source.start, available) and (source.requires is None or source.requires in available):
@@ -71,17 +71,17 @@ def present(raw: RawTables, sources: tuple[Source, ...]) -> Iterator[Source]:
 
 
 def start_of(raw: RawTables, source: Source) -> str:
-    """The raw column that holds the start; the raw table is present."""
+    """Return the raw column that holds the start; the raw table is present."""
     return next(name for name in source.start if name in raw.columns(source.table))
 
 
 def counted(
     raw: RawTables, source: Source, integers: Sequence[str], texts: Sequence[str] = ()
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Batches of the rows that count, with their start and the named columns, all of which exist.
+    """Yield batches of the rows that count, with their start and the named columns, which all exist.
 
     Yields:
-        Each batch, and the number of rows left out of it because the profiler could not take their time.
+        Each batch, and the number of rows dropped from it because their time was not measured.
     """
     start = start_of(raw, source)
     timed = None if source.no_time is None else Keep(start, (source.no_time,), inverted=True)
@@ -91,7 +91,7 @@ def counted(
 
 
 def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None]) -> Extent:
-    """The extent of a raw table that is present. Of the columns ``keys``, it may lack any."""
+    """Return the extent of a raw table that is present. It may lack any of the columns ``keys``."""
     available = raw.columns(source.table)
     start, end = start_of(raw, source), first(source.end, available)
     known_keys = list(dict.fromkeys(key for key in keys if key in available))
@@ -112,7 +112,7 @@ def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None
 
 
 def measures(raw: RawTables, source: Source, keys: Sequence[str | None]) -> list[Wish]:
-    """What is measured of a raw table for its :func:`extent`: starts, ends, and combinations of ``keys``."""
+    """Return the columns to measure for :func:`extent`: starts, ends, and combinations of ``keys``."""
     available = raw.columns(source.table)
     end = first(source.end, available)
     times = [Number(name, pa.int64()) for name in (start_of(raw, source), end) if name]
@@ -121,7 +121,7 @@ def measures(raw: RawTables, source: Source, keys: Sequence[str | None]) -> list
 
 
 def _measured(whole: WholeTable, table: str, source: Source, wishes: Sequence[Wish]) -> Extent:
-    """The extent by one pass over the raw table, whose starts are the first of ``wishes``."""
+    """Return the extent by one pass over the raw table, whose starts are the first of ``wishes``."""
     assert isinstance(wishes[0], Number)
     rows, results = whole.measure(keeps_of(source, wishes[0].column), wishes)
     bounds = [[part.least, part.most] for part in results if isinstance(part, NumberColumn)]
@@ -132,19 +132,19 @@ def _measured(whole: WholeTable, table: str, source: Source, wishes: Sequence[Wi
 
 
 def keeps_of(source: Source, start: str) -> list[Keep]:
-    """Which rows of ``source`` count, whose starts are in the column ``start``."""
+    """Return the filters of the rows of ``source`` that count; ``start`` is the column of the starts."""
     timed = [] if source.no_time is None else [Keep(start, (source.no_time,), inverted=True)]
     return [*([source.keep] if source.keep else []), *timed]
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """When the events of a file were.
+    """Time range of the events of a file.
 
     Args:
         zero_ns: Raw time of the first event.
         last_ns: Raw time at which the last event ends.
-        window: The plausible starts; ``None`` where all are.
+        window: The plausible starts; ``None`` if all are plausible.
     """
 
     zero_ns: int
@@ -153,9 +153,9 @@ class Clock:
 
 
 def clock_of(raw: RawTables, extents: Sequence[Extent], notes: Notes) -> Clock:
-    """The clock of all event tables. Ends count only as ends: that of a damaged event may lie before all starts.
+    """Return the clock of all event tables. Ends never set time zero: a damaged event may end before all starts.
 
-    Notes are taken of all tables, whichever of them are read.
+    Notes cover all tables, requested or not.
 
     Raises:
         DamagedTraceError: no event has a plausible time.
@@ -169,7 +169,7 @@ def clock_of(raw: RawTables, extents: Sequence[Extent], notes: Notes) -> Clock:
 
 
 def _clock_without_strays(raw: RawTables, extents: Sequence[Extent], notes: Notes, bounds: tuple[int, int]) -> Clock:
-    """The clock by the events that lie together, with another pass over the tables."""
+    """Return the clock of the events that lie close together, by another pass over the tables."""
     spans: dict[str, list[tuple[Numbers, Numbers]]] = {}
     for part in extents:
         spans.setdefault(part.table, []).append(_spans(raw, part.source))
@@ -188,7 +188,7 @@ def _clock_without_strays(raw: RawTables, extents: Sequence[Extent], notes: Note
 
 
 def _note_strays(name: str, starts: Numbers, ends: Numbers, window: Window, notes: Notes) -> tuple[int, int] | None:
-    """Note which rows of a table are not plausible; gives the first start and the last end of the others."""
+    """Note the implausible rows of a table. Return the first start and the last end of the others."""
     inside = window.has(starts)
     lasting = elapsed(starts[inside], ends[inside])
     note_times(notes, name, starts[~inside])
@@ -204,7 +204,7 @@ def _joined(parts: Sequence[tuple[Numbers, Numbers]], side: int) -> Numbers:
 
 
 def _spans(raw: RawTables, source: Source) -> tuple[Numbers, Numbers]:
-    """Starts and ends of the rows of a raw table that have a start; an end that is not known is the start."""
+    """Return starts and ends of the rows of a raw table that have a start; a missing end is replaced by the start."""
     start, end = start_of(raw, source), first(source.end, raw.columns(source.table))
     batches = [pa.Table.from_batches([batch]) for batch, _ in counted(raw, source, [end] if end else [])]
     if not batches:
@@ -215,7 +215,7 @@ def _spans(raw: RawTables, source: Source) -> tuple[Numbers, Numbers]:
 
 
 def _bounds(times: Array) -> list[int]:
-    """The smallest and the greatest time; nothing where all are null."""
+    """Return the smallest and the greatest time; nothing if all are null."""
     return [time for time in pc.min_max(times).as_py().values() if time is not None]
 
 

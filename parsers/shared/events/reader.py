@@ -1,7 +1,7 @@
 """Event tables: raw integers become rows of the contract, in its narrow types.
 
-Pages that can be decoded into whole columns are (:mod:`traceviz.parsers.shared.sqlite.whole_tables`). The rest streams,
-in batches of 64-bit integers.
+Pages are decoded into whole columns if possible (:mod:`traceviz.parsers.shared.sqlite.whole_tables`). The others
+stream, in batches of 64-bit integers.
 """
 
 from __future__ import annotations
@@ -36,13 +36,14 @@ from traceviz.trace import schema
 from traceviz.trace.plausible import plausible_durations
 
 Names = Callable[[str, Name, pa.Table], ChunkedArray]
-"""The column of names, from the columns :data:`TEXTS` and :data:`IDS`, each with one dictionary in all chunks, and
-:data:`ROWS` where there is one chunk.
+"""Function that makes the column of names from the columns :data:`TEXTS` and :data:`IDS`.
+
+Each has one dictionary in all chunks; :data:`ROWS` is present if there is one chunk.
 """
 
 
 Piece = tuple[pa.Table, int | None]
-"""Rows of a table, and the first start of those that follow; ``None`` where there are none."""
+"""Rows of a table, and the first start of the following rows; ``None`` if none follow."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +52,12 @@ class EventReader:
 
     Args:
         raw: The raw tables.
-        clock: When the events of the file were.
+        clock: Time range of the events of the file.
         rows: Rows by table of the contract.
         owners: Reads the owners of events, as the format stores them.
         names: Reads the names of events, as the format stores them.
-        notes: Collects what is dropped or repaired.
-        options: What the caller asks for.
+        notes: Collects reports of dropped or repaired rows.
+        options: Request of the caller.
         read_rows: Rows read so far, by table of the contract.
     """
 
@@ -70,13 +71,13 @@ class EventReader:
     read_rows: Counter[str] = field(default_factory=Counter)
 
     def read(self, table: str, sources: tuple[Source, ...]) -> pa.Table:
-        """The table of the contract from its ``sources``, at least one of which is present."""
+        """Return the table of the contract from its ``sources``, at least one of which is present."""
         declared = schema.table(table).arrow
         parts = [self.columns(table, source, declared) for source in present(self.raw, sources)]
         return pa.concat_tables(parts).unify_dictionaries() if len(parts) > 1 else parts[0]
 
     def columns(self, table: str, source: Source, target: pa.Schema) -> pa.Table:
-        """Rows of one raw table with the columns of ``target``; what the raw table does not have is null."""
+        """Return rows of one raw table with the columns of ``target``; columns that the raw table lacks are null."""
         source = requested(table, source, self.options)
         repairs = Repairs()
         whole = self._whole(source)
@@ -97,10 +98,10 @@ class EventReader:
         return pa.table([columns[name] for name in target.names], schema=target)
 
     def pieces(self, table: str, source: Source, target: pa.Schema, count: int) -> Iterator[Piece]:
-        """The rows of one raw table in pieces, at most so many, each with the first start of those that follow.
+        """Yield the rows of one raw table in at most ``count`` pieces, each with the first start after it.
 
         Raises:
-            NotPlainError: they cannot be read so, or not from here on.
+            NotPlainError: they cannot be read in pieces, or not from here on.
         """
         source = requested(table, source, self.options)
         whole = self._whole(source)
@@ -116,13 +117,14 @@ class EventReader:
             firsts.insert(0, min(known, default=None))
         repairs = Repairs()
         for part, first_later in zip(parts, firsts[1:], strict=True):
-            # What a piece takes is let go of. So nobody is told how many rows there are, who would take it for a part.
+            # The caller releases each piece. So no expected row count is passed: the memory check would extrapolate
+            # from it.
             made = [self._decoded(part, table, source, target, repairs, None)]
             yield made.pop(), None if first_later is None else first_later - self.clock.zero_ns
         note_repairs(self.notes, table, repairs)
 
     def _whole(self, source: Source) -> WholeTable | None:
-        """What makes the columns of a source at once; where times are implausible, rows are looked at one by one."""
+        """Return the decoder of whole columns of a source; ``None`` if implausible times require checks row by row."""
         return self.raw.whole(source.table) if self.clock.window is None else None
 
     def _decoded(  # noqa: PLR0917 (one more than five, all of them of other types)
@@ -134,7 +136,7 @@ class EventReader:
         repairs: Repairs,
         expected: int | None,
     ) -> pa.Table:
-        """The columns of ``target`` by one pass over the pages of the raw table.
+        """Return the columns of ``target`` by one pass over the pages of the raw table.
 
         Raises:
             NotPlainError: the table has to be streamed; nothing was repaired or noted.
@@ -168,7 +170,7 @@ class EventReader:
             self.options.progress(table, self.read_rows[table], self.rows.get(table))
 
     def _name_columns(self, source: Source) -> tuple[str | None, list[str]]:
-        """The raw columns of the name's id and texts. Some exports write the text in the column of the id."""
+        """Return the raw columns of the name's id and texts. Some exports write the text in the column of the id."""
         if source.name is None:
             return None, []
         available = self.raw.columns(source.table)
@@ -214,7 +216,7 @@ class EventReader:
 
 
 def _streamed(source: Source, target: pa.Schema) -> pa.Schema:
-    """The columns of ``target`` while they stream: the name is still an id or a text."""
+    """Return the columns of ``target`` for streaming: the name is still an id or a text."""
     if source.name is None:
         return target
     fields = [column for column in target if column.name != "name"]
@@ -226,5 +228,5 @@ _blanks = lru_cache(maxsize=64)(nulls)
 
 
 def _blank(kind: pa.DataType, rows: int) -> Array:
-    """Nulls for one batch. Batches of about the same size share their memory."""
+    """Return nulls for one batch. Batches of similar size share their memory."""
     return _blanks(1 << max(rows - 1, 1).bit_length(), kind).slice(0, rows)

@@ -1,4 +1,4 @@
-"""Which rows of a raw table count."""
+"""Filters of the rows of a raw table."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from traceviz.parsers.shared.arrays.arrow import pc
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Which rows of a raw table count.
+    """A filter of the rows of a raw table that count.
 
     Args:
-        column: An integer column; where the table does not have it, all rows count.
+        column: An integer column; if the table does not have it, all rows count.
         values: Its values in rows that count.
-        inverted: Rows with these values do not count, and all others do, also those with a null.
+        inverted: If true, rows with these values do not count, and all others do, including nulls.
     """
 
     column: str
@@ -24,6 +24,6 @@ class Keep:
     inverted: bool = False
 
     def of(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of ``batch``, which has the column, that count."""
+        """Return the rows of ``batch`` that count; ``batch`` has the column."""
         inside = pc.is_in(batch[self.column], value_set=pa.array(self.values, pa.int64()))
         return batch.filter(pc.invert(inside) if self.inverted else inside)

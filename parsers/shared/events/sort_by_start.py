@@ -1,4 +1,4 @@
-"""Event tables in order of their start, as the contract wants them, without a second copy of any column."""
+"""Sort event tables by start, as the contract requires, without a second copy of any column."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from traceviz.parsers.shared.arrays.arrow import pc
 
 
 def in_order(table: pa.Table) -> pa.Table:
-    """``table`` with its rows by start, sorted in their own memory, which nobody else may use; or as it is.
+    """Return ``table`` with its rows sorted by start in place, or unchanged.
 
-    It stays as it is where some values of a column are null, where columns lie in several pieces or in memory that may
-    not be written, or where rows are far from their places.
+    The caller owns the memory. The table stays unchanged if values of a column are null, if a column has several chunks
+    or lies in read-only memory, or if rows are far from their places.
     """
     starts = table["start_ns"]
     if starts.num_chunks != 1 or np.all((times := starts.to_numpy())[1:] >= times[:-1]):
@@ -30,7 +30,7 @@ def in_order(table: pa.Table) -> pa.Table:
 
 
 def _is_alike(column: pa.ChunkedArray[Any]) -> bool:
-    """Whether all values are null, or the same: their order does not matter."""
+    """Return whether all values are null or equal, so that their order does not matter."""
     if column.null_count == len(column):
         return True
     values: Any = column.chunk(0)
@@ -42,7 +42,7 @@ def _is_alike(column: pa.ChunkedArray[Any]) -> bool:
 
 
 def _memory(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any] | None:
-    """The numbers of a column where they lie; ``None`` where they cannot be moved."""
+    """Return the numbers of a column in place; ``None`` if they cannot be moved."""
     if column.num_chunks != 1 or column.null_count:
         return None
     values: Any = column.chunk(0)

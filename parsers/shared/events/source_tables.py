@@ -1,4 +1,4 @@
-"""The tables that a profiler stored, in whatever file format.
+"""Tables that a profiler stored, in any file format.
 
 :class:`RawTables` offers what the mapping to the contract needs: names, columns, streams of batches, and strings.
 """
@@ -39,7 +39,7 @@ class RawTables(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
     @property
     @abstractmethod
@@ -48,33 +48,33 @@ class RawTables(ABC):
 
     @property
     def plain_names(self) -> frozenset[str]:
-        """Those of them that hold rows of their own; views compute theirs."""
+        """Names of the tables that hold rows of their own; views compute theirs."""
         return self.names
 
     @abstractmethod
     def columns(self, table: str) -> frozenset[str]:
-        """Columns of ``table``; none where it is not present."""
+        """Return the columns of ``table``; none if it is not present."""
 
     @abstractmethod
     def stream(
         self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of the named columns, in the order of the file. All columns exist.
+        """Yield batches of the named columns, in the order of the file. All columns exist.
 
         Raises:
             DamagedTraceError: the table cannot be decoded, or holds text where numbers belong.
         """
 
     def whole(self, table: str) -> WholeTable | None:  # noqa: ARG002 (what subclasses need to know)
-        """What makes columns of ``table`` at once, for callers that need not stream; ``None`` where nothing can."""
+        """Return a decoder of whole columns of ``table``, for callers that need not stream; ``None`` if none exists."""
         return None
 
     def is_text(self, table: str, column: str) -> bool:  # noqa: ARG002 (what subclasses need to know)
-        """Whether ``column``, an id of a string by its documentation, holds the string itself."""
+        """Return whether ``column``, documented as an id of a string, holds the string itself."""
         return False
 
     def strings(self, ids: Array) -> pa.Table:
-        """Rows ``id`` and ``value`` (binary) of the strings with these ids; ids that do not exist have no row."""
+        """Return rows ``id`` and ``value`` (binary) of the strings with these ids; unknown ids have no row."""
         empty = pa.table({"id": pa.array([], pa.int64()), "value": pa.array([], pa.binary())})
         if self.string_table not in self.names or not len(ids):
             return empty
@@ -88,7 +88,7 @@ class RawTables(ABC):
     def small(
         self, table: str, integers: Sequence[str] = (), texts: Sequence[str] = (), blobs: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        """Rows of a table that describes the capture; columns that it does not have are ``None``, blobs are bytes."""
+        """Return the rows of a table that describes the capture; missing columns are ``None``, blobs are bytes."""
         columns = self.columns(table)
         present = [name for name in integers if name in columns], [name for name in (*texts, *blobs) if name in columns]
         empty: dict[str, Any] = dict.fromkeys((*integers, *texts, *blobs))
@@ -99,7 +99,7 @@ class RawTables(ABC):
         return rows
 
     def damaged(self, table: str, seen: object) -> DamagedTraceError:
-        """The error that names ``table`` and what was seen in it."""
+        """Return the error that names ``table`` and the fault in it."""
         return DamagedTraceError(
             f"Table {table} of {self.path.name} is damaged.",
             f"{str(seen).strip().rstrip('.')}.",

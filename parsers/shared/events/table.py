@@ -1,4 +1,4 @@
-"""Columns of event tables: raw batches of 64-bit integers in the narrow types of the contract."""
+"""Columns of event tables: raw batches of 64-bit integers become the narrow types of the contract."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Repairs:
 
 
 def note_repairs(notes: Notes, name: str, repairs: Repairs) -> None:
-    """Note what was repaired in the table ``name`` of the contract."""
+    """Note repairs in the table ``name`` of the contract."""
     notes.add("start-missing", "warning", f"{name}: rows without a start, left out.", repairs.without_start)
     notes.add(
         "negative-duration",
@@ -49,7 +49,7 @@ def note_repairs(notes: Notes, name: str, repairs: Repairs) -> None:
 
 
 def of_each(function: Callable[..., Array], *columns: Array) -> Array:
-    """``function`` of integer ``columns``, computed once where each column has one value, as in most batches."""
+    """Return ``function`` of integer ``columns``, computed once if each column has one value, as in most batches."""
     rows = len(columns[0])
     ranges = [pc.min_max(column, skip_nulls=False) for column in columns]
     if not rows or any(not bounds["min"].is_valid or bounds["min"] != bounds["max"] for bounds in ranges):
@@ -58,17 +58,17 @@ def of_each(function: Callable[..., Array], *columns: Array) -> Array:
 
 
 def first(names: tuple[str, ...], available: frozenset[str] | set[str]) -> str | None:
-    """The first of ``names`` that is available."""
+    """Return the first of ``names`` that is available."""
     return next((name for name in names if name in available), None)
 
 
 def raw_column(batch: pa.RecordBatch, name: str | None) -> Array:
-    """The column ``name`` of integers; nulls where ``batch`` does not have it."""
+    """Return the column ``name`` of integers; nulls if ``batch`` does not have it."""
     return batch[name] if name in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
 
 
 def combination_codes(columns: Sequence[Any], rows: int) -> npt.NDArray[np.int64]:
-    """A number for each row, the same for rows in which all ``columns`` are equal."""
+    """Return a number for each row, equal for rows in which all ``columns`` are equal."""
     codes = np.zeros(rows, dtype=np.int64)
     for column in columns:
         values = pc.unique(column)
@@ -78,7 +78,7 @@ def combination_codes(columns: Sequence[Any], rows: int) -> npt.NDArray[np.int64
 
 
 def durations(starts: Array, ends: Array | None, repairs: Repairs) -> Array:
-    """``ends - starts``. Negative durations become null and are counted; without recorded ends, all are null."""
+    """Return ``ends - starts``. Negative durations become null and are counted; without recorded ends, all are null."""
     if ends is None:
         return pa.nulls(len(starts), pa.int64())
     lasting = since_each(starts, ends)
@@ -88,7 +88,7 @@ def durations(starts: Array, ends: Array | None, repairs: Repairs) -> Array:
 
 
 def converted(values: Array, column: Whole | Word, kind: pa.DataType, repairs: Repairs) -> Array:
-    """Raw ``values`` as the contract's ``column`` of Arrow type ``kind``."""
+    """Return raw ``values`` as the contract's ``column`` of Arrow type ``kind``."""
     if isinstance(column, Word):
         return _words(values, column)
     if column.unset is not None:
@@ -97,9 +97,9 @@ def converted(values: Array, column: Whole | Word, kind: pa.DataType, repairs: R
 
 
 def _narrowed(values: Array, name: str, kind: pa.DataType, repairs: Repairs) -> Array:
-    """``values`` in the contract's type. Those that do not fit become null and are counted.
+    """Return ``values`` in the contract's type. Those that do not fit become null and are counted.
 
-    The result never shares memory with ``values``: a column that did would keep its whole batch in memory.
+    The result never shares memory with ``values``, which would keep the whole batch in memory.
     """
     if values.type == kind:
         return pc.add(values, 0)
@@ -113,7 +113,7 @@ def _narrowed(values: Array, name: str, kind: pa.DataType, repairs: Repairs) -> 
 
 
 def _words(values: Array, column: Word) -> DictionaryArray:
-    """Words for numbers, as a dictionary that is the same for every batch."""
+    """Return words for numbers, as a dictionary that is the same for every batch."""
     words = list(dict.fromkeys([*column.words.values(), column.other]))
     codes: Array = pa.array([words.index(word) for word in column.words.values()], pa.int32())
     numbers = pa.array(list(column.words), pa.int64())

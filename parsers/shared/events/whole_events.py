@@ -1,4 +1,4 @@
-"""Rows of the contract from whole columns of a raw table: what has few distinct values is converted once for each.
+"""Rows of the contract from whole columns of a raw table; each distinct value is converted once.
 
 ::
 
@@ -33,13 +33,14 @@ from traceviz.trace import schema
 IDS = "name ids"
 TEXTS = "name texts"
 ROWS = "rows"
-"""How many rows a row stands for, where it is not one."""
+"""Column with the number of rows that a row stands for, if not one."""
 UNOWNED = "without owner"
-"""Beside the columns of owners: which rows do not say whose they are (bool)."""
+"""Column, next to those of owners, that marks rows without an owner (bool)."""
 
 Owners = Callable[[pa.RecordBatch, Source], dict[str, Array]]
-"""The columns ``process_id``, ``thread_id`` and ``device_id`` of a batch, as far as its source has them, and
-:data:`UNOWNED`; without that, all rows have an owner.
+"""Function that returns the columns ``process_id``, ``thread_id`` and ``device_id`` of a batch, if its source has them.
+
+It adds :data:`UNOWNED`; if that is missing, all rows have an owner.
 """
 Names = Callable[[pa.Table], ChunkedArray]
 """The column of names of one source; see :data:`traceviz.parsers.shared.events.reader.Names`."""
@@ -49,15 +50,15 @@ _OWNER, _NAME = "owner", "name"
 
 @dataclass(frozen=True, slots=True)
 class RawColumns:
-    """The columns of a raw table that one source reads, as far as there are any.
+    """The columns of a raw table that one source reads, if present.
 
     Args:
-        start: Of the start.
-        end: Of the end.
-        owner: Of the owner and the device.
-        ids: Of the id of the name.
-        text: Of the text of the name.
-        others: Of the other columns, by name in the contract.
+        start: Column of the start.
+        end: Column of the end.
+        owner: Columns of the owner and the device.
+        ids: Column of the id of the name.
+        text: Column of the text of the name.
+        others: The other columns, by name in the contract.
     """
 
     start: str
@@ -69,7 +70,7 @@ class RawColumns:
 
 
 def requested(table: str, source: Source, options: ReadRequest) -> Source:
-    """Return ``source`` without nullable columns that the caller did not ask for."""
+    """Return ``source`` without nullable columns that the caller did not request."""
     if table not in options.columns:
         return source
     declared, columns = schema.table(table).arrow, options.columns[table]
@@ -78,7 +79,7 @@ def requested(table: str, source: Source, options: ReadRequest) -> Source:
 
 
 def raw_columns(source: Source, start: str, available: frozenset[str]) -> RawColumns:
-    """What ``source`` reads of a raw table with the columns ``available``, whose starts are in ``start``."""
+    """Return the columns that ``source`` reads of a raw table with the columns ``available`` and ``start``."""
     owner = dict.fromkeys(name for name in (*source.owner, source.device) if name and name in available)
     others = {column.name: first(column.raw, available) for column in source.columns}
     name = source.name
@@ -93,7 +94,7 @@ def raw_columns(source: Source, start: str, available: frozenset[str]) -> RawCol
 
 
 def wishes(source: Source, raw: RawColumns, target: pa.Schema, zero_ns: int) -> dict[str, Wish]:
-    """What to decode, by column of ``target``."""
+    """Return the columns to decode, by column of ``target``."""
     asked: dict[str, Wish] = {"start_ns": Number(raw.start, pa.int64(), less=zero_ns)}
     if raw.end and "dur_ns" in target.names:
         asked["dur_ns"] = Lasting(raw.end, raw.start)
@@ -115,14 +116,14 @@ def wishes(source: Source, raw: RawColumns, target: pa.Schema, zero_ns: int) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedEvents:
-    """What was decoded of a raw table.
+    """Decoded columns of a raw table.
 
     Args:
-        source: What of it is read.
+        source: Mapping of the raw table.
         raw: Its columns.
         rows: Rows that count.
-        results: The answers to :func:`wishes`.
-        repairs: Counts what is repaired.
+        results: The results of :func:`wishes`.
+        repairs: Counts repairs.
     """
 
     source: Source
@@ -132,7 +133,7 @@ class DecodedEvents:
     repairs: Repairs
 
     def table(self, target: pa.Schema, owners: Owners, names: Names) -> pa.Table:
-        """The columns of ``target``. Codes are used up: only the first call gives the table."""
+        """Return the columns of ``target``. Codes are consumed: only the first call returns the table."""
         columns = {"start_ns": self._number("start_ns")} | self._durations() | self._owned(owners)
         if self.source.name is not None:
             columns["name"] = self._named(names)
@@ -167,7 +168,7 @@ class DecodedEvents:
         return {"dur_ns": result.array}
 
     def _coded(self, name: str) -> CodeColumn:
-        """The codes of ``name``; where the raw table has no column for it, all rows have the same."""
+        """Return the codes of ``name``; if the raw table has no column for it, all rows have the same code."""
         result = self.results.get(name) or alike(self.rows)
         assert isinstance(result, CodeColumn)
         return result
@@ -178,7 +179,7 @@ class DecodedEvents:
         unowned = found.pop(UNOWNED, None)
         if unowned is not None:
             self.repairs.without_owner += int(coded.rows[unowned.to_numpy(zero_copy_only=False)].sum())
-        # Codes are as wide as the numbers of threads and processes: the last of these that differ takes their place.
+        # Codes are as wide as the numbers of threads and processes: the last differing column reuses their memory.
         wide = [name for name, values in found.items() if values.type.bit_width == 32]
         wide.sort(key=lambda name: len(found[name].unique()) > 1)
         narrow = {name: coded.spread(values) for name, values in found.items() if name not in wide}

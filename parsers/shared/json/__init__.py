@@ -1,1 +1,1 @@
-"""JSON traces as text: a stream of blocks, the window that is looked at, and the walk through events and members."""
+"""JSON traces as text: a stream of blocks, the window being scanned, and the walk through events and members."""

@@ -1,8 +1,8 @@
-"""The JSON that programs really write: the standard, and deviations that can be read without guessing.
+"""JSON as programs write it: the standard, and deviations that can be read without guessing.
 
-Texts may hold any byte but a quote, and a backslash always goes with the byte after it; any word of letters, digits and
-signs is a value (``NaN``, ``-inf``, ``01``). So it is always clear where a value ends; what it means is decided later,
-by :mod:`traceviz.parsers.kineto.decode.values`.
+Texts may hold any byte but a quote, and a backslash always goes with the byte after it. Any word of letters, digits and
+signs is a value (``NaN``, ``-inf``, ``01``). So the end of a value is always clear. Its meaning is decided later, by
+:mod:`traceviz.parsers.kineto.decode.values`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class CutError(Exception):
 
 
 class BrokenError(Exception):
-    """A byte that cannot stand where it does.
+    """A byte that is not allowed at its place.
 
     Args:
-        place: Where it is.
+        place: Position of the byte.
     """
 
     def __init__(self, place: int) -> None:
@@ -29,7 +29,7 @@ class BrokenError(Exception):
 
 
 class Member(NamedTuple):
-    """A member of an object: its key as the text between the quotes, and where its value is."""
+    """A member of an object: its key as the text between the quotes, and the range of its value."""
 
     key: bytes
     begin: int
@@ -43,14 +43,14 @@ _OPENERS = {ord("{"): ord("}"), ord("["): ord("]")}
 
 
 def skip_blanks(text: bytes, place: int) -> int:
-    """The first place from ``place`` on that is no blank; the end of the text where there is none."""
+    """Return the first place from ``place`` on that is not blank, or the end of the text."""
     match = BLANKS.match(text, place)
     assert match is not None
     return match.end()
 
 
 def skip_text(text: bytes, place: int) -> int:
-    """The end of the text value whose quote is at ``place``."""
+    """Return the end of the text value whose quote is at ``place``."""
     match = _TEXT.match(text, place)
     if match is None:
         raise CutError
@@ -58,11 +58,11 @@ def skip_text(text: bytes, place: int) -> int:
 
 
 def skip_value(text: bytes, place: int) -> int:
-    """The end of the value that begins at ``place``.
+    """Return the end of the value that starts at ``place``.
 
     Raises:
-        CutError: the text ends before the value does, or with a word that may go on.
-        BrokenError: it is no value.
+        CutError: the text ends before the value does, or with a word that may continue.
+        BrokenError: there is no value.
     """
     if text[place : place + 1] in (b"{", b"["):
         return _skip_nested(text, place)
@@ -82,7 +82,7 @@ def _skip_flat(text: bytes, place: int) -> int:
 
 
 def _skip_nested(text: bytes, place: int) -> int:
-    """The end of an object or a list. No recursion: texts may be nested deeper than any stack."""
+    """Return the end of an object or a list, without recursion: texts may be nested deeper than any stack."""
     closers: list[int] = []
     while True:
         byte = text[place]
@@ -109,7 +109,7 @@ def _skip_nested(text: bytes, place: int) -> int:
 
 
 def _begin(text: bytes, place: int, closer: int) -> int:
-    """Where the next value of an object or a list begins; before it, in an object, stand a key and a colon."""
+    """Return the start of the next value of an object or a list, after the key and the colon in an object."""
     if closer == ord("]"):
         return place
     return _colon(text, skip_text(text, _expect(text, place, b'"')))
@@ -120,7 +120,7 @@ def _colon(text: bytes, place: int) -> int:
 
 
 def _at(text: bytes, place: int) -> int:
-    """The first place from ``place`` on that is no blank; the text must not end before it."""
+    """Return the first place from ``place`` on that is not blank; the text must not end before it."""
     place = skip_blanks(text, place)
     if place >= len(text):
         raise CutError
@@ -140,7 +140,7 @@ class Members:
 
     Args:
         text: The text that holds it.
-        place: Its opening brace; where it ends, once all members were given.
+        place: Its opening brace; once all members were yielded, its end.
     """
 
     def __init__(self, text: bytes, place: int) -> None:

@@ -1,7 +1,7 @@
-"""A file of text, plain or gzip, as a stream of blocks; a file that is cut off or broken is read up to there.
+"""Text files, plain or gzip, as a stream of blocks; cut or broken files are read up to the damage.
 
-A small gzip file can hold more text than any machine has memory. The text may be many times as long as the file, since
-traces repeat themselves, but not without limit: see :data:`FREE_BYTES`.
+A small gzip file can hold more text than any machine has memory. Traces repeat themselves, so the text may be many
+times as long as the file, but not without limit: see :data:`FREE_BYTES`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from traceviz.parsers.base import Progress, silent
 
 try:
     from isal import isal_zlib
-except ImportError:  # no wheel for this machine: the same in three times the time
+except ImportError:  # no wheel for this machine: zlib takes three times as long
     _inflater: Any = zlib
 else:
     _inflater = isal_zlib
@@ -28,33 +28,33 @@ else:
 _BROKEN: tuple[type[Exception], ...] = (zlib.error, _inflater.error)
 GZIP_MAGIC = b"\x1f\x8b"
 FREE_BYTES = 10**9
-"""Text up to this length is read however small the file is."""
+"""Text up to this length is always read, even of a tiny file."""
 MOST_TIMES = 400
-"""Beyond, text may be this many times as long as its file. Traces reach 60 times, a file made to exhaust 1,000."""
+"""Maximum ratio of text to file beyond :data:`FREE_BYTES`. Traces reach 60, files made to exhaust memory 1,000."""
 MOST_BYTES = 64 * 10**9
-"""Text of a gzip file is never longer, unless the caller raises the limit."""
+"""Maximum length of the text of a gzip file, unless the caller raises the limit."""
 HEAD_TEXT_BYTES = 2**18
-"""So much inflated text is enough to recognise a file."""
+"""Inflated text that is enough to recognise a file."""
 
-_GZIP = 31  # zlib's number for: gzip, with a window of any size
+_GZIP = 31  # zlib's number for gzip with a window of any size
 _PIECE = 1024
 _HEAD_PIECE = 64
 _FIRST_READ, _READ = 2**12, 2**20
 TOLD_BYTES = 8 * 2**20
-"""Progress is told each time that so much of the file was read."""
+"""Bytes of the file between two reports of progress."""
 
 
 @dataclass(slots=True, eq=False)
 class TextStream:
-    """The text of one file, from its beginning to its end, once.
+    """The text of one file, from start to end, once.
 
     Args:
         path: The file.
         max_size: The longest text to read, in bytes; ``None`` for the limits of this module.
-        progress: Is told how much of the file is read.
-        damage: Why the text ends early, as a sentence; empty where it does not, and before the end.
+        progress: Receives the bytes read.
+        damage: Reason why the text ends early, as a sentence; empty if it does not, and before the end.
         pause: A byte at which a block of a plain file ends; 0 for none.
-        beside: How much of the file someone else reads meanwhile, for ``progress``.
+        beside: Returns the bytes of the file that another thread has read, for ``progress``.
     """
 
     path: Path
@@ -70,21 +70,21 @@ class TextStream:
 
     @property
     def place(self) -> int:
-        """Where the next block begins in the text."""
+        """Position of the next block in the text."""
         return self._given
 
     @property
     def file(self) -> BinaryIO:
-        """The file, while blocks are given."""
+        """The file, open while blocks are yielded."""
         return self._file
 
     def go_to(self, place: int) -> None:
-        """Give blocks of a plain file from the byte ``place`` on; up to there, someone else has read it."""
+        """Continue at the byte ``place`` of a plain file; another thread has read the bytes before."""
         self._file.seek(place)
         self._given, self.beside = place, lambda: 0
 
     def blocks(self, size: int) -> Iterator[bytes]:
-        """The text in blocks of at most ``size`` bytes, none of them empty.
+        """Yield the text in blocks of at most ``size`` bytes, none of them empty.
 
         Raises:
             DamagedTraceError: the file cannot be opened or read, or its text is longer than allowed.
@@ -103,7 +103,7 @@ class TextStream:
             raise DamagedTraceError(f"{self.path} cannot be read.", f"{error.strerror or error}.") from error
 
     def _tell(self) -> None:
-        """Tell of the progress, from time to time: who is told may ask the system how much memory is left."""
+        """Report progress, from time to time: the receiver may ask the system for its free memory."""
         read = self._file.tell() + self.beside()
         if read - self._told >= TOLD_BYTES or (read >= self._size > self._told):
             self._told = read
@@ -114,7 +114,7 @@ class TextStream:
             yield block
 
     def _members(self, size: int) -> Iterator[bytes]:
-        """The text of all members of a gzip file: it may consist of several one after the other."""
+        """Yield the text of all members of a gzip file, which may consist of several."""
         start = 0
         while True:
             stream = _inflater.decompressobj(wbits=_GZIP)
@@ -134,15 +134,15 @@ class TextStream:
             self._file.seek(start)
             following = self._file.read(2)
             if following != GZIP_MAGIC:
-                # Zeros fill up the last block of a tape or a disk; anything else was not meant to be there.
+                # Zeros fill the last block of a tape or a disk; other bytes are damage.
                 if (following + self._file.read(_READ)).strip(b"\0"):
                     self.damage = "The gzip file goes on with something that is not gzip; that is not read."
                 return
 
     def _member(self, stream: Any, start: int, size: int) -> Iterator[bytes]:
-        """The text of the member that begins at byte ``start`` of the file."""
+        """Yield the text of the member that starts at byte ``start`` of the file."""
         self._file.seek(start)
-        reach = _FIRST_READ  # members may be tiny and many, and what is read beyond one is read again for the next
+        reach = _FIRST_READ  # members may be tiny and many, and bytes read beyond one are read again for the next
         while not stream.eof:
             packed = stream.unconsumed_tail or self._file.read(reach)
             reach = min(2 * reach, _READ)
@@ -153,9 +153,9 @@ class TextStream:
                 return
 
     def _salvaged(self, start: int, given: int, size: int) -> Iterator[bytes]:
-        """The text that follows the first ``given`` bytes of a broken member: all of it before the broken byte.
+        """Yield the text after the first ``given`` bytes of a broken member, up to the broken byte.
 
-        The call that meets the broken byte gives nothing, so the bytes before are given in small pieces, again.
+        The call that meets the broken byte returns nothing, so the bytes before it are inflated again in small pieces.
         """
         self._file.seek(start)
         stream = zlib.decompressobj(wbits=_GZIP)
@@ -187,16 +187,16 @@ class TextStream:
 
 @lru_cache(maxsize=2)
 def head_text(head: bytes) -> bytes:
-    """The beginning of the JSON, from the beginning of a file that may be gzip, as far as it can be inflated.
+    """Return the start of the JSON, from the start of a file that may be gzip, as far as it can be inflated.
 
-    Several readers ask for it, and who scrubs a trace asks again: of the latest files it is remembered.
+    Several readers ask for it, and scrubbing a trace asks again: the results of the latest files are cached.
     """
     text = _inflated(head) if head.startswith(GZIP_MAGIC) else head
     return text.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
 def _inflated(head: bytes) -> bytes:
-    """Up to :data:`HEAD_TEXT_BYTES` of text. In small pieces: one with a broken byte gives nothing."""
+    """Return up to :data:`HEAD_TEXT_BYTES` of text. Inflates small pieces: a piece with a broken byte gives nothing."""
     stream, text = zlib.decompressobj(wbits=_GZIP), bytearray()
     with suppress(zlib.error):
         for begin in range(0, len(head), _HEAD_PIECE):
@@ -207,7 +207,7 @@ def _inflated(head: bytes) -> bytes:
 
 
 def _byte_by_byte(stream: Any, piece: bytes) -> Iterator[bytes]:
-    """The text of ``piece`` up to its broken byte."""
+    """Yield the text of ``piece`` up to its broken byte."""
     with suppress(zlib.error):
         for place in range(len(piece)):
             yield stream.decompress(piece[place : place + 1])

@@ -1,4 +1,4 @@
-"""What a JSON text means, even where it breaks the rules of JSON, as texts of real programs do."""
+"""Values of JSON texts, including texts that break the rules of JSON, as real programs write them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ _BLANKS_OUTSIDE = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")|[ \t\r\n]+', re.DO
 
 
 def text_value(raw: bytes, repaired: Counter[str] | None = None) -> str | None:
-    """A text as it is; ``null`` is none; all else as its JSON text without blanks. What is not UTF-8 is replaced.
+    """Return a text unescaped; ``None`` for ``null``; any other value as its JSON text without blanks.
+
+    Bytes that are not UTF-8 are replaced.
 
     Args:
         raw: The JSON text of the value.
@@ -46,9 +48,9 @@ def _unescaped(raw: bytes, repaired: Counter[str]) -> str:
 
 
 def _has_bad_escape(raw: bytes) -> bool:
-    r"""Whether a backslash stands before what it cannot stand before.
+    r"""Return whether a backslash stands before a character that it must not precede.
 
-    Then the program does not escape at all, as early ones did not with the folders of Windows (``C:\new\Users``): all
+    Such a program does not escape at all, as early ones did not in folders of Windows (``C:\new\Users``): all
     backslashes of the text stand for themselves.
     """
     return any(match.group() != b"\\\\" for match in _BAD_ESCAPE.finditer(raw))

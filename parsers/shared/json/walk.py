@@ -1,4 +1,4 @@
-"""A JSON trace as a stream of segments: the members of the file one by one, its events as many as a block holds.
+"""A JSON trace as a stream of segments: single members of the file, and blocks of its events.
 
 The file is a list of events, or an object that holds one as ``traceEvents`` among members that describe the capture;
 these come before it, after it or both::
@@ -7,8 +7,8 @@ these come before it, after it or both::
     '-glue----------' '' '-glue--------' '-events--------------------------------------' '-glue------' '-----'
                       header                                                                            header
 
-No text is ever in memory as a whole. A reader takes what is cut off or broken as far as it goes, and learns what was
-lost; whoever must see every byte walks strictly, and stops at the first damage.
+The text is never in memory as a whole. A reader takes a cut or broken text as far as possible, and gets a report of the
+losses. A strict walk, for callers that need every byte, stops at the first damage.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from traceviz.parsers.shared.json.window import Window
 
 EVENTS = "traceEvents"
 BLOCK_BYTES = 8 * 2**20
-"""How much text is looked at once: small enough for the caches, large enough that the cost of a block is little."""
+"""Bytes of text scanned at once: small enough for the caches, large enough that the cost of a block is little."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 NEXT_EVENT = re.compile(rb"\}[ \t\r\n]{0,80},[ \t\r\n]{0,80}(?=\{[ \t\r\n]{0,80}\")")
-"""What ends an event and stands before the next one. It may stand elsewhere as well."""
+"""The end of an event before the next one. It may match elsewhere as well."""
 _NEXT_EVENT_BYTES = 256  # the longest match
 _EVENTS_MEMBER = re.compile(rb'"traceEvents"[ \t\r\n]{0,80}:[ \t\r\n]{0,80}(?=\[)')
 
 
 class Stop(Enum):
-    """Why a scan of events stopped."""
+    """Reason why a scan of events stopped."""
 
     MORE = 0
     """The text ended."""
     END = 1
     """The list of events ended."""
     BROKEN = 2
-    """A byte cannot stand where it does."""
+    """A byte is not allowed at its place."""
 
 
 class Step(NamedTuple):
-    """How far a scan came.
+    """End of a scan.
 
     Args:
-        stop: Why it stopped there.
-        place: Where it stopped: before the element that is not whole, or after the end of the list.
-        broken: The byte that cannot stand where it does; otherwise ``place``.
+        stop: Reason of the stop.
+        place: Position of the stop: before the incomplete element, or after the end of the list.
+        broken: Position of the byte that is not allowed; otherwise ``place``.
     """
 
     stop: Stop
@@ -60,32 +60,32 @@ class Step(NamedTuple):
 
 
 Scan = Callable[[bytes, int], Step]
-"""Takes the whole elements of a list of events in a text from a place on.
+"""Function that takes the complete elements of a list of events in a text from a place on.
 
 The place is before an element, a comma or the bracket that ends the list.
 """
 
 
 class SegmentKind(Enum):
-    """What a segment of a trace is."""
+    """Kind of a segment of a trace."""
 
     GLUE = auto()
     """Signs and keys between the others."""
     HEADER = auto()
     """The value of a member of the file."""
     EVENTS = auto()
-    """Whole elements of the list of events, the commas between them, and the bracket that ends the list."""
+    """Complete elements of the list of events, the commas between them, and the bracket that ends the list."""
 
 
 class Segment(NamedTuple):
-    """A stretch of the file; all of them one after the other are the file, but for blanks outside of values.
+    """A range of the file; all segments in order are the file, without blanks outside of values.
 
     Args:
-        kind: What it is.
+        kind: Its kind.
         block: The text that holds it.
-        begin: Where it begins in the block.
-        end: Where it ends.
-        key: Of a header, its name.
+        begin: Its start in the block.
+        end: Its end.
+        key: Name of a header.
     """
 
     kind: SegmentKind
@@ -96,16 +96,16 @@ class Segment(NamedTuple):
 
     @property
     def text(self) -> bytes:
-        """Its bytes: a copy, which only those pay for who look at them."""
+        """Its bytes: a copy, made only on request."""
         return self.block[self.begin : self.end]
 
 
 class DamagedTextError(Exception):
-    """The text is no whole trace; the message is a sentence that says where."""
+    """The text is not a complete trace; the message is a sentence that states the place."""
 
 
 _Walk = Generator[Segment, None, bool]
-"""Segments, and in the end whether the text was whole up to there."""
+"""Yields segments, and returns whether the text was complete up to there."""
 
 
 @dataclass(slots=True, eq=False)
@@ -115,9 +115,9 @@ class TraceWalk:
     Args:
         window: Its text.
         scan: Takes the events.
-        strict: Raise the first damage, rather than go on after it.
-        damage: What was lost, as sentences; complete once all segments were given.
-        opened: The brace or bracket that the text begins with; empty where it begins with neither.
+        strict: Raise at the first damage instead of continuing after it.
+        damage: Losses, as sentences; complete once all segments were yielded.
+        opened: The brace or bracket that opens the text; empty if it has neither.
         lists: The number of lists of events.
     """
 
@@ -132,10 +132,10 @@ class TraceWalk:
     _broken_at: int = 0
 
     def segments(self) -> Iterator[Segment]:
-        """All segments.
+        """Yield all segments.
 
         Raises:
-            DamagedTextError: the walk is strict, and the text is no whole trace.
+            DamagedTextError: the walk is strict, and the text is not a complete trace.
         """
         window = self.window
         window.next()
@@ -174,7 +174,7 @@ class TraceWalk:
         return False
 
     def _sign(self) -> Segment:
-        """The byte at the window's place."""
+        """Return the byte at the window's place as a segment."""
         begin = self.window.place
         self.window.place += 1
         return Segment(SegmentKind.GLUE, self.window.text, begin, begin + 1)
@@ -182,7 +182,7 @@ class TraceWalk:
     # Members of the file --------------------------------------------------------------------------------------------
 
     def _members(self) -> _Walk:
-        """Members up to the closing brace; whether it was there."""
+        """Yield members up to the closing brace; return whether it was there."""
         window = self.window
         while True:
             sign = window.next()
@@ -207,11 +207,11 @@ class TraceWalk:
                     return False
 
     def _member(self) -> _Walk:
-        """One member; whether the file goes on after it.
+        """Yield one member; return whether the file continues after it.
 
         Raises:
             CutError: the text ends inside it.
-            BrokenError: it is no JSON.
+            BrokenError: it is not JSON.
         """
         window = self.window
         if not window.next():
@@ -236,7 +236,7 @@ class TraceWalk:
         return True
 
     def _take(self, skip: Callable[[bytes, int], int]) -> bytes:
-        """The text of the value at the window's place, which is widened until it is whole."""
+        """Return the text of the value at the window's place, which is widened until the value is complete."""
         window = self.window
         while True:
             try:
@@ -252,7 +252,7 @@ class TraceWalk:
     # The list of events ---------------------------------------------------------------------------------------------
 
     def _events(self) -> _Walk:
-        """A list of events; whether its end was there."""
+        """Yield a list of events; return whether its end was there."""
         window = self.window
         self.lists += 1
         yield self._sign()
@@ -273,7 +273,7 @@ class TraceWalk:
                 return False
 
     def _resume(self, broken: int) -> bool:
-        """Pass over what is broken, up to the next event; whether there is one."""
+        """Skip the broken part, up to the next event; return whether there is one."""
         window = self.window
         begin = window.done
         at = begin + broken - window.place

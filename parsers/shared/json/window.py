@@ -1,4 +1,4 @@
-"""The part of a long text that is being looked at, while the rest is still to come."""
+"""The part of a long text that is being scanned, before the rest is read."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from traceviz.core.units import format_value
 from traceviz.parsers.shared.json.grammar import skip_blanks
 
 LONGEST_VALUE_BYTES = 50 * 10**6
-"""No event, and no other value of a file, is longer: the longest that profilers write, a list of all frames, take a few
-megabytes, while a gzip file of a few kilobytes can hold a text of gigabytes."""
+"""Upper limit of one value. The longest that profilers write, a list of all frames, takes a few megabytes.
+
+A gzip file of a few kilobytes can hold a text of gigabytes.
+"""
 
 
 @dataclass(slots=True, eq=False)
 class Window:
-    """The part of the text that is being looked at.
+    """The part of the text that is being scanned.
 
     Args:
         blocks: The text.
-        text: What is looked at.
-        place: What is done with: nothing before it is needed again.
-        ended: Whether the text goes no further.
-        name: What holds the text, for messages.
+        text: The current part.
+        place: Position in it: nothing before it is needed again.
+        ended: True if the text has no further blocks.
+        name: Name of the text's source, for messages.
     """
 
     blocks: Iterator[bytes]
@@ -36,19 +38,19 @@ class Window:
 
     @property
     def done(self) -> int:
-        """Bytes of the whole text that are done with."""
+        """Bytes of the whole text before the current place."""
         return self._before + self.place
 
     def more(self) -> bool:
-        """Look further; whether there was anything. What does not fit in a block doubles the window each time.
+        """Read further blocks; return whether there were any. A value that does not fit doubles the window each time.
 
         Raises:
-            DamagedTraceError: what is looked at is one value longer than :data:`LONGEST_VALUE_BYTES`.
+            DamagedTraceError: one value is longer than :data:`LONGEST_VALUE_BYTES`.
         """
         rest = self.text[self.place :]
         check_length(len(rest), self.name)
         self._before += self.place
-        self.text, self.place = rest, 0  # what is done with goes before more is read
+        self.text, self.place = rest, 0  # free the finished part before reading more
         parts, size = [rest], 0
         while size < min(max(len(rest), 1), LONGEST_VALUE_BYTES - len(rest) + 1):
             block = next(self.blocks, b"")
@@ -61,11 +63,11 @@ class Window:
         return size > 0
 
     def pass_over(self, size: int) -> None:
-        """``size`` bytes that follow ``text`` are done with, and will not be among the blocks."""
+        """Skip ``size`` bytes that follow ``text`` and are not among the blocks."""
         self._before += size
 
     def next(self) -> bytes:
-        """The next byte that is no blank; empty at the end of the text."""
+        """Return the next byte that is not blank; empty at the end of the text."""
         while True:
             self.place = skip_blanks(self.text, self.place)
             if self.place < len(self.text):
@@ -74,7 +76,7 @@ class Window:
                 return b""
 
     def seek(self, pattern: re.Pattern[bytes], longest: int) -> bool:
-        """Go to the end of the next match of ``pattern``, which is never longer than ``longest``."""
+        """Go to the end of the next match of ``pattern``, at most ``longest`` bytes long; return whether one exists."""
         while True:
             match = pattern.search(self.text, self.place)
             if match is not None:
@@ -87,7 +89,7 @@ class Window:
 
 
 def check_length(length: int, name: object) -> None:
-    """Refuse a value of ``length`` bytes, or more, if no profiler writes one that is so long.
+    """Raise for a value of at least ``length`` bytes if no profiler writes one of that length.
 
     Raises:
         DamagedTraceError: it is longer than :data:`LONGEST_VALUE_BYTES`.

@@ -1,7 +1,6 @@
-"""Columns of an SQLite table as Arrow batches: the one place where rows of SQLite become arrays.
+"""Columns of an SQLite table as Arrow batches: the only conversion of rows of SQLite to arrays.
 
-Callers name columns and get batches of 64-bit integers and binary strings. There are three ways to decode them, which
-give the same rows:
+Callers name columns and get batches of 64-bit integers and binary strings. Three decoders give the same rows:
 
 * whole tables of plain integers are decoded from their pages (:mod:`traceviz.parsers.shared.sqlite.pages`);
 * few rows are fetched through Python's own ``sqlite3``, which needs no driver to be loaded;
@@ -25,24 +24,24 @@ from traceviz.parsers.shared.sqlite.pages import Column, read_integers
 from traceviz.untrusted.sqlite import read_only_uri
 
 BATCH_ROWS = 1 << 16
-"""Rows of one batch: 22 columns of 64 bits make 11 MB, enough to make per-batch work invisible."""
+"""Rows of one batch: 22 columns of 64 bits take 11 MB, so that the cost per batch is negligible."""
 FEW_ROWS = 1 << 13
-"""Up to this number of rows pass through Python objects, which takes less time than loading a driver."""
+"""Maximum number of rows that pass through Python objects, which takes less time than loading a driver."""
 _ROWS_AT_ONCE = 1 << 6
-"""Rows between two looks at how much was read: one value may be as long as the file."""
+"""Rows between two checks of the amount read: one value may be as long as the file."""
 _LEAST_ROW = 6
-"""Bytes of a row of nothing: its pointer, two sizes, its number, and a type."""
+"""Bytes of an empty row: its pointer, two sizes, its number, and a type."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTable:
-    """How SQLite stores a table.
+    """SQLite's storage of a table.
 
     Args:
         name: Its name.
-        root: Number of its root page; 0 where it has none.
-        types: Declared type of each column in stored order. The columns of a primary key have none: they may stand
-            for the row's number, and then nothing is stored.
+        root: Number of its root page; 0 if it has none.
+        types: Declared type of each column in stored order. ``None`` for columns of a primary key: they may stand for
+            the row's number, which is not stored.
     """
 
     name: str
@@ -50,11 +49,10 @@ class StoredTable:
     types: Mapping[str, str | None]
 
     def positions(self, columns: Sequence[str]) -> list[int]:
-        """Where ``columns`` are stored.
+        """Return the stored positions of ``columns``.
 
         Raises:
-            NotPlainError: one of them is not declared as an integer, so that a stored integer may stand for something
-                else.
+            NotPlainError: one of them is not declared as an integer, so a stored integer may stand for another value.
         """
         if not self.root or any("INT" not in (self.types[name] or "").upper() for name in columns):
             raise NotPlainError("a column that is not declared as an integer")
@@ -63,7 +61,7 @@ class StoredTable:
 
 
 def plain_batches(path: Path, table: StoredTable, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """All rows of integer ``columns`` as ``int64``, in the order of the file.
+    """Yield all rows of integer ``columns`` as ``int64``, in the order of the file.
 
     Raises:
         NotPlainError: before the first batch or later: only SQLite itself should read the rows that follow.
@@ -82,7 +80,7 @@ def _array(column: Column) -> Array:
 def sql_batches(
     path: Path, connection: sqlite3.Connection, source: str, integers: Sequence[str], texts: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Stream columns of ``source``, what follows FROM in a query, in its order.
+    """Stream columns of ``source``, the text after FROM in a query, in its order.
 
     Integers come as ``int64``, texts as ``binary``, since they may hold any bytes.
 
@@ -95,8 +93,8 @@ def sql_batches(
 
     Raises:
         TypeError, pyarrow.ArrowException: a value does not fit the type of its column.
-        sqlite3.Error, OSError: SQLite refuses the query, finds the file damaged, or a value does not fit; or there is
-            more to read than the file has room for.
+        sqlite3.Error, OSError: SQLite refuses the query, finds the file damaged, or a value does not fit; or there are
+            more rows or bytes than the file can hold.
     """
     room = _Room(path.stat().st_size)
     as_bytes = [f"CAST({quoted(name)} AS BLOB)" for name in texts]
@@ -113,7 +111,7 @@ def sql_batches(
 
 
 class _Room:
-    """What a file has room for. Pages that a damaged tree names many times would hold more.
+    """Upper limits for the content of a file. Pages that a damaged tree names many times would exceed them.
 
     Args:
         size: Bytes of the file.
@@ -121,13 +119,13 @@ class _Room:
 
     def __init__(self, size: int) -> None:
         self._rows = size // _LEAST_ROW
-        self._bytes = 4 * size  # numbers grow when they become texts, and UTF-16 when it becomes UTF-8
+        self._bytes = 4 * size  # numbers grow when converted to texts, and UTF-16 when converted to UTF-8
 
     def take(self, rows: int, size: int) -> None:
         """Count ``rows`` and ``size`` bytes of texts.
 
         Raises:
-            OSError: that is more than there can be.
+            OSError: the file cannot hold that much.
         """
         self._rows -= rows
         self._bytes -= size
@@ -140,7 +138,7 @@ def _length(texts: Array) -> int:
 
 
 def _first_rows(cursor: sqlite3.Cursor, room: _Room, integers: int) -> list[tuple[Any, ...]]:
-    """The rows of ``cursor``, or so many that these are not few."""
+    """Return the rows of ``cursor``, or just more than :data:`FEW_ROWS` of them."""
     rows: list[tuple[Any, ...]] = []
     while len(rows) <= FEW_ROWS:
         some = cursor.fetchmany(_ROWS_AT_ONCE)
@@ -152,7 +150,7 @@ def _first_rows(cursor: sqlite3.Cursor, room: _Room, integers: int) -> list[tupl
 
 
 def _driver_batches(path: Path, source: str, integers: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The driver types a column by its first batch, and nulls have no type: texts travel beside a flag for null."""
+    """Yield batches by the driver. It types a column by its first batch, so texts have a separate flag for null."""
     from adbc_driver_sqlite import dbapi  # noqa: PLC0415 (takes longer to load than most traces take to read)
 
     columns = [quoted(name) for name in integers]
@@ -173,7 +171,7 @@ def _driver_batches(path: Path, source: str, integers: Sequence[str], texts: Seq
 
 
 def _checked(columns: Sequence[Array], integers: Sequence[str], texts: Sequence[str]) -> pa.RecordBatch:
-    """The columns of :func:`_driver_batches`: integers, texts, flags."""
+    """Return the columns of :func:`_driver_batches` (integers, texts, flags) as a batch."""
     behind = len(integers) + len(texts)
     numbers = [_numbers(name, column) for name, column in zip(integers, columns, strict=False)]
     there = (pc.equal(flag, 0) for flag in columns[behind:])
@@ -183,7 +181,7 @@ def _checked(columns: Sequence[Array], integers: Sequence[str], texts: Sequence[
 
 
 def _numbers(name: str, values: Array) -> Array:
-    """``values`` as ``int64``; their type is the one that SQLite stored."""
+    """Return ``values`` as ``int64``; their type is the one that SQLite stored."""
     if not pa.types.is_int64(values.type) and not pa.types.is_null(values.type):
         raise TypeError(f"{values.type} in {name}, a column of integers")
     return values.cast(pa.int64())

@@ -1,4 +1,4 @@
-"""An SQLite file as seen from outside: whether it is one, whether it is whole, and which tables it names."""
+"""Checks of an SQLite file from outside: its kind, its completeness, and the names of its tables."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ MAGIC = b"SQLite format 3\0"
 
 
 def quoted(name: str) -> str:
-    """``name`` as an SQL identifier."""
+    """Return ``name`` as an SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def table_names(path: Path) -> frozenset[str]:
-    """Names of the tables in the database ``path``, and of the views that stand in place of some.
+    """Return the names of the tables and views in the database ``path``.
 
     Raises:
         sqlite3.Error, OSError, ValueError: its catalogue cannot be read.
@@ -29,8 +29,8 @@ def table_names(path: Path) -> frozenset[str]:
 def check_complete(path: Path) -> None:
     """Compare the size of an SQLite file with the number of pages that its header states.
 
-    The count is valid where the header's change counter equals its "version valid for" number (SQLite file format,
-    section 1.3.7); writers since SQLite 3.7.0 keep them equal.
+    The count is valid if the header's change counter equals its "version valid for" number (SQLite file format, section
+    1.3.7); writers since SQLite 3.7.0 keep them equal.
 
     Raises:
         DamagedTraceError: the file is shorter.
@@ -51,7 +51,7 @@ def check_complete(path: Path) -> None:
 
 
 def unread_log(path: Path) -> tuple[tuple[str, str, str], ...]:
-    """A write-ahead log beside the database: what it holds is not seen, since reading it would write there."""
+    """Return a note on a write-ahead log next to the database. It is not read: that would write to the folder."""
     log = path.with_name(path.name + "-wal")
     if not log.is_file() or not log.stat().st_size:
         return ()

@@ -1,19 +1,19 @@
-"""Integer columns of an SQLite table straight from its pages: many times as fast as stepping rows.
+"""Integer columns of an SQLite table directly from its pages: many times as fast as stepping rows.
 
-SQLite hands out one value of one row per call. A trace has tens of millions of values that are nearly all small
-integers, so here the b-tree is read as what it is, bytes: the leaf pages of a table give the offsets of all their
-cells, the first bytes of a cell give the size of each value, and an unaligned 8-byte load per value gives the value.
-A compiled function does this row by row (``parsers/native/sqlite_table.c``), and lets other threads run. If the package
-was built without a C compiler, SQLite reads all tables.
+SQLite returns one value of one row per call. A trace has tens of millions of values that are nearly all small integers,
+so here the b-tree is read as bytes. The leaf pages of a table give the offsets of all their cells, and the first bytes
+of a cell give the size of each value. An unaligned 8-byte load gives the value. A compiled function does this row by
+row (``parsers/native/sqlite_table.c``), and lets other threads run. If the package was built without a C compiler,
+SQLite reads all tables.
 
 ::
 
     leaf page   | header | cell pointers ... |   free   | cell | cell | cell |
     cell        | payload size | row id | header size, one type per column | value | value | ...
 
-Only the plain case is handled: wanted columns of integers and nulls that lie in their page. For everything else
-:class:`NotPlainError` sends the caller to SQLite itself, which is right for all of it. Every offset is checked
-against the page before it is used, so that a damaged file can be refused but not misread.
+Only the plain case is handled: wanted columns of integers and nulls that lie in their page. Otherwise
+:class:`NotPlainError` sends callers to SQLite itself, which handles every case. Every offset is checked against the
+page before it is used, so a damaged file is rejected, never misread.
 
 Source of the format: https://www.sqlite.org/fileformat2.html (sections 1.3, 1.6, 2.1).
 """
@@ -38,14 +38,14 @@ Bytes = npt.NDArray[np.uint8]
 Integers = npt.NDArray[np.int64]
 
 CHUNK_BYTES = 3 << 19
-"""Leaf pages decoded at once: some 40,000 rows, whose offsets and values stay in the cache."""
+"""Bytes of leaf pages decoded at once: some 40,000 rows, whose offsets and values stay in the cache."""
 
 _LEAF, _INTERIOR = 13, 5
 _LEAF_HEADER, _INTERIOR_HEADER = 8, 12
 _LEAST_CELL = 6
 """Bytes of the smallest cell with its pointer."""
 _LEAST_USABLE = 480
-"""Bytes of a page that SQLite wants at least, besides those that an extension reserves."""
+"""Minimum bytes of a page that SQLite requires, besides those that an extension reserves."""
 _MAX_DEPTH = 20
 _LONGEST_NUMBER = 9
 """Bytes of the longest number of variable length."""
@@ -57,8 +57,8 @@ class Column:
 
     Args:
         rows: Number of rows.
-        values: The values, with anything where one is missing; ``None`` where all are.
-        missing: Which values are missing; ``None`` where none is, or all are.
+        values: The values, arbitrary where one is missing; ``None`` if all are missing.
+        missing: Mask of missing values; ``None`` if none or all are missing.
     """
 
     rows: int
@@ -77,7 +77,7 @@ def read_integers(path: Path, root: int, width: int, positions: Sequence[int]) -
             stored as null, or be declared REAL, where integers stand for floats.
 
     Yields:
-        The wanted columns, for a stretch of rows at a time.
+        The wanted columns, for one range of rows at a time.
 
     Raises:
         NotPlainError: before anything is yielded or later: the rows that follow are not plain, or nothing is compiled.
@@ -87,21 +87,21 @@ def read_integers(path: Path, root: int, width: int, positions: Sequence[int]) -
         leaves = pages.leaves(root)
         step = max(CHUNK_BYTES // pages.page_size, 1)
         chunks = [leaves[begin : begin + step] for begin in range(0, leaves.size, step)]
-        alone = leaves.size == 1  # a table without rows is one empty page; no other page may be empty
+        alone = leaves.size == 1  # an empty table has one empty page; no other page may be empty
         yield from map_early(lambda chunk: _decode(library, pages, chunk, width, positions, alone=alone), chunks)
 
 
 class Pages:
     """The pages of a database file.
 
-    They are read and not mapped into memory: a file that shrinks meanwhile is then an error and not a crash, and
-    memory stays that of a few chunks.
+    They are read, not mapped into memory. So a file that shrinks causes an error instead of a crash, and memory is
+    limited to a few chunks.
 
     Args:
         path: The database.
 
     Raises:
-        NotPlainError: the file does not begin as a database whose changes are all in it.
+        NotPlainError: the file does not start as a database without pending changes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -112,7 +112,7 @@ class Pages:
         usual = self.page_size >= 512 and self.page_size & (self.page_size - 1) == 0
         if len(header) < 100 or not usual or header[18] != 1 or self.page_size - header[20] < _LEAST_USABLE:
             self._file.close()
-            raise NotPlainError("no plain database file")  # 2 instead of 1: with a write-ahead log
+            raise NotPlainError("no plain database file")  # byte 18 is 2 instead of 1 with a write-ahead log
         self.usable = self.page_size - header[20]
         self.encoding = int.from_bytes(header[56:60], "big")
         self.count = os.fstat(self._file.fileno()).st_size // self.page_size
@@ -131,20 +131,20 @@ class Pages:
 
     @property
     def descriptor(self) -> int:
-        """The open file."""
+        """Descriptor of the open file."""
         return self._file.fileno()
 
     def most_rows(self, pages: int) -> int:
-        """Rows that so many leaf pages have room for."""
+        """Return the rows that ``pages`` leaf pages have room for."""
         return pages * ((self.usable - _LEAF_HEADER) // _LEAST_CELL)
 
     def read(self, numbers: Integers, spare: int = 0) -> Bytes:
-        """The pages with these numbers, one after the other, and ``spare`` zeros behind them.
+        """Return the pages with these numbers in a row, followed by ``spare`` zeros.
 
         Raises:
             NotPlainError: a number is beyond the file, or the file is shorter than it was.
         """
-        if numbers.min() < 2 or numbers.max() > self.count:  # page 1 begins with the file's header
+        if numbers.min() < 2 or numbers.max() > self.count:  # page 1 starts with the file's header
             raise NotPlainError("a page number beyond the file")
         whole = numbers.size * self.page_size
         content = np.empty(whole + spare, dtype=np.uint8)
@@ -159,15 +159,15 @@ class Pages:
         return content
 
     def leaves(self, root: int) -> Integers:
-        """Numbers of the leaf pages below page ``root``, in the order of the rows. All are equally deep.
+        """Return the numbers of the leaf pages below page ``root``, in the order of the rows. All are equally deep.
 
         Raises:
-            NotPlainError: a page is not what its parent says it is.
+            NotPlainError: a page does not match its parent.
         """
         return self.leaves_with_ids(root)[0]
 
     def leaves_with_ids(self, root: int) -> tuple[Integers, Integers]:
-        """:meth:`leaves`, and for each the greatest row id that it may have, as its parents say; -1 where none does.
+        """Return :meth:`leaves`, and the greatest row id of each according to its parents; -1 if unknown.
 
         Raises:
             NotPlainError: as :meth:`leaves`.
@@ -182,10 +182,10 @@ class Pages:
         raise NotPlainError("a tree too deep")
 
     def _children(self, content: Bytes, last_ids: Integers) -> tuple[Integers, Integers]:
-        """Page numbers that interior pages point to, the right-most of each last, and the greatest row ids there.
+        """Return page numbers that interior pages point to, the right-most of each last, and their greatest row ids.
 
         Args:
-            content: The pages, and some bytes behind them.
+            content: The pages, followed by some bytes.
             last_ids: The greatest row id of each page.
         """
         pages = np.arange(last_ids.size, dtype=np.int64) * self.page_size
@@ -234,17 +234,17 @@ def _decode(
 
 
 def _pairs(content: Bytes, offsets: Integers) -> Integers:
-    """The big-endian 2-byte numbers at ``offsets``."""
+    """Return the big-endian 2-byte numbers at ``offsets``."""
     return (content[offsets].astype(np.int64) << 8) | content[offsets + 1]
 
 
 def _fours(content: Bytes, offsets: Integers) -> Integers:
-    """The big-endian 4-byte numbers at ``offsets``."""
+    """Return the big-endian 4-byte numbers at ``offsets``."""
     return (_pairs(content, offsets) << 16) | _pairs(content, offsets + 2)
 
 
 def _long_number(content: Bytes, offsets: Integers) -> Integers:
-    """Variable-length numbers of up to nine bytes."""
+    """Return the numbers of variable length, up to nine bytes, at ``offsets``."""
     numbers, going = np.zeros(offsets.size, np.int64), np.arange(offsets.size)
     for place in range(_LONGEST_NUMBER - 1):
         byte = content[offsets[going] + place]

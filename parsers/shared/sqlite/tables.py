@@ -21,16 +21,16 @@ from traceviz.untrusted.sqlite import in_words, open_foreign, refusal, strange_t
 
 LOOKUPS_PER_QUERY = 500
 MAX_LOOKUPS = 1 << 14
-"""Up to this number of string ids are looked up by key; for more, the whole table is streamed."""
+"""Maximum number of string ids that are looked up by key; for more, the whole table is streamed."""
 
 
 class SqliteTables(RawTables):
-    """Tables of an SQLite database, opened read-only: nothing is locked, and nothing is written beside the file.
+    """Tables of an SQLite database, opened read-only: nothing is locked, and no file is written next to it.
 
     Raises:
         DamagedTraceError: the file is cut short, or its catalogue cannot be read.
 
-    Asking for the columns of what is no plain table, or for its rows, raises the same error.
+    :meth:`columns` and :meth:`stream` raise the same error for anything that is not a plain table.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +49,7 @@ class SqliteTables(RawTables):
         self._whole: dict[str, WholeTable | None] = {}
 
     def close(self) -> None:
-        """Close the database, and what was begun of it."""
+        """Close the database, and stop its prefetches."""
         for table in self._whole.values():
             if table is not None:
                 table.close()
@@ -57,7 +57,7 @@ class SqliteTables(RawTables):
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of the tables present, and of what stands in place of one."""
+        """Names of the tables present, and of views and virtual tables in place of one."""
         return frozenset(self._catalogue) | frozenset(self._strange)
 
     @property
@@ -66,7 +66,7 @@ class SqliteTables(RawTables):
         return frozenset(self._catalogue) - frozenset(self._strange)
 
     def columns(self, table: str) -> frozenset[str]:
-        """Columns of ``table``."""
+        """Return the columns of ``table``."""
         self._refuse_strange(table)
         return frozenset(self._catalogue[table].types) if table in self._catalogue else frozenset()
 
@@ -77,7 +77,7 @@ class SqliteTables(RawTables):
     def stream(
         self, table: str, integers: Sequence[str], texts: Sequence[str] = (), keep: Keep | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Batches of columns; see :meth:`RawTables.stream`."""
+        """Yield batches of columns; see :meth:`RawTables.stream`."""
         if texts:
             yield from self._selected(table, integers, texts, self._where(table, keep))
             return
@@ -95,7 +95,7 @@ class SqliteTables(RawTables):
         return self._whole[table]
 
     def _integers(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """All rows, decoded from the pages as long as these are plain, and by SQLite from there on."""
+        """Yield all rows, decoded from the pages while these are plain, and by SQLite from there on."""
         done = 0
         self._refuse_strange(table)
         try:

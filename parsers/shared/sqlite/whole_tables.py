@@ -1,9 +1,9 @@
-"""Whole columns of an SQLite table at once, in the types in which they are wanted, by the compiled decoder.
+"""Whole columns of an SQLite table at once, in the requested types, by the compiled decoder.
 
-One pass over the leaf pages makes all columns: times less a zero, durations, narrow integers, and numbers (codes) for
-what has few distinct values. The number of rows is known from a pass before (:meth:`SqliteTable.measure`), so that each
-column is made once, where it stays. Threads work on stretches of the leaves; the codes of a stretch are its own, and
-become those of the table in the end.
+One pass over the leaf pages makes all columns: times relative to a zero, durations, narrow integers, and numbers
+(codes) for columns with few distinct values. An earlier pass counts the rows (:meth:`SqliteTable.measure`), so that
+each column is written once, at its final place. Threads work on ranges of the leaves. The codes of each range are
+translated to those of the table at the end.
 """
 
 from __future__ import annotations
@@ -40,18 +40,19 @@ from traceviz.parsers.shared.sqlite.pages import Integers, Pages, compiled_decod
 from traceviz.trace import schema
 
 STRETCH_BYTES = 4 << 20
-"""Leaf pages that one thread decodes at once."""
+"""Bytes of leaf pages that one thread decodes at once."""
 
 _buffer: Any = pa.py_buffer
-"""Memory of a NumPy array, not copied; the stubs of pyarrow do not know that it can."""
+"""View of a NumPy array as a buffer, without a copy; the stubs of pyarrow do not declare this."""
 
 _UTF8 = 1
 _INTEGER, _LASTING, _CODE, _TEXT = range(4)
 
 
 def whole_table(path: Path, root: int, stored: Mapping[str, str | None]) -> SqliteTable | None:
-    """The table with this root page and these columns; ``None`` where there is no compiled decoder, or only SQLite
-    should read it.
+    """Return the table with this root page and these columns.
+
+    ``None`` if there is no compiled decoder, or if only SQLite should read the table.
     """
     if decoder() is None:
         return None
@@ -66,9 +67,9 @@ def whole_table(path: Path, root: int, stored: Mapping[str, str | None]) -> Sqli
 
 
 def _rows_of_leaves(pages: Pages, leaves: Integers, last_ids: Integers) -> Integers | None:
-    """How many rows each leaf has if none was ever deleted; ``None`` where ids show that it is not so.
+    """Return the number of rows of each leaf if none was ever deleted; ``None`` if ids show a deletion.
 
-    Rows are numbered from 1 then, and parents state the greatest number in each leaf but the last.
+    Then rows are numbered from 1, and parents state the greatest number in each leaf except the last.
     """
     last = pages.read(leaves[-1:])
     rows = np.append(np.diff(last_ids[:-1], prepend=0), int(last[3]) << 8 | int(last[4]))
@@ -76,14 +77,14 @@ def _rows_of_leaves(pages: Pages, leaves: Integers, last_ids: Integers) -> Integ
 
 
 class SqliteTable:
-    """Decodes a table.
+    """A decoder of whole columns of one table.
 
     Args:
         path: The database; no program may be writing to it.
         leaves: Numbers of the leaf pages of the table, in the order of the rows.
         page_size: Bytes of a page.
         stored: Declared type of each column in stored order; ``None`` for those of a primary key.
-        alone: Whether the only leaf may be empty, as that of a table without rows is.
+        alone: True if the only leaf may be empty, as in a table without rows.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class SqliteTable:
         self._counts: dict[tuple[Keep, ...], list[int]] = {}
         self._prefetched: _Prefetched | None = None
         self.expected: Integers | None = None
-        """Rows that each leaf most likely has; ``None`` where nothing tells. Decoding finds out."""
+        """Most likely number of rows of each leaf; ``None`` if unknown. Decoding verifies it."""
 
     def prefetch(self, prefetch: Prefetch, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
         """See :meth:`WholeTable.prefetch`."""
@@ -118,13 +119,13 @@ class SqliteTable:
         return size
 
     def _prefetched_results(self, keeps: Sequence[Keep], progress: Callable[[int], None]) -> dict[Wish, Result]:
-        """Return what :meth:`prefetch` has decoded, if these ``keeps`` exclude no row; waits for it."""
+        """Return the results of :meth:`prefetch`, if these ``keeps`` exclude no row; waits for them."""
         if self._prefetched is None or any(keep.column in self._stored for keep in keeps):
             return {}
         try:
             return self._prefetched.results(progress)
         except NotPlainError:
-            self.close()  # some rows were deleted, or more: the caller finds out what
+            self.close()  # some rows were deleted or added: the caller decodes again
             return {}
 
     def close(self) -> None:
@@ -154,13 +155,13 @@ class SqliteTable:
         """See :meth:`WholeTable.columns`."""
         known = self._prefetched_results(keeps, progress)
         if known and self._prefetched and known.keys() >= set(map(_unshifted, wishes)):
-            rows, self._prefetched = self._prefetched.rows, None  # whoever has codes uses their memory
+            rows, self._prefetched = self._prefetched.rows, None  # callers reuse the memory of codes
             return rows, [_shifted(known[_unshifted(wish)], wish) for wish in wishes]
         self.close()
         if tuple(keeps) not in self._counts:
             self.measure(keeps, ())
         rows = sum(self._counts[tuple(keeps)])
-        outs = [np.zeros(rows, _type(wish).to_pandas_dtype()) for wish in wishes]  # zeros are not written
+        outs = [np.zeros(rows, _type(wish).to_pandas_dtype()) for wish in wishes]  # untouched zeros take no memory
         done = list(self._decoded(keeps, wishes, outs, progress))
         return rows, _merged(wishes, done, outs)
 
@@ -171,7 +172,7 @@ class SqliteTable:
         outs: Sequence[npt.NDArray[Any] | None] | None,
         progress: Callable[[int], None],
     ) -> Iterator[tuple[int, Any]]:
-        """Rows of each stretch, and what the compiled function says of its columns."""
+        """Yield the number of rows of each range, and the compiled function's results for its columns."""
         counts = None if outs is None else self._counts[tuple(keeps)]
         with Pages(self._path) as pages:
             decode = self._decoder(pages, keeps, wishes, outs or [None] * len(wishes), counts)
@@ -189,7 +190,7 @@ class SqliteTable:
         outs: Sequence[npt.NDArray[Any] | None],
         counts: list[int] | None,
     ) -> Callable[[int], tuple[int, Any]]:
-        """What decodes a stretch: its rows go to their places in ``outs`` if it has as many as ``counts`` says.
+        """Return a function that decodes a range: its rows go to ``outs`` if their number agrees with ``counts``.
 
         Raises:
             NotPlainError: only SQLite should read one of the columns.
@@ -247,10 +248,10 @@ class _Prefetched:
     """Prefetched columns.
 
     Args:
-        pages: The file, open as long as it is read.
-        prefetch: Decodes.
+        pages: The file, open during the reads.
+        prefetch: Runs the decoding.
         wishes: The columns.
-        outs: Where each goes; ``None`` for those that are only measured.
+        outs: Output of each; ``None`` for those that are only measured.
         parts: Future results of each range of leaves.
     """
 
@@ -263,7 +264,7 @@ class _Prefetched:
     _results: dict[Wish, Result] = field(default_factory=dict)
 
     def results(self, progress: Callable[[int], None]) -> dict[Wish, Result]:
-        """The columns by wish, once all are there.
+        """Return the columns by wish, once all are decoded.
 
         Raises:
             NotPlainError: the table does not have the rows that were expected, or only SQLite should read it.
@@ -283,18 +284,18 @@ class _Prefetched:
         return self._results
 
     def close(self) -> None:
-        """Decode nothing more."""
+        """Stop decoding."""
         self.prefetch.cancel(self.parts)
         self.pages.close()
 
 
 def _unshifted(wish: Wish) -> Wish:
-    """Return what is prefetched for ``wish``, before the zero of times is known."""
+    """Return the column that is prefetched for ``wish``, before the zero of times is known."""
     return replace(wish, less=0) if isinstance(wish, Number) and wish.kind == pa.int64() else wish
 
 
 def _shifted(result: Result, wish: Wish) -> Result:
-    """``result`` less the zero of ``wish``, in the same memory, which nobody else has."""
+    """Return ``result`` less the zero of ``wish``, in the same memory, which has no other user."""
     if wish != _unshifted(wish) and isinstance(wish, Number):
         assert isinstance(result, NumberColumn)
         assert result.array is not None
@@ -315,7 +316,7 @@ def _type(wish: Wish) -> pa.DataType:
 def _merged(
     wishes: Sequence[Wish], done: list[tuple[int, Any]], outs: Sequence[npt.NDArray[Any] | None]
 ) -> list[Result]:
-    """The results of all stretches as those of the table."""
+    """Return the results of all ranges as those of the table."""
     rows = [count for count, _ in done]
     results: list[Result] = []
     for place, (wish, out) in enumerate(zip(wishes, outs, strict=True)):
@@ -347,7 +348,7 @@ def _numbers(kind: pa.DataType, rows: list[int], parts: list[Any], out: npt.NDAr
 
 
 def _coded(wish: Combination | Label, rows: list[int], parts: list[Any], out: npt.NDArray[Any] | None) -> CodeColumn:
-    """The codes of all stretches as those of the table, where they stand."""
+    """Return the codes of all ranges as those of the table, in place."""
     listed = [_binary(keys, begins) for keys, begins, _ in parts]
     merged: Any = pa.concat_arrays([pa.array([], pa.large_binary()), *listed]).dictionary_encode()
     recoded = merged.indices.to_numpy()
@@ -361,7 +362,7 @@ def _coded(wish: Combination | Label, rows: list[int], parts: list[Any], out: np
 
 
 def _recode(codes: Codes, rows: list[int], sizes: list[int], recoded: npt.NDArray[Any]) -> None:
-    """Put the codes of the table in place of those of each stretch."""
+    """Replace the codes of each range by those of the table."""
     library = compiled_decoder()
     ends = np.cumsum(rows).tolist()
     lists = np.split(recoded.astype(np.int32), np.cumsum(sizes)[:-1])
@@ -380,13 +381,13 @@ def _binary(keys: bytes, begins: bytes) -> Array:
 
 
 def _bytes(keys: Array) -> tuple[npt.NDArray[np.uint8], Integers]:
-    """The bytes of ``keys``, and where each key begins and the last one ends."""
+    """Return the bytes of ``keys``, and the start of each key followed by the end of the last."""
     offsets = np.frombuffer(keys.buffers()[1], np.int64)[keys.offset : keys.offset + len(keys) + 1]
     return np.frombuffer(keys.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]], offsets - offsets[0]
 
 
 def _combinations(wish: Combination, keys: Array) -> pa.RecordBatch:
-    """The integers of each key; its last word says which are missing."""
+    """Return the integers of each key; its last word is a mask of the missing ones."""
     width = len(wish.columns)
     words = _bytes(keys)[0].view(np.int64).reshape(-1, width + 1)
     arrays = [
@@ -397,7 +398,7 @@ def _combinations(wish: Combination, keys: Array) -> pa.RecordBatch:
 
 
 def _labels(wish: Label, keys: Array) -> pa.RecordBatch:
-    """The text of each key, or its integer; the first byte says what it is."""
+    """Return the text of each key, or its integer; the first byte of a key is its kind."""
     content, offsets = _bytes(keys)
     kinds, rest = content[offsets[:-1]], np.delete(content, offsets[:-1])
     texts = _binary(rest.tobytes(), (offsets[:-1] - np.arange(len(keys))).tobytes())

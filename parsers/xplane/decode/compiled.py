@@ -1,4 +1,4 @@
-"""XPlane planes through the compiled scanner, which is there where the package was built with a C compiler."""
+"""XPlane planes through the compiled scanner, which exists if the package was built with a C compiler."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _STAT_COLUMNS = (("stat_event", np.int32), ("stat_key", np.int32), ("stat_kind",
 
 
 def scan_plane(data: Data, begin: int, end: int) -> tuple[Plane, tuple[Damage, ...]]:
-    """The plane encoded in ``data[begin:end]``, and what of it could not be read.
+    """Return the plane encoded in ``data[begin:end]``, and its damage.
 
     Raises:
         OverflowError: it holds more than 2,147,483,647 events.
-        RuntimeError: someone writes to the file.
+        RuntimeError: another thread writes to the data.
     """
     assert library is not None
     raw = library.scan_plane(data, begin, end, _block)
@@ -49,5 +49,5 @@ def scan_plane(data: Data, begin: int, end: int) -> tuple[Plane, tuple[Damage, .
 
 
 def _block(size: int) -> Array:
-    """Memory for columns of ``size`` bytes: NumPy asks for large pages, which are ready many times as fast."""
+    """Return memory for columns of ``size`` bytes: NumPy uses large pages, which are ready many times as fast."""
     return np.empty(size, np.uint8)

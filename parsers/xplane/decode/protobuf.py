@@ -1,8 +1,8 @@
 """XPlane planes through the protobuf library, for machines on which the compiled scanner was not built.
 
 The message descriptors are made at run time from the table of fields below: no generated module, no TensorFlow.
-protobuf reads whole lines, which are nearly all of a file. It refuses a damaged message altogether and takes a field
-of a wrong type for one that it does not know; such lines, and the rest of the plane, are read field by field.
+protobuf reads whole lines, which are nearly all of a file. It rejects a damaged message as a whole, and treats a field
+of a wrong type as unknown. Such lines, and the rest of the plane, are read field by field.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _INT, _BYTES, _BITS = _F.TYPE_INT64, _F.TYPE_BYTES, _F.TYPE_FIXED64
 _MESSAGES: dict[str, tuple[tuple[str, int, Any], ...]] = {
     "XStat": (
         ("metadata_id", 1, _INT),
-        ("double_value", 2, _BITS),  # the bits are what is kept
+        ("double_value", 2, _BITS),  # the bits are kept
         ("uint64_value", 3, _INT),
         ("int64_value", 4, _INT),
         ("str_value", 5, _BYTES),  # texts are not always UTF-8
@@ -108,7 +108,7 @@ XLine = _line_class()
 
 
 def scan_plane(data: Data, begin: int, end: int) -> tuple[Plane, tuple[Damage, ...]]:
-    """The plane encoded in ``data[begin:end]``, and what of it could not be read."""
+    """Return the plane encoded in ``data[begin:end]``, and its damage."""
     parts = _survey(data, begin, end)
     rows = _Rows(parts)
     whole = memoryview(data)
@@ -141,25 +141,25 @@ class _Names:
         self._places: dict[int, int] = {}
 
     def add(self, key: int, name: str) -> int:
-        """Enter a name of the file; of equal keys the last counts."""
+        """Add a name of the file; the last of equal keys counts."""
         self._places[key] = len(self.items)
         self.items.append(name)
         return len(self.items) - 1
 
     def place(self, key: int) -> int:
-        """Position of the name with this id; a name that the file lacks is made up."""
+        """Return the position of the name with this id; a missing name is made up."""
         place = self._places.get(key)
         return self.add(key, self._made_up.format(key)) if place is None else place
 
     def get(self, key: int) -> str:
-        """The name with this id."""
+        """Return the name with this id."""
         place = self._places.get(key)
         return self._made_up.format(key) if place is None else self.items[place]
 
 
 @dataclass(slots=True)
 class _Parts:
-    """What the fields of a plane say, lines apart."""
+    """Content of the fields of a plane, except lines."""
 
     id: int = 0
     name: str = ""
@@ -171,7 +171,7 @@ class _Parts:
     broken: Broken = field(default_factory=Broken)
 
     def plain(self, stats: list[RawStat]) -> dict[str, Value]:
-        """Stats as Python values by the text of their key."""
+        """Return stats as Python values by the text of their key."""
         return {self.texts.get(key): self._value(number, value) for key, number, value in stats}
 
     def _value(self, number: int, value: int | bytes) -> Value:
@@ -238,7 +238,7 @@ def _add_name(parts: _Parts, key: int, texts: dict[int, str], stats: list[RawSta
 def _entry(
     data: Data, begin: int, end: int, inner_fields: dict[int, int]
 ) -> tuple[int, dict[int, str], list[RawStat] | None]:
-    """An entry of a map of names: key, texts by field, and stats (``None`` where such names have none)."""
+    """Return an entry of a map of names: key, texts by field, and stats (``None`` if such names have none)."""
     key = 0
     texts: dict[int, str] = {}
     stats: list[RawStat] | None = [] if inner_fields is _NAME_FIELDS else None
@@ -256,7 +256,7 @@ def _entry(
 
 
 def _stat(data: Data, begin: int, end: int) -> RawStat | None:
-    """A stat, ``None`` without a value; of several values the last counts."""
+    """Return a stat, ``None`` without a value; the last of several values counts."""
     key, kind = 0, 0
     content: int | bytes = b""
     for number, value, stop in known(_STAT_FIELDS, read_fields(data, begin, end)):
@@ -316,11 +316,11 @@ class _Rows:
         return place
 
     def events(self) -> Events:
-        """Columns of the events."""
+        """Return columns of the events."""
         return Events(_column(self._line), _column(self._name), _column(self._offset), _column(self._duration))
 
     def stats(self) -> Stats:
-        """Columns of the stats."""
+        """Return columns of the stats."""
         return Stats(_column(self._event), _column(self._key), _column(self._kind), _column(self._value))
 
 
@@ -346,7 +346,7 @@ def _add_line(rows: _Rows, number: int, data: Data) -> tuple[Line, Broken]:
 
 
 def _whole_line(raw: bytes) -> Any:
-    """The line as a message, ``None`` where protobuf refuses it or holds a part of it for unknown."""
+    """Return the line as a message, ``None`` if protobuf rejects it or treats a part of it as unknown."""
     try:
         message = XLine.FromString(raw)
     except DecodeError:
@@ -364,7 +364,7 @@ def _raw_stats(event: Any) -> Iterator[RawStat]:
 
 
 def _add_damaged_line(rows: _Rows, broken: Broken, line: int, data: Data) -> tuple[int, bytes, bytes, int]:
-    """Append what can be read of a line; gives its id, name, display name and base."""
+    """Append the readable part of a line; return its id, name, display name and base."""
     numbers = {1: 0, 3: 0}
     names = {2: b"", 11: b""}
     try:

@@ -1,8 +1,8 @@
-"""What an XPlane file holds, as columns: the events of each plane, their stats, and the names they refer to.
+"""Content of an XPlane file as columns: the events of each plane, their stats, and the names they refer to.
 
-An XSpace is a list of planes (one per device, one for the host's threads), a plane a list of lines (one per stream or
-thread), a line a list of events, and an event carries stats (key and value). Names are stored once per plane and
-referred to by number. All columns of a plane are NumPy arrays in file order; the events of a line lie together.
+An XSpace is a list of planes: one per device, one for the host's threads. A plane is a list of lines, one per stream or
+thread. A line is a list of events, and an event carries stats (key and value). Names are stored once per plane and
+referred to by number. All columns of a plane are NumPy arrays in file order; the events of a line are contiguous.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Array = npt.NDArray[Any]
 
 
 class Kind(IntEnum):
-    """What the value of a stat is. The numbers are those of the fields of ``XStat``, but for ``TEXT``."""
+    """Kind of the value of a stat. The numbers are those of the fields of ``XStat``, except ``TEXT``."""
 
     REAL = 2
     UNSIGNED = 3
@@ -90,7 +90,7 @@ class Stats:
         return int(self.event.size)
 
     def of(self, rows: Array) -> Stats:
-        """The stats at ``rows`` (positions or a mask)."""
+        """Return the stats at ``rows`` (positions or a mask)."""
         return Stats(self.event[rows], self.key[rows], self.kind[rows], self.value[rows])
 
 
@@ -108,8 +108,8 @@ class Plane:
         events: Its events.
         stats: Their stats.
         names: Names of events.
-        display_names: Display names of events, at the same positions; empty where there is none.
-        name_stats: Stats that hold for all events of a name, by position in ``names``.
+        display_names: Display names of events, at the same positions; empty if there is none.
+        name_stats: Stats that apply to all events of a name, by position in ``names``.
         texts: Names of stats and values of text stats. Invalid UTF-8 is replaced.
         blobs: Values of stats that are bytes.
         properties: Stats of the plane itself.
@@ -139,11 +139,11 @@ class Plane:
 
     @cached_property
     def _rows_by_key(self) -> tuple[Array, Array]:
-        """Where the stats of each key begin (int64), and positions of all stats in the order of their keys (int32)."""
+        """Offset of the first stat of each key (int64), and positions of all stats in the order of their keys."""
         return by_key(self.stats.key, len(self.texts))
 
     def rows_of(self, *keys: str) -> Array:
-        """Positions of the stats whose key is one of ``keys``, ascending (int32)."""
+        """Return positions of the stats whose key is one of ``keys``, ascending (int32)."""
         first, order = self._rows_by_key
         parts = [order[first[key] : first[key + 1]] for name in keys for key in self.keys.get(name, ())]
         if len(parts) == 1:
@@ -151,18 +151,18 @@ class Plane:
         return np.unique(np.concatenate(parts)) if parts else np.empty(0, np.int32)
 
     def stats_of(self, *keys: str) -> Stats:
-        """The stats whose key is one of ``keys``."""
+        """Return the stats whose key is one of ``keys``."""
         return self.stats.of(self.rows_of(*keys))
 
     def start_ps(self, origin_ns: int, rows: Array | slice = slice(None)) -> Array:
-        """Start of the events at ``rows`` in picoseconds after ``origin_ns`` (int64)."""
+        """Return starts of the events at ``rows`` in picoseconds after ``origin_ns`` (int64)."""
         bases = np.array([wrapped((line.timestamp_ns - origin_ns) * 1000) for line in self.lines], dtype=np.int64)
         starts = self.events.offset_ps[rows]
         return bases[self.events.line[rows]] + starts if self.lines else starts
 
 
 def wrapped(number: int) -> int:
-    """``number`` in 64 bits: in damaged files differences of times leave them."""
+    """Return ``number`` wrapped to 64 bits: in damaged files differences of times exceed them."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -172,10 +172,10 @@ class Space:
 
     Args:
         planes: Its planes.
-        errors, warnings: What the profiler itself reports.
+        errors, warnings: Reports of the profiler itself.
         hostnames: Hosts that were profiled.
-        damage: What breaks the format.
-        scanner: What decoded it: ``compiled`` or ``protobuf``.
+        damage: Violations of the format.
+        scanner: Its decoder: ``compiled`` or ``protobuf``.
     """
 
     planes: tuple[Plane, ...]

@@ -1,4 +1,4 @@
-"""XPlane files as columns, by the compiled scanner where the package was built with one, else through protobuf."""
+"""XPlane files as columns, by the compiled scanner if the package was built with one, else through protobuf."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from traceviz.parsers.xplane.decode.wire import (
 
 _PLANE, _ERROR, _WARNING, _HOSTNAME = 1, 2, 3, 4
 _MOST_FIELDS = 1 << 14
-"""Planes and messages of one file that are read: captures have tens of them, and each takes time of its own."""
+"""Maximum number of planes and messages of one file that are read: captures have tens, and each takes time."""
 
 PlaneScanner = Callable[[Data, int, int], tuple[Plane, tuple[Damage, ...]]]
 
 
 def read_space(data: bytes | memoryview, scanner: str | None = None) -> Space:
-    """The columns of the XPlane file ``data``, up to any damage, which is in :attr:`Space.damage`.
+    """Return the columns of the XPlane file ``data``, up to any damage, which is in :attr:`Space.damage`.
 
-    Never refuses a file: where nothing can be read, there are no planes.
+    It never rejects a file: if nothing can be read, there are no planes.
 
     Args:
         data: The file. It is not copied.
-        scanner: ``compiled`` or ``protobuf``; ``None`` for what there is, see :func:`available_scanner`.
+        scanner: ``compiled`` or ``protobuf``; ``None`` for the available one, see :func:`available_scanner`.
     """
     scanner = scanner or available_scanner()
     scan = _plane_scanner(scanner)
@@ -71,7 +71,7 @@ def read_space(data: bytes | memoryview, scanner: str | None = None) -> Space:
 
 
 def available_scanner() -> str:
-    """``compiled`` where the package was built with it and TRACEVIZ_SCANNER does not ask for protobuf."""
+    """Return ``compiled`` if the package was built with it and TRACEVIZ_SCANNER does not select protobuf."""
     return "protobuf" if native() is None else "compiled"
 
 
@@ -84,5 +84,5 @@ def _plane_scanner(scanner: str) -> PlaneScanner:
 
 
 def _says_something(plane: Plane) -> bool:
-    """A damaged plane of which nothing could be read is no plane: the file may be anything."""
+    """Return whether any part of a plane could be read: otherwise the file may be of any kind."""
     return bool(plane.name or plane.lines or plane.names or plane.properties)

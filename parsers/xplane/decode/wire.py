@@ -1,13 +1,13 @@
-"""The wire format of protobuf messages, as far as an XPlane file needs it, and damage to it in words.
+"""The part of the wire format of protobuf messages that XPlane files need, and damage to it as text.
 
 A message is a row of fields; a field is a tag (number and wire type) and a value. The compiled scanner follows the
-same rules, so that both say the same of a damaged file:
+same rules, so that both report the same damage:
 
-* What cannot be read ends its message: a number of more than ten bytes, a tag that no field can have.
-* A value that reaches beyond its message ends it as well. Of planes and lines, what is there is read all the same.
+* Unreadable bytes end their message: a number of more than ten bytes, a tag that no field can have.
+* A value that reaches beyond its message also ends it. Of planes and lines, the part before is read.
 * A field with the wrong wire type is left out; an event, a name or a property with such a field, or one that ends as
   above, is left out as a whole.
-* Fields that are not known are skipped.
+* Unknown fields are skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 """Wire types."""
 
 Data = bytes | memoryview
-"""The bytes of a file: of type ``B`` where it is a memory view."""
+"""The bytes of a file: a memory view has type ``B``."""
 
 _LONGEST_VARINT = 10
 _PATTERN_MASK = 2**64 - 1
@@ -28,11 +28,11 @@ _PATTERN_MASK = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Something in the file that breaks its format.
+    """A violation of the file's format.
 
     Args:
-        where: Plane or line in words.
-        what: What was seen and what was left out.
+        where: Plane or line, as text.
+        what: The violation, and the parts left out.
     """
 
     where: str
@@ -40,11 +40,11 @@ class Damage:
 
 
 class BrokenMessageError(Exception):
-    """A message ends in something that is no field."""
+    """A message ends in bytes that are not a field."""
 
 
 class UnreadableError(BrokenMessageError):
-    """Bytes that are no field.
+    """Bytes that are not a field.
 
     Args:
         unread: Bytes from there to the end of the message.
@@ -61,7 +61,7 @@ class CutShortError(BrokenMessageError):
     Args:
         number: The field.
         wire: Its wire type.
-        begin: Where the value begins.
+        begin: Start of the value.
         missing: Bytes that it lacks.
     """
 
@@ -71,11 +71,11 @@ class CutShortError(BrokenMessageError):
 
 
 class WrongTypeError(BrokenMessageError):
-    """A known field has a wire type that is not its own."""
+    """A known field has a wrong wire type."""
 
 
 def varint(data: Data, at: int, end: int) -> tuple[int, int]:
-    """The unsigned number at ``at``, and where it ends.
+    """Return the unsigned number at ``at``, and its end.
 
     Raises:
         UnreadableError: it does not end within ten bytes, or before ``end``.
@@ -90,12 +90,12 @@ def varint(data: Data, at: int, end: int) -> tuple[int, int]:
 
 
 def read_fields(data: Data, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
-    """Fields of the message at ``begin`` to ``end``: number, wire type, value, and where the value ends.
+    """Yield fields of the message from ``begin`` to ``end``: number, wire type, value, and end of the value.
 
-    The value is the number itself for ``VARINT``, else where the bytes begin.
+    The value is the number itself for ``VARINT``, else the start of the bytes.
 
     Raises:
-        UnreadableError: the message goes on with something that is no field.
+        UnreadableError: the message continues with bytes that are not a field.
         CutShortError: the value of a field reaches beyond ``end``.
     """
     at = begin
@@ -121,24 +121,24 @@ def read_fields(data: Data, begin: int, end: int) -> Iterator[tuple[int, int, in
 
 
 def signed(pattern: int) -> int:
-    """The signed number of a 64-bit pattern."""
+    """Return the signed number of a 64-bit pattern."""
     return pattern - 2**64 if pattern >= 2**63 else pattern
 
 
 def text(raw: Data) -> str:
-    """Text of bytes that should be UTF-8."""
+    """Return the text of bytes that should be UTF-8."""
     return bytes(raw).decode("utf-8", "replace")
 
 
 @dataclass(slots=True)
 class Broken:
-    """Damage to one message: how its reading ended, and how much was left out.
+    """Damage to one message: the end of its reading, and the number of parts left out.
 
     Args:
         missing: Bytes that its last value lacks.
-        unread: Bytes at its end that are no fields.
+        unread: Bytes at its end that are not fields.
         mistyped: Fields of a wrong wire type.
-        events, names, properties: Such parts that break the format.
+        events, names, properties: Numbers of such parts that break the format.
     """
 
     missing: int = 0
@@ -149,7 +149,7 @@ class Broken:
     properties: int = 0
 
     def ended(self, error: BrokenMessageError) -> None:
-        """Take down how the message ended."""
+        """Record the end of the message."""
         match error:
             case CutShortError():
                 self.missing = error.missing
@@ -157,7 +157,7 @@ class Broken:
                 self.unread = error.unread
 
     def numbers(self) -> tuple[int, ...]:
-        """The numbers, in the order in which they are declared."""
+        """Return the numbers, in the order of their declaration."""
         return tuple(getattr(self, declared.name) for declared in fields(self))
 
 
@@ -172,7 +172,7 @@ _WORDS = (
 
 
 def damage_words(numbers: tuple[int, ...]) -> list[str]:
-    """Sentences for the numbers of a :class:`Broken`, none where nothing is broken."""
+    """Return sentences for the numbers of a :class:`Broken`, none for zeros."""
     return [
         sentence.format(f"{number:,} {singular if number == 1 else plural}")
         for number, (sentence, singular, plural) in zip(numbers, _WORDS, strict=True)
@@ -181,7 +181,7 @@ def damage_words(numbers: tuple[int, ...]) -> list[str]:
 
 
 def plane_damage(plane: str, lines: Sequence[str], rows: Iterable[tuple[int, ...]]) -> tuple[Damage, ...]:
-    """Damage to a plane in words.
+    """Return damage to a plane as text.
 
     Args:
         plane: Name of the plane.
@@ -197,7 +197,7 @@ def plane_damage(plane: str, lines: Sequence[str], rows: Iterable[tuple[int, ...
 
 
 def known(types: dict[int, int], message: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Number, value and end of those fields of a ``message`` that are in ``types``, wire types by number.
+    """Yield number, value and end of those fields of a ``message`` that are in ``types``, wire types by number.
 
     Raises:
         WrongTypeError: such a field has another wire type.
@@ -210,5 +210,5 @@ def known(types: dict[int, int], message: Iterator[tuple[int, int, int, int]]) -
 
 
 def view(data: Any) -> Data:
-    """``data`` (bytes, memory view, memory map) as bytes that can be indexed, without a copy."""
+    """Return ``data`` (bytes, memory view, memory map) as bytes that can be indexed, without a copy."""
     return data if isinstance(data, bytes) else memoryview(data).cast("B")

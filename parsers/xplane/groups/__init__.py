@@ -1,1 +1,1 @@
-"""Steps of an XPlane capture: which events belong together, as xprof groups them."""
+"""Steps of an XPlane capture: groups of events, as xprof forms them."""

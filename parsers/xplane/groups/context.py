@@ -1,9 +1,10 @@
-"""What connects the events of an XPlane capture: which events begin groups, and which events cause which others.
+"""Connections of the events of an XPlane capture: events that start groups, and events that cause others.
 
-Within a thread an event causes what it encloses. Across threads and devices the profiler leaves pairs of stats: a
-producer (``_pt``, ``_p``) and a consumer (``_ct``, ``_c``) with the same type and id belong together. Some pairs are
-known by other stats only: a kernel and its launch by the correlation id, requests to a TPU by their queue. The rules
-are those of xprof (``group_events.cc``, ``preprocess_xplane.cc``), oddities included, so that groups come out equal.
+Within a thread an event causes the events that it encloses. Across threads and devices the profiler writes pairs of
+stats: a producer (``_pt``, ``_p``) and a consumer (``_ct``, ``_c``) with the same type and id are connected. Some pairs
+are known only by other stats: a kernel and its launch by the correlation id, requests to a TPU by their queue. The
+rules are those of xprof (``group_events.cc``, ``preprocess_xplane.cc``), including their oddities, so that the groups
+are equal.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ _JAX_TYPE = re.compile(r"[a-z_][a-z0-9_]*(\[.*\])?")
 _OP_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
 
 _LEGACY, _TPU_STREAM, _TPU_LAUNCH = 1, 11, 12
-"""Types of contexts that older profilers left to be found by other stats."""
+"""Types of contexts that older profilers did not state, found by other stats."""
 
 _NO_PROCESS = 1 << 40
-"""Stands for no process id, which has 32 bits."""
+"""Stands for a missing process id; real ids have 32 bits."""
 
 _RUN_BITS = (1 << 27) - 1
-"""A TPU knows the low bits of a run's id only."""
+"""A TPU knows only the low bits of a run's id."""
 
 _LEVELS = {"ProcessBatch": 2, "OrbaxServing::ProcessBatch": 2, "BatchingSessionRun": 1}
-"""Events of serving that are roots of these levels, whatever their stats say."""
+"""Serving events that are roots of these levels, independent of their stats."""
 
 _REQUESTS = (
     *("RunProgramRequest", "HostCallbackRequest", "TransferH2DRequest", "TransferPreprocessedH2DRequest"),
@@ -50,10 +51,10 @@ _REQUESTS = (
 
 
 def among(events: Array, listed: Array) -> Array:
-    """Whether each of ``events`` is one of ``listed``, which ascend (bool). A search: hashing millions takes longer."""
+    """Return whether each of ``events`` is in the ascending ``listed`` (bool), by search: hashing takes longer."""
     if not listed.size:
         return np.zeros(events.size, dtype=bool)
-    if events is listed or np.array_equal(events, listed):  # stats that come in pairs: nothing to search for
+    if events is listed or np.array_equal(events, listed):  # stats that come in pairs need no search
         return np.ones(events.size, dtype=bool)
     place = np.searchsorted(listed, events)
     equal: Array = listed[np.minimum(place, listed.size - 1)] == events
@@ -73,7 +74,7 @@ class Column:
     value: Array
 
     def at(self, events: Array, otherwise: int) -> Array:
-        """Number of each of ``events`` (int64), ``otherwise`` for those without one."""
+        """Return the number of each of ``events`` (int64), ``otherwise`` for those without one."""
         numbers = np.full(events.size, otherwise, np.int64)
         listed = among(events, self.event)
         numbers[listed] = self.value[np.searchsorted(self.event, events[listed])]
@@ -94,12 +95,12 @@ class Ends:
 
 
 def is_host(plane: str) -> bool:
-    """Whether a plane of this name holds threads."""
+    """Return whether a plane of this name holds threads."""
     return plane.startswith("/host:")
 
 
 def is_core(plane: str, *, sparse: bool) -> bool:
-    """Whether ``plane`` is the name of the plane of a TPU's tensor core, or of a ``sparse`` core."""
+    """Return whether ``plane`` is the name of the plane of a TPU's tensor core, or of a ``sparse`` core."""
     return bool((_SPARSE_CORE if sparse else _TENSOR_CORE).fullmatch(plane))
 
 
@@ -111,11 +112,11 @@ class PlaneStats:
 
     @cached_property
     def _position(self) -> dict[str, int]:
-        """Position of each name; of one that occurs more than once, the last."""
+        """Position of each name; the last one if a name occurs more than once."""
         return {name: position for position, name in enumerate(self.plane.names)}
 
     def _positions(self, name: str) -> Sequence[int]:
-        """Positions of ``name``. Mostly no name of tens of thousands occurs twice."""
+        """Return positions of ``name``. Usually none of tens of thousands of names occurs twice."""
         if name not in self._position:
             return ()
         if len(self._position) == len(self.plane.names):
@@ -123,7 +124,7 @@ class PlaneStats:
         return [position for position, other in enumerate(self.plane.names) if other == name]
 
     def named(self, *names: str) -> Array:
-        """Positions of the events with one of ``names`` (int64)."""
+        """Return positions of the events with one of ``names`` (int64)."""
         positions = [position for name in names for position in self._positions(name)]
         if not positions:
             return np.empty(0, np.int64)
@@ -132,10 +133,10 @@ class PlaneStats:
         return np.flatnonzero(take(is_named, self.plane.events.name, False))
 
     def column(self, key: str, *, last: bool = False, signed: bool = False) -> Column:
-        """Numbers under ``key``: of several in one event the first, or the ``last``.
+        """Return the numbers under ``key``: of several in one event the first, or the ``last``.
 
-        What is no integer counts as 0; with ``signed`` also what is stored as an unsigned one, as where xprof asks
-        for a signed integer.
+        Values that are not integers count as 0; with ``signed`` also unsigned integers, because xprof then requires a
+        signed one.
         """
         rows, stats = self.plane.rows_of(key), self.plane.stats
         events = take(stats.event, rows)
@@ -148,7 +149,7 @@ class PlaneStats:
         return Column(events.astype(np.int64), values if whole.all() else np.where(whole, values, 0))
 
     def texts(self, key: str) -> dict[int, str]:
-        """Text under ``key`` of each event that has one."""
+        """Return the text under ``key`` of each event that has one."""
         rows = self.plane.rows_of(key)
         stats = self.plane.stats.of(rows[self.plane.stats.kind[rows] == Kind.TEXT])
         pairs = zip(stats.event.tolist(), stats.value.tolist(), strict=True)
@@ -156,7 +157,7 @@ class PlaneStats:
 
 
 def shared(columns: Sequence[Column], candidates: Array) -> tuple[Array, list[Array]]:
-    """Those of the events ``candidates`` that are in all ``columns``, and their values in each."""
+    """Return those of the events ``candidates`` that are in all ``columns``, and their values in each."""
     events = candidates
     for column in columns:
         listed = among(events, column.event)
@@ -165,7 +166,7 @@ def shared(columns: Sequence[Column], candidates: Array) -> tuple[Array, list[Ar
 
 
 def _values_of(column: Column, events: Array) -> Array:
-    """Values of ``events``, all of which have one."""
+    """Return values of ``events``, which all have one."""
     if np.array_equal(column.event, events):
         return column.value
     values: Array = column.value[np.searchsorted(column.event, events)]
@@ -173,7 +174,7 @@ def _values_of(column: Column, events: Array) -> Array:
 
 
 def mixed(*columns: Array | int) -> Array:
-    """One number (int64) for each row of ``columns``; equal rows only have equal numbers, but for one in 2**64."""
+    """Return one hash (int64) for each row of ``columns``; two different rows are equal with a chance of 1 in 2**64."""
     total = np.zeros(np.broadcast_shapes(*(np.shape(column) for column in columns)), np.uint64)
     for column in columns:
         total += np.asarray(column).astype(np.int64).astype(np.uint64)
@@ -185,7 +186,7 @@ def mixed(*columns: Array | int) -> Array:
 
 
 def roots_of(stats: PlaneStats) -> Column:
-    """Root events of a plane with their levels: stat ``_r``, and events that are roots by their name."""
+    """Return root events of a plane with their levels: those with stat ``_r``, and roots by name."""
     marked = stats.column("_r", last=True, signed=True)
     old = np.setdiff1d(stats.named("TraceContext"), marked.event)
     levels = dict(zip(marked.event.tolist(), marked.value.tolist(), strict=True)) | dict.fromkeys(old.tolist(), 1)
@@ -196,10 +197,10 @@ def roots_of(stats: PlaneStats) -> Column:
 
 
 def ends_of(stats: PlaneStats) -> tuple[Ends, Ends]:
-    """Producing and consuming sides of the connections of a plane.
+    """Return producing and consuming sides of the connections of a plane.
 
-    Ids of connections hold within a process: that of the stat ``_pid``, else that of the plane, where it states
-    one. Only what takes part in a launch on a TPU belongs to no process, as devices do.
+    Ids of connections are unique within a process: that of the stat ``_pid``, else that of the plane, if it states one.
+    Only events of a launch on a TPU belong to no process, as devices do.
     """
     producers = _joined(
         _declared(stats, "_pt", "_p"),
@@ -235,33 +236,33 @@ def _side(events: Array, context: int | Array, ids: Array) -> _Side:
 
 
 def _declared(stats: PlaneStats, context: str, identity: str) -> _Side:
-    """Connections that the stats ``context`` (type) and ``identity`` (id) state."""
+    """Return connections that the stats ``context`` (type) and ``identity`` (id) state."""
     contexts, identities = stats.column(context, last=True, signed=True), stats.column(identity, last=True)
     events, (types, ids) = shared((contexts, identities), contexts.event)
     return _side(events, types.astype(np.int32), ids)
 
 
 def _legacy(stats: PlaneStats, name: str) -> _Side:
-    """Dispatch of a TPU program by an executor, known by step and iteration."""
+    """Return dispatches of a TPU program by an executor, identified by step and iteration."""
     events, (step, iteration) = shared((stats.column("id"), stats.column("iter_num")), stats.named(name))
     return _side(events, _LEGACY, mixed(step, iteration))
 
 
 def _queued(stats: PlaneStats, *names: str) -> _Side:
-    """Request to a TPU, known by its number and its queue."""
+    """Return requests to a TPU, identified by number and queue."""
     events, (request, queue) = shared((stats.column("request_id"), stats.column("queue_addr")), stats.named(*names))
     return _side(events, _TPU_STREAM, mixed(request, queue))
 
 
 def _launched(stats: PlaneStats, name: str) -> _Side:
-    """Execution of a TPU program on the host's side, known by device, queue, run and kind of core."""
+    """Return executions of a TPU program on the host's side, identified by device, queue, run and kind of core."""
     columns = (stats.column("device_ordinal"), stats.column("queue_id"), stats.column("run_id"))
     events, (device, queue, run) = shared(columns, stats.named(name))
     return _side(events, _TPU_LAUNCH, mixed(device, queue, run & _RUN_BITS, stats.column("core_type").at(events, 0)))
 
 
 def _modules(stats: PlaneStats) -> _Side:
-    """The same on the device's side: events of the line of modules of a tensor core."""
+    """Return the same on the device's side: events of the line of modules of a tensor core."""
     core = _TENSOR_CORE.fullmatch(stats.plane.name)
     ranges = [line.events for line in stats.plane.lines if core and line.name == MODULE_LINES[0]]
     inside = np.concatenate([np.arange(events.start, events.stop) for events in ranges] or [np.empty(0, np.int64)])
@@ -271,7 +272,7 @@ def _modules(stats: PlaneStats) -> _Side:
 
 
 def _joined(*sides: _Side) -> _Side:
-    """All of ``sides``; a later one replaces an earlier one of the same event."""
+    """Return all of ``sides``; a later one replaces an earlier one of the same event."""
     events = np.concatenate([side[0] for side in sides])
     keys = np.concatenate([side[1] for side in sides])
     if (events[1:] > events[:-1]).all():
@@ -303,11 +304,11 @@ _KNOWN_TYPES = frozenset(
     tpu::System::TransferFromDevice=>IssueEvent=>Done tpu::System::Execute
     """.split()  # noqa: SIM905  one name after the other, as in a text, is what can be compared
 )
-"""Events that xprof knows by name, and therefore takes for no launch, whatever their stats."""
+"""Events that xprof knows by name, and therefore never treats as launches."""
 
 
 def is_op(name: str) -> bool:
-    """Whether xprof takes ``name`` for that of a TensorFlow operation (``name:Type``) or of a tf.data iterator."""
+    """Return whether xprof treats ``name`` as a TensorFlow operation (``name:Type``) or a tf.data iterator."""
     head, colon, kind = name.partition(":")
     if not colon or head == "Iterator":
         return bool(colon)
@@ -317,7 +318,7 @@ def is_op(name: str) -> bool:
 
 
 def correlated(stats: PlaneStats) -> Column:
-    """Correlation ids of launches on the host, or of what was launched on a device.
+    """Return correlation ids of launches on the host, or of launched work on a device.
 
     An operation or another known event with such an id is neither.
     """

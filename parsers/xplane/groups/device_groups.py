@@ -1,4 +1,4 @@
-"""Groups of what devices did that no event on the host led to."""
+"""Groups of device events that no event on the host caused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from traceviz.parsers.xplane.groups.forest import STEP_LINES, Forest, Sheet, cla
 
 GPU_PREFIX = "/device:GPU:"
 DERIVED_LINES = range(-559038737, -559038737 + 10_000)
-"""Ids of lines that post-processing adds to a plane: 0xdeadbeef and what follows."""
+"""Ids of lines that post-processing adds to a plane: 0xdeadbeef and the following numbers."""
 
 
 def in_lock_step(forest: Forest, group_id: Array, first: int) -> tuple[Array, dict[int, list[int]]]:
-    """Groups of the cores of TPUs where nothing on the host led to any: the n-th event of each core is one group.
+    """Return groups of TPU cores if no host event caused any: the n-th event of each core is one group.
 
     Args:
         forest: The graph.
@@ -23,7 +23,7 @@ def in_lock_step(forest: Forest, group_id: Array, first: int) -> tuple[Array, di
         first: The first free group id.
 
     Returns:
-        Groups of the nodes, and the nodes that each new group begins with.
+        Groups of the nodes, and the first nodes of each new group.
     """
     cores = [core for core in forest.cores if core.size]
     if not cores or any((group_id[core] != NONE).any() for core in cores):
@@ -41,7 +41,7 @@ def in_lock_step(forest: Forest, group_id: Array, first: int) -> tuple[Array, di
 
 
 def fill_gpu(sheet: Sheet, group_id: Array) -> Array:
-    """Groups of the events of a GPU, those without one in the group of the latest event before them that has one."""
+    """Return groups of a GPU's events; events without one join the group of the latest earlier event that has one."""
     if not sheet.plane.name.startswith(GPU_PREFIX):
         return group_id
     derived = [number for number, line in enumerate(sheet.plane.lines) if line.id in DERIVED_LINES]
@@ -54,9 +54,9 @@ def fill_gpu(sheet: Sheet, group_id: Array) -> Array:
 
 
 def fill_tpu(sheet: Sheet, group_id: Array) -> Array:
-    """Groups of the events of a device beside a TPU: of the step, else of the module, that each event overlaps first.
+    """Return groups of events of a device next to a TPU: of the step, else the module, that each event overlaps first.
 
-    Where steps have groups, steps without one stand for nothing, and consecutive steps of one group are one step.
+    If steps have groups, steps without one are ignored, and consecutive steps of one group are one step.
     """
     line = grouping_line(sheet.plane)
     if line is None:

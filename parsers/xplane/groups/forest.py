@@ -1,8 +1,8 @@
-"""The events of an XPlane capture as one graph: what each event encloses, and what it caused elsewhere.
+"""The events of an XPlane capture as one graph: nesting, and causes in other threads.
 
 Nodes are numbered over all planes: the events of the first plane, those of the next, and so on; last come the regions
 of thread pools, which the profiler writes as pairs of instants. Of the planes of TPUs only one line takes part, whose
-events stand for all that happened within them.
+events stand for all events within them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TF_DATA_FUNCTIONS = tuple(
 )
 _LOOPS = frozenset(("WhileOp-EvalCond", "WhileOp-StartBody", "ForOp", "ParallelForOp", "ForeverOp"))
 _CROWD = 64
-"""An id that more producers and consumers than this share links nothing."""
+"""Maximum number of producers and consumers that share an id; a larger group links nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Sheet:
     Args:
         stats: The plane and those of its stats that connect events.
         base: Node of its first event.
-        origin_ns: Time from which its times count.
+        origin_ns: Origin of its times.
     """
 
     stats: PlaneStats
@@ -65,7 +65,7 @@ class Sheet:
 
     @cached_property
     def start(self) -> Array:
-        """Starts of its events in picoseconds (int64). Those of few events are cheaper by :meth:`starts_of`."""
+        """Starts of its events in picoseconds (int64). For few events, :meth:`starts_of` is cheaper."""
         return self.plane.start_ps(self.origin_ns)
 
     @cached_property
@@ -74,12 +74,12 @@ class Sheet:
         return self.start + self.plane.events.dur_ps
 
     def starts_of(self, events: Array) -> Array:
-        """Starts of some events in picoseconds (int64)."""
+        """Return starts of some events in picoseconds (int64)."""
         return self.plane.start_ps(self.origin_ns, events)
 
     @property
     def is_tpu(self) -> bool:
-        """Whether it is that of a TPU."""
+        """True if it is the plane of a TPU."""
         return self.plane.name.startswith(TPU_PREFIX)
 
 
@@ -91,7 +91,7 @@ class Forest:
         sheets: Its planes.
         parent: Node that encloses each node (int32).
         cause, effect: Links between threads: nodes at both ends (int64).
-        cores: For each tensor core the nodes that stand for its events (int64).
+        cores: For each tensor core, the nodes that stand for its events (int64).
     """
 
     sheets: tuple[Sheet, ...]
@@ -101,17 +101,17 @@ class Forest:
     cores: tuple[Array, ...]
 
     def place(self, node: int) -> tuple[int, int]:
-        """Plane and event of ``node``."""
+        """Return plane and event of ``node``."""
         plane = int(np.searchsorted([sheet.base for sheet in self.sheets], node, side="right")) - 1
         return plane, node - self.sheets[plane].base
 
     def with_links(self, cause: Array, effect: Array) -> Forest:
-        """The graph with more links between threads."""
+        """Return the graph with more links between threads."""
         causes, effects = np.concatenate((self.cause, cause)), np.concatenate((self.effect, effect))
         return Forest(self.sheets, self.parent, causes, effects, self.cores)
 
     def starts_of(self, nodes: Array) -> Array:
-        """Starts of events in picoseconds (int64)."""
+        """Return starts of events in picoseconds (int64)."""
         starts = np.empty(nodes.size, np.int64)
         for sheet in self.sheets:
             own = (nodes >= sheet.base) & (nodes < sheet.base + len(sheet.plane.events))
@@ -120,12 +120,12 @@ class Forest:
 
 
 def has_loop_ops(space: Space) -> bool:
-    """Whether the capture knows loop operations of early TensorFlow; then nothing is grouped."""
+    """Return whether the capture has loop operations of early TensorFlow; then nothing is grouped."""
     return any(not _LOOPS.isdisjoint(plane.names) for plane in space.planes)
 
 
 def sheets_of(space: Space) -> tuple[Sheet, ...]:
-    """The planes of ``space`` with their times, counted from the earliest line."""
+    """Return the planes of ``space`` with their times, counted from the earliest line."""
     origin = min((line.timestamp_ns for plane in space.planes for line in plane.lines), default=0)
     sheets: list[Sheet] = []
     base = 0
@@ -136,7 +136,7 @@ def sheets_of(space: Space) -> tuple[Sheet, ...]:
 
 
 def forest_of(sheets: tuple[Sheet, ...]) -> Forest:
-    """The graph of the events of all planes."""
+    """Return the graph of the events of all planes."""
     nodes = sheets[-1].base + len(sheets[-1].plane.events) if sheets else 0
     regions = [_regions(sheet) for sheet in sheets]
     parent = np.full(nodes + sum(line.size for line, *_ in regions), NONE, np.int32)
@@ -187,7 +187,7 @@ def _nest(sheet: Sheet, regions: tuple[Array, Array, Array], regions_base: int, 
 
 
 def _regions(sheet: Sheet) -> tuple[Array, Array, Array]:
-    """Line, offset and duration of each region of a thread pool: from the last start before each stop of its line."""
+    """Return line, offset and duration of each thread-pool region: from the last start before each stop of its line."""
     events = sheet.plane.events
     begins = sheet.stats.named("ThreadpoolListener::StartRegion")
     stops = sheet.stats.named("ThreadpoolListener::StopRegion") if begins.size else begins
@@ -206,14 +206,14 @@ def _regions(sheet: Sheet) -> tuple[Array, Array, Array]:
 
 
 def _dispatches(sheets: Sequence[Sheet]) -> Iterator[_Pairs]:
-    """An executor and the ``IteratorGetNext`` that it ran: same step, same iteration."""
+    """Yield pairs of an executor and the ``IteratorGetNext`` that it ran: same step, same iteration."""
     parents = _numbered(sheets, EXECUTOR)
     for name in _GET_NEXT:
         yield _last_match(parents, _numbered(sheets, name))
 
 
 def _numbered(sheets: Sequence[Sheet], name: str) -> Column:
-    """Nodes called ``name`` that state step and iteration, and a key of both."""
+    """Return nodes called ``name`` that state step and iteration, and a key of both."""
 
     def find(sheet: Sheet) -> Column:
         stats = sheet.stats
@@ -224,7 +224,7 @@ def _numbered(sheets: Sequence[Sheet], name: str) -> Column:
 
 
 def _launches(sheets: Sequence[Sheet]) -> _Pairs:
-    """A launch on the host and what it launched on a device: same correlation id."""
+    """Return pairs of a launch on the host and its work on a device: same correlation id."""
     host = [sheet for sheet in sheets if sheet.plane.name == HOST_PLANE]
     devices = [sheet for sheet in sheets if sheet.plane.name != HOST_PLANE and not sheet.is_tpu]
     causes, effects = (gather(side, lambda sheet: correlated(sheet.stats)) for side in (host, devices))
@@ -232,7 +232,7 @@ def _launches(sheets: Sequence[Sheet]) -> _Pairs:
 
 
 def gather(sheets: Sequence[Sheet], find: Callable[[Sheet], Column]) -> Column:
-    """What ``find`` finds in each plane, events as nodes."""
+    """Return the results of ``find`` for all planes, with events as nodes."""
     columns = [(sheet.base, find(sheet)) for sheet in sheets]
     return Column(_chained(base + column.event for base, column in columns), _chained(c.value for _, c in columns))
 
@@ -242,7 +242,7 @@ def _chained(parts: Iterable[Array]) -> Array:
 
 
 def _last_match(causes: Column, effects: Column) -> _Pairs:
-    """Each of ``effects`` with the last of ``causes`` that has its value."""
+    """Return each of ``effects`` with the last of ``causes`` that has its value."""
     order = np.argsort(causes.value, kind="stable")
     values = causes.value[order]
     place = np.searchsorted(values, effects.value, side="right") - 1
@@ -252,7 +252,7 @@ def _last_match(causes: Column, effects: Column) -> _Pairs:
 
 
 def _contexts(sheets: Sequence[Sheet], lines: Sequence[Line | None]) -> _Pairs:
-    """Every producer with every consumer of the same connection."""
+    """Return every producer with every consumer of the same connection."""
     sides: tuple[list[_Pairs], list[_Pairs]] = ([], [])
     for sheet, line in zip(sheets, lines, strict=True):
         for side, ends in zip(sides, ends_of(sheet.stats), strict=True):
@@ -267,7 +267,7 @@ def _contexts(sheets: Sequence[Sheet], lines: Sequence[Line | None]) -> _Pairs:
 
 
 def grouping_line(plane: Plane) -> Line | None:
-    """The line of a TPU's plane that stands for it: steps, else modules; ``None`` where there is neither."""
+    """Return the line that stands for a TPU's plane: steps, else modules; ``None`` if there is neither."""
     if not (is_core(plane.name, sparse=False) or is_core(plane.name, sparse=True)):
         return None
     for names in (STEP_LINES, MODULE_LINES):
@@ -278,7 +278,7 @@ def grouping_line(plane: Plane) -> Line | None:
 
 
 def _delegated(sheet: Sheet, line: Line | None, events: Array) -> Array:
-    """The event of the grouping line that encloses each of ``events``, or is it; :data:`NONE` where none does."""
+    """Return the event of the grouping line that encloses each of ``events``, or is it; :data:`NONE` if none."""
     if line is None:
         return np.full(events.size, NONE, np.int64)
     span = line.events
@@ -294,10 +294,10 @@ def _delegated(sheet: Sheet, line: Line | None, events: Array) -> Array:
 
 
 def root_nodes(forest: Forest, extra: Array) -> tuple[Column, int]:
-    """Root nodes with their levels, those first that claim first (higher levels, then earlier starts); how many claim.
+    """Return root nodes with their levels, and how many claim. Higher levels come first, then earlier starts.
 
-    Functions that tf.data runs for itself come last, as does what is its own cause: they claim nothing, yet keep what
-    they caused from being a root.
+    Functions that tf.data runs for itself come last, as do events that cause themselves. They claim nothing, but events
+    that they caused are not roots.
 
     Args:
         forest: The graph.
@@ -315,7 +315,7 @@ def root_nodes(forest: Forest, extra: Array) -> tuple[Column, int]:
 
 
 def _tf_data_steps(sheets: Sequence[Sheet]) -> Array:
-    """Ids of the steps that tf.data runs for itself."""
+    """Return ids of the steps that tf.data runs for itself."""
 
     def find(sheet: Sheet) -> Column:
         events, (step,) = shared((sheet.stats.column("id", signed=True),), sheet.stats.named(*_TF_DATA_FUNCTIONS))
@@ -325,10 +325,10 @@ def _tf_data_steps(sheets: Sequence[Sheet]) -> Array:
 
 
 def loop_iterations(forest: Forest) -> tuple[Array, Forest]:
-    """Roots where TensorFlow runs a loop in a graph: the first executor event of each iteration, by time.
+    """Return roots if TensorFlow runs a loop in a graph: the first executor event of each iteration, by time.
 
-    Gives no roots where no step has an iteration other than 0; else also the graph in which each iteration's first
-    event leads to its others.
+    There are no roots if no step has an iteration other than 0. Otherwise also return the graph in which the first
+    event of each iteration causes its others.
     """
     sheets = [sheet for sheet in forest.sheets if not sheet.is_tpu]
 
@@ -360,22 +360,22 @@ def loop_iterations(forest: Forest) -> tuple[Array, Forest]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Claims:
-    """Which root each node belongs to.
+    """The root that each node belongs to.
 
     Args:
-        joint: For each node the number of the joint whose root is its own (int32), :data:`NONE` for none.
-        owner: For each joint the position of its root (int32), :data:`NONE` where no root has claimed it.
+        joint: For each node, the number of the joint whose root is its own (int32), :data:`NONE` for none.
+        owner: For each joint, the position of its root (int32), :data:`NONE` if no root has claimed it.
     """
 
     joint: Array
     owner: Array
 
     def of(self, nodes: Array) -> Array:
-        """Position of the root of each of ``nodes``, or :data:`NONE` (int32)."""
+        """Return the position of the root of each of ``nodes``, or :data:`NONE` (int32)."""
         return take(self.owner, self.joint[nodes])
 
     def by_node(self, numbers: Array) -> Array:
-        """For all nodes the number of their root (int32), :data:`NONE` where they have none.
+        """Return, for all nodes, the number of their root (int32), :data:`NONE` for none.
 
         Args:
             numbers: A number per root.
@@ -384,15 +384,15 @@ class Claims:
 
 
 def claim(forest: Forest, roots: Column, taken: Array | None, *, every: bool) -> Claims:
-    """Which root each node belongs to.
+    """Return the root that each node belongs to.
 
-    Only nodes with links between threads can take a group further than to what they enclose: it is spread over these
-    joints, and all others are in the group of the nearest joint around them.
+    Only nodes with links between threads can extend a group beyond the nodes that they enclose. The group is spread
+    over these joints. All other nodes are in the group of the nearest joint around them.
 
     Args:
         forest: The graph.
         roots: Root nodes and their levels in the order in which they claim.
-        taken: Whether a node is not to be claimed (bool); ``None`` for no node.
+        taken: Mask of nodes that must not be claimed (bool); ``None`` for no node.
         every: As in :func:`traceviz.parsers.shared.arrays.nesting.spread`.
     """
     is_joint = np.zeros(forest.parent.size, dtype=bool) if taken is None else taken.copy()
@@ -414,7 +414,7 @@ def claim(forest: Forest, roots: Column, taken: Array | None, *, every: bool) ->
 
 
 class Ancestry:
-    """Looks up what a node states, or else its nearest ancestor."""
+    """Look-up of a value of a node, or else of its nearest ancestor."""
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
@@ -430,16 +430,16 @@ class Ancestry:
         return dict(zip(column.event.tolist(), column.value.tolist(), strict=True))
 
     def number(self, node: int) -> int | None:
-        """Number of the step: iteration of a loop, else number of an annotation; ``None`` where neither is stated."""
+        """Return the number of the step: iteration of a loop, else number of an annotation; ``None`` without either."""
         stated = (self._nearest(node, numbers) for numbers in self._numbers.values())
         return next((number for number in stated if number is not None), None)
 
     def graph_type(self, node: int) -> str | None:
-        """Kind of graph that a node belongs to."""
+        """Return the kind of graph that a node belongs to."""
         return self._nearest(node, self._graph_types)
 
     def _nearest(self, node: int, values: dict[int, Value]) -> Value | None:
-        """Breadth-first: the enclosing event first, then causes in other threads."""
+        """Search breadth-first: the enclosing event first, then causes in other threads."""
         if not values:
             return None
         seen, waiting = {node}, deque([node])
@@ -463,6 +463,6 @@ class Ancestry:
 
     @cached_property
     def _links(self) -> _Pairs:
-        """Links between threads by what they lead to."""
+        """Links between threads, sorted by effect."""
         order = np.argsort(self._forest.effect, kind="stable")
         return self._forest.effect[order], self._forest.cause[order]

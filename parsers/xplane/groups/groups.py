@@ -1,6 +1,7 @@
-"""Steps of an XPlane capture: every event's group, as xprof forms them.
+"""Steps of an XPlane capture: the group of every event, as xprof forms it.
 
-A group is what a root event led to: what lies within it on its thread, and what other threads and devices did for it.
+A group holds a root event and its effects: the events within it on its thread, and the work of other threads and
+devices for it.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ from traceviz.parsers.xplane.groups.forest import (
 )
 
 _UNNAMED = frozenset(("FunctionRun", "SessionRun", "RunGraph", EXECUTOR))
-"""Roots that do not give their name to their group."""
+"""Roots that do not name their group."""
 
 _FRAMEWORK = _UNNAMED | {"EagerKernelExecute", "EagerExecute"}
-"""Roots that the framework sets; any other was set by the program."""
+"""Roots that the framework sets; all others were set by the program."""
 
 _STEP = re.compile(r"(?<![0-9])[0-9]{1,18}+$")
 
 _MOST_GROUPS = 1 << 48
-"""No capture has so many: higher ids are damage, and those of several hosts, numbered on, would not fit 64 bits."""
+"""Upper limit of group ids: higher ones are damage, and those of several hosts, numbered on, would not fit 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """An event that a group begins with.
+    """An event that starts a group.
 
     Args:
         plane: Position of its plane in :attr:`Space.planes`.
@@ -64,11 +65,11 @@ class Group:
     Args:
         id: Its number, counted from 0 in each file.
         name: Its name, for example ``train 3``.
-        roots: Events that it begins with: usually one; one per core where TPU cores step together. Empty where the
-            file came grouped and does not tell.
-        step: Number of the step, where an event tells.
-        explicit: Whether the program marked the step (``train``, a step annotation); otherwise the group was found
-            from what the framework runs (``FunctionRun``).
+        roots: Events that start it: usually one; one per core if TPU cores step together. Empty if the file was grouped
+            already and does not state them.
+        step: Number of the step, if an event states it.
+        explicit: True if the program marked the step (``train``, a step annotation); otherwise the group was derived
+            from the framework's events (``FunctionRun``).
     """
 
     id: int
@@ -83,8 +84,8 @@ class PlaneGroups:
     """Groups of the events of one plane, one element per event.
 
     Args:
-        group_id: Group of the event (int32, int64 where the file tells it), -1 where it has none.
-        marker: Whether the event marks a step (bool): an explicit root on the host.
+        group_id: Group of the event (int32, int64 if the file states it), -1 for none.
+        marker: Mask of the events that mark a step (bool): explicit roots on the host.
     """
 
     group_id: Array
@@ -98,8 +99,8 @@ class Groups:
     Args:
         planes: In the order of :attr:`Space.planes`.
         groups: All groups by ascending id.
-        kept: Whether the file came grouped, so that its own groups were kept.
-        added: Whether the groups begin with step markers that xprof does not take for roots.
+        kept: True if the file was grouped already, and its groups were kept.
+        added: True if step markers that are no roots for xprof start the groups.
     """
 
     planes: tuple[PlaneGroups, ...]
@@ -109,17 +110,17 @@ class Groups:
 
 
 def group(space: Space) -> Groups:
-    """Groups of ``space`` exactly as xprof 2.24 forms them. A file that came grouped keeps its groups."""
+    """Return groups of ``space`` exactly as xprof 2.24 forms them. A file that is grouped already keeps its groups."""
     if any("group_id" in plane.texts for plane in space.planes):
         return _kept(space)
     return _formed(space, annotations=False)
 
 
 def group_with_annotations(space: Space) -> Groups:
-    """Groups of ``space`` as :func:`group`; where it finds no step marker, host annotations with a step number are.
+    """Return groups as :func:`group`; if these have no step marker, use host annotations with a step number.
 
-    Keras 3 wraps every batch in ``Profiled batch`` with a ``step_num``, but without the stat that makes it a root. And
-    where TensorFlow runs a loop in a graph, xprof takes the iterations of that loop and no other root.
+    Keras 3 wraps every batch in ``Profiled batch`` with a ``step_num``, but without the stat of roots. If TensorFlow
+    runs a loop in a graph, xprof uses only the iterations of that loop as roots.
     """
     formed = group(space)
     if any(group.explicit for group in formed.groups):
@@ -129,7 +130,7 @@ def group_with_annotations(space: Space) -> Groups:
 
 
 def _formed(space: Space, *, annotations: bool) -> Groups:
-    """Groups from what connects the events; with ``annotations`` also from events that only state a step number."""
+    """Return groups from the events' connections; with ``annotations`` also from events with only a step number."""
     forest = forest_of(sheets_of(space))
     if has_loop_ops(space):
         return _result(forest, np.full(forest.parent.size, NONE, np.int32), ())
@@ -144,7 +145,7 @@ def _formed(space: Space, *, annotations: bool) -> Groups:
 
 
 def _candidates(forest: Forest, *, annotations: bool) -> tuple[Forest, Column, int, bool]:
-    """The graph, roots in the order in which they claim, how many of them may, and whether each of these does."""
+    """Return the graph, roots in claiming order, how many may claim, and whether each of these does."""
     if annotations:
         return forest, *root_nodes(forest, _annotations(forest.sheets)), False
     iterations, looped = loop_iterations(forest)
@@ -154,7 +155,7 @@ def _candidates(forest: Forest, *, annotations: bool) -> tuple[Forest, Column, i
 
 
 def _annotations(sheets: Sequence[Sheet]) -> Array:
-    """Nodes of events on the host that state the number of a step but are no roots."""
+    """Return nodes of events on the host that state the number of a step but are not roots."""
     nodes = [np.empty(0, np.int64)]
     for sheet in sheets:
         if is_host(sheet.plane.name):
@@ -164,7 +165,7 @@ def _annotations(sheets: Sequence[Sheet]) -> Array:
 
 
 def _groups(forest: Forest, roots: Column) -> list[Group]:
-    """The groups that ``roots`` begin, in this order."""
+    """Return the groups that ``roots`` start, in this order."""
     ancestry = Ancestry(forest)
     groups = []
     for number, (node, level) in enumerate(zip(roots.event.tolist(), roots.value.tolist(), strict=True)):
@@ -178,7 +179,7 @@ def _groups(forest: Forest, roots: Column) -> list[Group]:
 
 
 def _core_groups(forest: Forest, cores: Mapping[int, Sequence[int]]) -> list[Group]:
-    """Groups that begin with the same step of each core of a TPU."""
+    """Return groups that start with the same step of each core of a TPU."""
     groups = []
     for number, nodes in sorted(cores.items()):
         roots = tuple(_root(forest.sheets, *forest.place(node), 0) for node in nodes)
@@ -192,7 +193,7 @@ def _root(sheets: Sequence[Sheet], place: int, event: int, level: int) -> Root:
 
 
 def _result(forest: Forest, group_id: Array, groups: tuple[Group, ...], *, added: bool = False) -> Groups:
-    """Groups by plane; what happened on devices without a cause on the host joins a group there."""
+    """Return groups by plane; device events without a cause on the host join a group there."""
     has_tpu = any(sheet.is_tpu for sheet in forest.sheets)
     marked = [root for group in groups for root in group.roots if root.name not in _UNNAMED]
     planes = []
@@ -210,11 +211,11 @@ def _plane(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> PlaneGroups:
     return PlaneGroups(group_id, marker)
 
 
-# Files that came grouped
+# Files that are grouped already
 
 
 def _kept(space: Space) -> Groups:
-    """The groups that a file brings along: ``group_id`` of each event, ``step_name`` of those that begin a step."""
+    """Return the groups that a file states: ``group_id`` of each event, ``step_name`` of those that start a step."""
     sheets = sheets_of(space)
     planes: list[PlaneGroups] = []
     names: dict[int, str] = {}
@@ -235,7 +236,7 @@ def _kept(space: Space) -> Groups:
 
 
 def _first_roots(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> list[int]:
-    """Events that groups may begin with: those that mark steps, then what the framework runs, by time."""
+    """Return events that may start groups: those that mark steps, then the framework's, by time."""
     runs = sheet.stats.named(*_FRAMEWORK)
     runs = runs[np.argsort(sheet.starts_of(runs), kind="stable")]
     return [event for event in (*marked, *runs.tolist()) if group_id[event] != NONE]

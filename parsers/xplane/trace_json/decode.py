@@ -1,7 +1,7 @@
-"""Trace JSON of TensorFlow's and JAX's profiler, decoded event by event; a file that was cut off is read up to the cut.
+"""Trace JSON of TensorFlow's and JAX's profiler, decoded event by event; cut files are read up to the cut.
 
 The profiler writes ``{"displayTimeUnit":"ns","metadata":{...},"traceEvents":[{...},...,{}]}``. JSON has no columns, so
-every event is a Python object once; all that follows works on columns.
+every event is a Python object once; later code works on columns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from traceviz.parsers.shared.json.window import check_length
 _BLOCK_BYTES = 8 * 2**20
 
 _BYTES_PER_OBJECT = 100
-"""What an event, or its arguments, takes as a Python object at the least."""
+"""Minimum bytes of an event, or its arguments, as a Python object."""
 
 _NUMBER = msgspec.Raw(b"0")
 _EVENTS_OPEN = b'"traceEvents"'
@@ -37,7 +37,7 @@ _Id = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 class TraceEvent(msgspec.Struct, gc=False):
     """One element of ``traceEvents``; the empty one that ends the list has no phase.
 
-    ``ts`` and ``dur`` stay the text that they are in the file: as floats they would lose picoseconds.
+    ``ts`` and ``dur`` stay text: as floats they would lose picoseconds.
     """
 
     ph: str = ""
@@ -59,8 +59,8 @@ class Decoded:
 
     Args:
         events: All of them, in file order, names of processes and threads (phase ``M``) included.
-        lost: Bytes of JSON at the end of the file that could not be read; 0 where it is whole.
-        cut: Whether the file ends before its format does.
+        lost: Bytes of JSON at the end of the file that could not be read; 0 if it is complete.
+        cut: True if the file ends before its format does.
     """
 
     events: list[TraceEvent]
@@ -69,17 +69,17 @@ class Decoded:
 
 
 def decode(path: Path, max_size: int | None = None, allowance: Allowance | None = None) -> Decoded:
-    """The events of the file ``path``, gzip or not.
+    """Decode the events of the file ``path``, gzip or not.
 
     Args:
         path: The file.
         max_size: The longest text to read, in bytes; ``None`` for the limits of
             :mod:`~traceviz.parsers.shared.json.stream`.
-        allowance: What may be taken; ``None`` for what there is.
+        allowance: Memory that may be used; ``None`` for all free memory.
 
     Raises:
         DamagedTraceError: the file cannot be opened, no event of it can be read, or its text is too long.
-        OutOfMemoryError: its events do not fit into what is allowed.
+        OutOfMemoryError: its events do not fit in the allowed memory.
     """
     stream = TextStream(path, max_size)
     text = b"".join(_with_events(stream.blocks(_BLOCK_BYTES), path, allowance or Allowance()))
@@ -97,7 +97,7 @@ def decode(path: Path, max_size: int | None = None, allowance: Allowance | None 
 
 
 def _with_events(blocks: Iterable[bytes], path: Path, allowance: Allowance) -> Iterator[bytes]:
-    """The same blocks, as long as objects end in them and all fit: others are refused before they are in memory."""
+    """Yield the same blocks while objects end in them and all fit: others are rejected before they use memory."""
     without = needed = 0
     for block in blocks:
         last = block.rfind(b"}")
@@ -109,7 +109,7 @@ def _with_events(blocks: Iterable[bytes], path: Path, allowance: Allowance) -> I
 
 
 def _events(text: bytes) -> list[TraceEvent]:
-    """The events of ``text``. Names of programs need not be UTF-8: what is not is replaced."""
+    """Return the events of ``text``. Names of programs need not be UTF-8: invalid bytes are replaced."""
     try:
         return _DECODER.decode(text).events
     except UnicodeDecodeError:
@@ -117,10 +117,10 @@ def _events(text: bytes) -> list[TraceEvent]:
 
 
 def _up_to_the_cut(text: bytes, error: msgspec.DecodeError) -> Decoded | None:
-    """The events before the place where the JSON breaks off; ``None`` where there is none.
+    """Return the events before the place where the JSON breaks off; ``None`` if there is none.
 
-    The last complete event ends with a brace. A brace may also end its arguments or stand in a name: of the last few,
-    the first that leaves valid JSON is taken.
+    The last complete event ends with a brace. A brace may also end its arguments or be part of a name. The last few
+    braces are tried, and the first that leaves valid JSON is used.
     """
     end = _place_of(error, len(text))
     for _ in range(_CUTS_TRIED):
@@ -137,7 +137,7 @@ def _up_to_the_cut(text: bytes, error: msgspec.DecodeError) -> Decoded | None:
 
 
 def _place_of(error: msgspec.DecodeError, otherwise: int) -> int:
-    """Where the decoder met what is no JSON: its message says so, unless the text just ends."""
+    """Return the place of invalid JSON: the decoder's message states it, unless the text just ends."""
     match = _PLACE.search(str(error))
     return int(match[1]) if match else otherwise
 
@@ -147,10 +147,10 @@ _DECODER = msgspec.json.Decoder(_Document)
 
 
 def text_of(value: Any) -> str:
-    """An argument of an event as text; profilers write texts, and other tools anything.
+    """Return an argument of an event as text; profilers write texts, and other tools any values.
 
     Raises:
-        DamagedTraceError: it is a list or an object that lies too deep in itself.
+        DamagedTraceError: it is a list or an object that is nested too deep.
     """
     try:
         return value if isinstance(value, str) else json.dumps(value)

@@ -1,4 +1,4 @@
-"""The trace JSON of a capture: which files are read, and what each holds."""
+"""Selection of the trace JSON files of a capture, and their content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Notes = list[tuple[str, str, str]]
 
 
 def read_trace_json(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    """The tables of a trace JSON file, or of the files of one run in a log folder, one at a time."""
+    """Yield the tables of a trace JSON file, or of the files of one run in a log folder, one at a time."""
     run, notes = _choose(path, options.run)
     sources = []
     for done, file in enumerate(run.files):
@@ -43,7 +43,7 @@ def _sources(file: Path, decoded: Decoded) -> list[Source]:
 
 
 def _host_of(file: Path) -> str:
-    """The host whose file it is: files are named after them."""
+    """Return the host of a file, which is named after it."""
     name = file.name
     for suffix in TRACE_JSON_SUFFIXES:
         name = name.removesuffix(suffix)
@@ -67,7 +67,7 @@ CAPPED = (
 
 
 def _choose(path: Path, name: str | None) -> tuple[Run, Notes]:
-    """The run to read, and a note that names the others."""
+    """Return the run to read, and a note that names the others."""
     if not path.is_dir():
         if name is not None:
             raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")

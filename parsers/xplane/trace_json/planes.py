@@ -1,8 +1,8 @@
-"""Trace JSON as the planes, lines, events and stats that an XPlane file has, so that both become tables in one way.
+"""Trace JSON as planes, lines, events and stats of an XPlane file, so that both share the code for tables.
 
 The profiler makes the JSON from an XSpace: a process is a plane, a thread a line, arguments are stats whose values were
-turned into texts, and an event shows its display name, with its own name as the argument ``long_name``. What older
-versions wrote is translated by :mod:`traceviz.parsers.xplane.trace_json.tf1`.
+turned into texts, and an event shows its display name, with its own name as the argument ``long_name``. Files of older
+versions are translated by :mod:`traceviz.parsers.xplane.trace_json.tf1`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from traceviz.parsers.xplane.trace_json.tf1 import Stream, is_aggregated, own_ev
 from traceviz.trace.plausible import FARTHEST_NS, window_of
 
 CAPS = (1_000_000, 5_000_000)
-"""Most events that the profiler writes: always until 2024, by default since then."""
-_TIED = 1_000  # of events that start together with the last one, none is dropped
+"""Maximum number of events that the profiler writes: always until 2024, by default since then."""
+_TIED = 1_000  # events that start together with the last one are not dropped
 
 _PHASES = frozenset({"X", "i", "I", "n"})
-"""Phases of events that stand for themselves: complete ones, and instants."""
+"""Phases of events that are complete by themselves: complete events, and instants."""
 
 _PROCESS = re.compile(r"(?:(?P<host>[^/\s]+) )?(?P<plane>/(?:host|device):.*)", re.DOTALL)
 _ORDINAL = re.compile(r"/device:\w+:(\d{1,9})(?!\d)")
@@ -43,19 +43,19 @@ _REAL = re.compile(r"[+-]?\d+(?:\.\d+(?:[eE][+-]?\d+)?|[eE][+-]?\d+)")
 _NAME_KEYS = frozenset(
     {"annotation", "equation", "hlo_module", "hlo_op", "kernel_name", "name", "shape", "source", "step_name", "tf_op"}
 )
-"""Arguments that are names, even where one is made of digits."""
+"""Arguments that are names, even if made of digits."""
 
 
 _OF_NAMES = ("hlo_category", "program_id", "flops", "model_flops", "bytes_accessed", "raw_bytes_accessed", "symbol_id")
-"""Arguments that say of an XLA op what holds for all its executions, and that an XPlane file gives once."""
+"""Arguments that apply to all executions of an XLA op, which an XPlane file states once."""
 _DERIVED = 0xDEADBEEF
 """First number of the lines that the viewer derives from others."""
 
 
 def spaces_of(decoded: Decoded) -> dict[str, Space]:
-    """The planes of a trace by host, whose name is empty where the trace has one host and does not name it.
+    """Return the planes of a trace by host; the name is empty if the trace has one host and does not name it.
 
-    What was cut off is in :attr:`Space.damage` of the first.
+    :attr:`Space.damage` of the first reports the lost part.
     """
     processes, threads = _labels(decoded.events)
     by_thread: dict[tuple[int, int], list[TraceEvent]] = defaultdict(list)
@@ -83,20 +83,20 @@ def spaces_of(decoded: Decoded) -> dict[str, Space]:
 
 
 def cap_reached(decoded: Decoded) -> int | None:
-    """The cap that the number of events has reached, so that later ones were dropped; ``None`` where it is below."""
+    """Return the cap that the number of events has reached, so that later ones were dropped; ``None`` if below."""
     count = sum(event.ph in _PHASES for event in decoded.events)
     return next((cap for cap in CAPS if cap <= count <= cap + _TIED), None)
 
 
 def left_out(decoded: Decoded) -> dict[str, int]:
-    """Number of events of each phase that is not read: counters, flows, and ranges whose two ends are apart."""
+    """Return the number of events of each unread phase: counters, flows, and ranges with separate ends."""
     others = Counter(event.ph for event in decoded.events if event.ph not in _PHASES and event.ph not in {"", "M"})
     return dict(sorted(others.items()))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What a process of the JSON stands for: a plane, or one stream of a device."""
+    """Meaning of a process of the JSON: a plane, or one stream of a device."""
 
     host: str
     plane: str
@@ -112,7 +112,7 @@ class _LineKey:
 
 
 def _labels(events: Iterable[TraceEvent]) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
-    """Names of processes and of threads."""
+    """Return names of processes and of threads."""
     processes, threads = {}, {}
     for event in events:
         if event.ph == "M":
@@ -135,7 +135,7 @@ def _place(label: str) -> _Place:
 
 
 def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: Mapping[tuple[int, int], str]) -> Plane:
-    """The plane ``name`` with ``lines``, whose events keep their order."""
+    """Return the plane ``name`` with ``lines``, whose events keep their order."""
     kept = {key: events for key, events in lines.items() if not _repeats(key)}
     events = [event for key in kept for event in kept[key]]
     columns = _Columns()
@@ -173,17 +173,17 @@ def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: M
 
 
 def _repeats(key: _LineKey) -> bool:
-    """Whether a line only says again what others say: the viewer derives such lines, on TPUs beside real ones."""
+    """Return whether a line only repeats others: the viewer derives such lines, on TPUs next to real ones."""
     return key.place.repeats or (key.place.plane.startswith("/device:TPU") and key.tid >= _DERIVED)
 
 
 _Name = tuple[str, str, tuple[tuple[str, str], ...]]
-"""Name, display name, and what holds for all events of the name."""
+"""Name, display name, and stats for all events of the name."""
 
 
 @dataclass(slots=True)
 class _Columns:
-    """Names and stats of events, gathered event by event: JSON gives them so. Every other column is made at once."""
+    """Names and stats of events, collected event by event as JSON states them. Other columns are made at once."""
 
     names: dict[_Name, int] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
@@ -212,7 +212,7 @@ class _Columns:
         self.value.append(texts.setdefault(text, len(texts)) if kind == _TEXT[0] else bits)
 
     def stats(self) -> Stats:
-        """The stats of all events."""
+        """Return the stats of all events."""
         return Stats(
             np.frombuffer(self.event, dtype=np.int32),
             np.frombuffer(self.key, dtype=np.int32),
@@ -226,7 +226,7 @@ def _name_stats(pairs: Iterable[tuple[str, str]]) -> dict[str, Value]:
 
 
 def _line_id(key: _LineKey) -> int:
-    """Id of a stream or thread. Those of devices are signed, which the profiler forgets when it writes JSON."""
+    """Return the id of a stream or thread. Those of devices are signed, but the profiler writes them unsigned."""
     if key.place.stream:
         return key.place.stream.number
     return key.tid - 2**32 if key.place.plane.startswith("/device:") and 2**31 <= key.tid < 2**32 else key.tid
@@ -241,7 +241,7 @@ _TEXT = (int(Kind.TEXT), 0)
 
 @lru_cache(maxsize=1 << 14)
 def _typed(text: str) -> tuple[int, int]:
-    """Kind and bits of a value, as the profiler itself types annotations: an integer, else a real, else a text."""
+    """Return kind and bits of a value, as the profiler types annotations: an integer, else a real, else a text."""
     if text[:1] not in _NUMERIC:
         return _TEXT
     if _WHOLE.fullmatch(text):
@@ -270,10 +270,10 @@ class _Decimals:
 
     @classmethod
     def of(cls, numbers: Sequence[msgspec.Raw]) -> _Decimals:
-        """From the texts that stand in the file; digits beyond the sixth after the point are cut off.
+        """Parse the texts of the file; digits beyond the sixth after the point are cut off.
 
         Raises:
-            DamagedTraceError: one of them is no number.
+            DamagedTraceError: one of them is not a number.
         """
         texts = as_texts(pa.array([bytes(number) for number in numbers], pa.binary()))
         parts = pc.extract_regex(_without_exponents(texts), r"^(?P<sign>-?)(?P<whole>\d{1,18})(?:\.(?P<part>\d+))?$")
@@ -289,12 +289,12 @@ class _Decimals:
         return cls(sign * whole, sign * digits.cast(pa.int64()).to_numpy())
 
     def after(self, base: int) -> Array:
-        """Picoseconds after ``base`` microseconds (int64); what does not fit is more than any capture holds."""
+        """Return picoseconds after ``base`` microseconds (int64), limited to values that captures hold."""
         whole: Array = np.clip(self.whole - base, -_MOST_US, _MOST_US)
         return whole * 1_000_000 + self.part
 
     def first(self) -> int:
-        """The first plausible number; 0 where there is none."""
+        """Return the first plausible number; 0 if there is none."""
         if not self.whole.size:
             return 0
         nanoseconds = np.clip(self.whole, -_FARTHEST_US, _FARTHEST_US) * 1000
@@ -304,14 +304,14 @@ class _Decimals:
 
 
 _MOST_US = 9_000_000_000_000
-"""104 days: the most microseconds of which the picoseconds fit 64 bits."""
+"""104 days: the most microseconds whose picoseconds fit 64 bits."""
 _FARTHEST_US = FARTHEST_NS // 1000 + 1
 _WITH_EXPONENT = r"^-?\d{1,400}(?:\.\d{1,400})?[eE][+-]?\d{1,3}$"
-"""Others are no numbers of microseconds: a time of 10**1000 would take as many digits."""
+"""Pattern of exponents that are expanded; others are rejected: a time of 10**1000 would take as many digits."""
 
 
 def _without_exponents(texts: StringArray) -> StringArray:
-    """Numbers without exponents: the viewer's shortest durations are written with one, and most of them are equal."""
+    """Return numbers without exponents: the viewer writes one in its shortest durations; most of them are equal."""
     unusual = pc.match_substring_regex(texts, _WITH_EXPONENT)
     if not pc.any(unusual).as_py():
         return texts
@@ -321,12 +321,12 @@ def _without_exponents(texts: StringArray) -> StringArray:
 
 
 def picoseconds(numbers: Sequence[msgspec.Raw]) -> Array:
-    """Numbers of microseconds as picoseconds (int64)."""
+    """Return numbers of microseconds as picoseconds (int64)."""
     return _Decimals.of(numbers).after(0)
 
 
 def _durations(numbers: Sequence[msgspec.Raw]) -> Array:
-    """Picoseconds (int64); the viewer shows instants as one picosecond long, which is taken back."""
+    """Return picoseconds (int64); the viewer shows instants as one picosecond long, which is reverted to zero."""
     durations = picoseconds(numbers)
     durations[durations == 1] = 0
     return durations

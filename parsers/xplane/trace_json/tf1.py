@@ -1,8 +1,8 @@
-"""What the profiler of TensorFlow 1.14 to 2.1 wrote into trace JSON, in the terms of later versions.
+"""Translation of trace JSON of TensorFlow 1.14 to 2.1 to the terms of later versions.
 
-It made the JSON from step statistics: each stream of a device is a process, whose threads are lanes made up so that
-nothing overlaps; an event is named after the type of its op; the argument ``long name`` is the full name, and ``label``
-says what the device ran, or what the program annotated.
+That profiler made the JSON from step statistics: each stream of a device is a process, whose threads are made-up lanes
+without overlaps. An event is named after the type of its op. The argument ``long name`` is the full name, and ``label``
+is the device's work, or the program's annotation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Interpreted = tuple[str, str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A stream that is a process: the device, the number of the stream, and what runs on it."""
+    """A stream that is a process: the device, the number of the stream, and the kind of its work."""
 
     device: str
     number: int
@@ -39,18 +39,18 @@ class Stream:
 
 
 def stream_of(process: str) -> Stream | None:
-    """The stream that the process of this name is; ``None`` where it is something else."""
+    """Return the stream behind the process of this name; ``None`` if it is not a stream."""
     match = _STREAM.fullmatch(process)
     return Stream(match["device"], int(match["number"]), match["kind"] or "Compute") if match else None
 
 
 def is_aggregated(process: str) -> bool:
-    """Whether the process of this name only repeats what others hold."""
+    """Return whether the process of this name only repeats others."""
     return _AGGREGATED.fullmatch(process) is not None
 
 
 def own_event(event: TraceEvent) -> Interpreted:
-    """An event of a thread or line, of any version."""
+    """Return an event of a thread or line, of any version."""
     args = event.args
     if "long_name" in args:
         return text_of(args["long_name"]), event.name, {key: args[key] for key in args if key != "long_name"}
@@ -66,13 +66,13 @@ def own_event(event: TraceEvent) -> Interpreted:
 
 
 def _without_number(name: str, step_name: Any) -> str:
-    """The own name of a step marker, which the viewer shows under the name of its step: ``train`` of ``train 3``."""
+    """Return the own name of a step marker, which the viewer shows as its step: ``train`` of ``train 3``."""
     marker, _, number = name.rpartition(" ")
     return marker if name == step_name and number.isdecimal() else name
 
 
 def stream_event(event: TraceEvent) -> Interpreted:
-    """An event of a process that is a stream: the kernel or copy, with its details and the op that caused it."""
+    """Return an event of a process that is a stream: the kernel or copy, with its details and the op that caused it."""
     label = text_of(event.args.get("label", ""))
     op, _, kernel = text_of(event.args.get("long name", "")).partition("@@")
     args = {"annotation": text_of(event.args.get("annotation", "")) or op}

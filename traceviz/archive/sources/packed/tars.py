@@ -66,7 +66,7 @@ def members(file: BinaryIO) -> Iterator[ListedMember]:
             while (member := archive.next()) is not None and member.offset > before:
                 if pending is not None:
                     yield pending
-                archive.members = []  # otherwise tarfile would keep all of them
+                archive.members = []  # type: ignore[attr-defined]  # else tarfile keeps all of them
                 before, pending = member.offset, _listed_member(member) if member.size >= 0 else None
                 if member.size < 0:  # it points backwards
                     break

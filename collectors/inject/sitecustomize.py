@@ -1,6 +1,6 @@
-"""Runs at the start of every Python of the profiled program: puts the hooks in place, then runs what it shadows.
+"""Runs at the start of every Python of the profiled program: installs the hooks, then runs the shadowed module.
 
-Only this file has to be understood by every Python 3: an old one may be among the program's helpers.
+Only this file must be valid in every Python 3: the program's helpers may use an old one.
 """
 
 import sys

@@ -224,7 +224,7 @@ def _is_known(flag: str, help_text: str) -> bool:
 
 
 def _flags_of_window(window: Window, plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """The flags of ``--delay``, in the whole seconds that nsys knows, and of the session that ``--duration`` ends."""
+    """Return the flags of ``--delay``, in whole seconds as nsys requires, and of the session for ``--duration``."""
     delay = 0 if window.delay_s is None else round(window.delay_s)
     return (
         *((("--delay", "-y", str(delay)),) if delay else ()),

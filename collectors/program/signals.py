@@ -60,7 +60,7 @@ def watched_signals() -> Iterator[Watch]:
 
 @contextlib.contextmanager
 def ending_by_request(watch: Watch) -> Iterator[None]:
-    """What takes time after the program ends with KeyboardInterrupt upon :data:`ENDING`; all else is completed."""
+    """Let signals of :data:`ENDING` interrupt a long block after the program's end with KeyboardInterrupt."""
     numbers = ENDING if threading.current_thread() is threading.main_thread() else frozenset[signal.Signals]()
     before = {number: signal.getsignal(number) for number in numbers}
     for number, handler in before.items():
@@ -81,7 +81,7 @@ def next_signal(watched: frozenset[signal.Signals], started: int) -> tuple[int, 
         received = signal.sigtimedwait(watched, _LOOK_AGAIN_S)
     except KeyboardInterrupt:  # if this process has other threads, one of them may have taken the signal
         return signal.SIGINT, "terminal"
-    if received is None or received.si_signo not in watched:  # after a stop and continue, Python may return an invalid signal
+    if received is None or received.si_signo not in watched:  # after stop and continue, Python may return nonsense
         return 0, "other"
     if received.si_code == _SI_KERNEL:
         return received.si_signo, "terminal"

@@ -49,8 +49,8 @@ from traceviz.collectors.program.start import Started
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 STALLED_S = 10.0
-"""Limit of inactivity of the wrapper after the program's end; active work may take any time. Then the wrapper is asked to
-end, and killed if it stays inactive for half as long again."""
+"""Limit of inactivity of the wrapper after the program's end; active work may take any time. Then the wrapper is asked
+to end, and killed if it stays inactive for half as long again."""
 _ASLEEP = 0.05
 """Share of a core that a waiting wrapper may use: nsys's agent polls several times a second."""
 _WHILE_S = 5.0

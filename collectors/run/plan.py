@@ -141,7 +141,7 @@ def _cannot(name: str, state: Availability, instead: Iterable[str]) -> MissingTo
 
 
 def _device_tracer(names: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | None:
-    """Return the collector that claims CUPTI: nsys if it traces CUDA; else the only framework profiler, if there is one.
+    """Return the collector that claims CUPTI: nsys if it traces CUDA; else the only framework profiler, if any.
 
     ``None`` if no collector claims it: each framework profiler may trace the GPU in the program that loads it.
     """

@@ -232,7 +232,7 @@ def _problems_of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
 
 
 def _stalled(run: Prepared, names: str, left: tuple[str, ...]) -> Problem:
-    """The problem of a wrapper that was given up, with the reason: a full disk, else who waits, and its last words."""
+    """Return the problem of a stalled wrapper, with the reason: a full disk, else idle processes and the last line."""
     free = room(run.plan.folder)
     processes = ", ".join(dict.fromkeys(left))
     why = f"The disk is full: {format_value(free, 'bytes')} are free."

@@ -44,7 +44,7 @@ class Tables:
 
     @property
     def judged(self) -> bool:
-        """Whether the report could judge the input, or names something else that takes the time."""
+        """True if the report could judge the input, or names another cause of the time."""
         names_nothing = self.verdict.get("cause", "") in {Cause.UNKNOWN, Cause.UNEXPLAINED}
         return self.verdict.get("code") != VerdictCode.CANNOT_JUDGE or not names_nothing
 

@@ -1,6 +1,6 @@
 """Versions of the frameworks that a process has imported, and of the CUDA that they were built for.
 
-They are what the modules state themselves once the program has imported them: nothing is imported here.
+The modules that the program has imported state them: nothing is imported here.
 """
 
 from __future__ import annotations

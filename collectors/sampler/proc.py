@@ -272,7 +272,7 @@ class ProcessTree:
         return [process for process in self.members.values() if not self.is_around(process)]
 
     def is_around(self, process: Process) -> bool:
-        """Whether a member is no part of the program; all are not before what wraps the program has started it."""
+        """Return whether a member is not part of the program; always true until the wrapper has started the program."""
         if self.wrapped is not None and not self._wrappers:
             return True
         is_sampler = process.pid == _OWN_PID != self.root  # started by the program itself, to record a part of it

@@ -74,7 +74,7 @@ def name() -> str:
 
 
 def own_folder(parent: str) -> str:
-    """Make and return a folder below ``parent`` for this process alone: processes never write over each other."""
+    """Make and return a folder below ``parent`` for this process alone: processes never overwrite files of others."""
     os.makedirs(parent, exist_ok=True)  # noqa: PTH103
     candidate, number = name(), 1
     while True:

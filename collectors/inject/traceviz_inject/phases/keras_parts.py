@@ -97,7 +97,7 @@ def _taking_batches(make: Any) -> Any:
 
 
 def _given_batches(function: Any, trainer: Any) -> Any:
-    """A training function that takes one batch in Python, where it would take one from a plain tf.data iterator."""
+    """Return a training function that takes each batch in Python if it would use a plain tf.data iterator."""
 
     @functools.wraps(function)
     def step(iterator: Any) -> Any:

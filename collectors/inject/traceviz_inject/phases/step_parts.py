@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 INPUT, FORWARD, BACKWARD, OPTIMIZER, COMPUTE = "data loading", "forward", "backward", "optimizer", "compute"
-"""Parts of a step. They are nested or separate, and never overlap partially. ``compute`` is the whole of a batch's work if
-a framework shows no finer parts."""
+"""Parts of a step. They are nested or separate, and never overlap partially. ``compute`` is the whole of a batch's work
+if a framework shows no finer parts."""
 
 NAMES = (INPUT, FORWARD, BACKWARD, OPTIMIZER, COMPUTE)
 

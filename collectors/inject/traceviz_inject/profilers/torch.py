@@ -114,7 +114,7 @@ class TorchProfiler(Profiler):
         return len(results.events()) * (_EVENTS_WITH_DEVICE if len(self._activities()) > 1 else 1)
 
     def can_stop_here(self) -> bool:
-        """It stops in the thread that started it, and another thread can only ask the main one."""
+        """Return whether this thread can stop it: it stops in its own thread; only the main thread takes requests."""
         return self._thread in (threading.get_ident(), threading.main_thread().ident)
 
     def _end(self) -> None:

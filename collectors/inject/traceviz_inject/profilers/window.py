@@ -167,7 +167,7 @@ class Recorder:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Hold the lock; the thread that holds it may wait for this one, which answers between two tries."""
+        """Hold the lock; its holder may wait for this thread, which answers between two tries."""
         while not self._lock.acquire(timeout=0.05):
             pass
         try:
@@ -377,7 +377,7 @@ class Recorder:
         return "window-shortened", message, "To record other steps: --steps FIRST:END."
 
     def _cost_since(self, begun: int) -> int:
-        """Nanoseconds since ``begun``, in which the program waited for the profiler: no part of its run."""
+        """Return nanoseconds since a start time, in which the program waited for the profiler: not part of its run."""
         ended = time.monotonic_ns()
         note_phase("recording", self._profiler.framework, begun, ended)
         return ended - begun
@@ -438,7 +438,7 @@ def attach_once(profiler: type[Profiler], settings: Settings) -> None:
 
 
 def giving_way(start: Any, recorder: Recorder) -> Any:
-    """``start``, the framework's way to start its profiler, for which ``recorder`` makes room first."""
+    """Return ``start``, the framework's function to start its profiler, which first stops ``recorder``."""
 
     @functools.wraps(start)
     def started_by_the_program(*arguments: Any, **named: Any) -> Any:

@@ -48,7 +48,7 @@ class Load:
 
     @property
     def is_heavy(self) -> bool:
-        """Return whether a window may reach :data:`MOST_EVENTS` before its first steps end."""
+        """True if a window may reach :data:`MOST_EVENTS` before its first steps end."""
         return not self.is_step or LEAST_STEPS * self.events > EVENTS
 
     def after(self, steps: int, cpu_ns: int) -> int:

@@ -20,7 +20,7 @@ def percent(metric, *values):
 
 
 def recorded(*samples, settings=None, steps=(), **literals):
-    """A trace of samples, with steps of which each literal is ``start, duration`` in seconds."""
+    """Return a trace of samples, with steps given as literals ``start, duration`` in seconds."""
     rows = [(round(begin * SECOND), round(length * SECOND), number) for number, (begin, length) in enumerate(steps)]
     more = {"steps": rows} if rows else {}
     return trace(

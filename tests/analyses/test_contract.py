@@ -1,4 +1,4 @@
-"""What every analysis must keep: empty, minimal, shuffled and shifted traces, declared needs, stable names."""
+"""Requirements of every analysis: empty, minimal, shuffled and shifted traces, declared needs, stable names."""
 
 from functools import cache
 
@@ -225,7 +225,7 @@ def busy_trace(shift=0):
 
 
 def two_ranks(shift=0):
-    """The busy trace as that of two ranks, the second of which is a little late."""
+    """Return the busy trace as that of two ranks; the second is a little late."""
     parts = [busy_trace(shift), busy_trace(shift + 3_000)]
     return TraceTables(combine([{name: part.arrow(name) for name in part} for part in parts], ["rank0", "rank1"]))
 

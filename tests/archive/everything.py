@@ -1,4 +1,4 @@
-"""Everything that somebody could read in a folder: names, raw bytes, and what these unpack to, text by text."""
+"""Everything readable in a folder: names, raw bytes, and the texts unpacked from them, text by text."""
 
 import gzip
 import io
@@ -19,7 +19,7 @@ def everything(folder):
 
 
 def holding(folder, secret):
-    """Where ``secret`` stands in ``folder``."""
+    """Return the places of ``secret`` in ``folder``."""
     return [where for where, content in everything(folder) if secret in content]
 
 

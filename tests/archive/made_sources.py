@@ -25,7 +25,7 @@ def make_sources(folder: Path, samples: Path) -> Path:
 
 
 def files_of(archive: Path) -> dict[str, bytes]:
-    """Every file of an archive by its path, but for the catalogue and rows, which tell times."""
+    """Return every file of an archive by its path, except the catalogue and rows, which contain times."""
     return {
         path.relative_to(archive).as_posix(): path.read_bytes()
         for path in sorted(archive.rglob("*"))

@@ -109,7 +109,7 @@ def codes(refused):
 
 
 def fetched(item, folder, limits=None):
-    """The path that an item was fetched to, after a look that nothing was written beside it."""
+    """Return the path that an item was fetched to, after a check that nothing was written next to it."""
     into = folder / "into"
     into.mkdir()
     path = fetch(item, into, limits or Limits())

@@ -127,6 +127,6 @@ def documented(place) -> Store:
 
 
 def half_written(store, trace_id, trace):
-    """What a remote store shows while a trace is being written: tables, and no manifest yet."""
+    """Write the state of a remote store while a trace is being written: tables, and no manifest yet."""
     add_trace(store, trace_id, trace)
     store.remove(*layout.trace_parts("nsys", trace_id), "manifest.json")

@@ -49,7 +49,7 @@ def levels_of(made: Row, start: int, end: int) -> tuple[Level, ...]:
 
 
 def level_of(made: Row, start: int, width: int) -> Level:
-    """Cells of spans by where they begin, which is near enough where spans are short; names of the longest."""
+    """Return cells of spans by their start, which is close enough for short spans; names of the longest."""
     cells = (made.starts - start) // width
     order = np.lexsort((made.durations, cells))
     last = np.flatnonzero(np.diff(cells[order], append=-1))

@@ -1,4 +1,4 @@
-"""The samples of which pages are made, and what tests do with a page."""
+"""The samples from which pages are made, and the tests' operations on a page."""
 
 from __future__ import annotations
 

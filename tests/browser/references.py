@@ -1,11 +1,11 @@
-"""Screenshots of eight pages, kept beside the tests: how they are taken, and when another one is alike.
+"""Screenshots of eight pages, stored with the tests: how they are taken, and when another one is equal.
 
-    python -m tests.browser.references          take all of them anew (make references)
+    python -m tests.browser.references          take all of them again (make references)
     python -m tests.browser.references trend    only those whose names contain a word
 
 A screenshot is the top of a page, where people look first: what ran, the verdict, bars, findings, figures, and most of
-the timeline. Two are alike if few blocks of 8 × 8 pixels differ in their mean colour. Other fonts move what is below a
-line that wraps elsewhere: each band of the reference may be found a little higher or lower.
+the timeline. Two are equal if few blocks of 8 × 8 pixels differ in their mean colour. Other fonts wrap lines
+differently and move the lines below: each band of the reference may be found a little higher or lower.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ Picture = npt.NDArray[np.float64]
 
 
 def file_of(name: str, scheme: str, width: int) -> Path:
-    """Where a reference is kept."""
+    """Return the path of a reference."""
     return FOLDER / f"{name}-{scheme}-{width}.png"
 
 
@@ -148,7 +148,7 @@ def difference(reference: Picture, other: Picture) -> float:
 
 
 def main() -> None:
-    """Take the screenshots anew."""
+    """Take the screenshots again."""
     from tests.browser.conftest import FLAGS, chromium
 
     wanted = sys.argv[1:]

@@ -23,7 +23,7 @@ from traceviz.render.options import RenderOptions
 pytestmark = pytest.mark.browser
 
 STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""What reorders, hides or steers what is around it, but for line ends."""
+"""Characters that reorder, hide or control the text around them, except line ends."""
 MOST_BYTES = 1_000_000
 LOOK = """() => {
   const all = [...document.querySelectorAll("*")];

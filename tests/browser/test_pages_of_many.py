@@ -37,7 +37,7 @@ def of_trend() -> Report:
 
 
 def archive() -> Report:
-    """Nine traces, one of which waits for input."""
+    """Nine traces; one waits for input."""
     finding = {"code": "TV101", "name": "input-bound", "severity": "error", "share": 0.4, "stake_ns": 4_000_000}
     usual = {"framework": "torch", "gpu": "T4", "devices": 1, "span_ns": 10_000_000, "verdict": "not input-bound"}
     rows = [{**usual, "source": f"run{n}.json", "input_share": 0.01 + n / 1000} for n in range(8)]

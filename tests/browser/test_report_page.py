@@ -56,7 +56,7 @@ def names(page: Page) -> list[str]:
 
 
 def audit(page: Page) -> list[str]:
-    """What axe finds: rules and elements. The page's own policy forbids scripts that are added to it."""
+    """Return the findings of axe: rules and elements. The page's own policy forbids scripts that are added to it."""
     found = page.evaluate(f"(() => {{ {AXE.read_text()} }})(); axe.run({{ resultTypes: ['violations'] }})")
     return [f"{item['id']}: {[node['html'][:120] for node in item['nodes'][:3]]}" for item in found["violations"]]
 

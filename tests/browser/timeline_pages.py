@@ -19,7 +19,7 @@ from traceviz.report.pictures.pictures import Pictures, Place
 from traceviz.report.pictures.timeline import Arrows, Curve, Family, Lane, LaneKind, Level, Row, Timeline
 
 START = 500
-"""The trace's clock where the timeline begins."""
+"""The trace's clock at the start of the timeline."""
 NAMES = ("step 1", "input wait", "device compute", "sgemm", "add", "cudaLaunchKernel", "aten::mm")
 FAMILIES = ("step", "input_wait", "device_compute", "matmul", "elementwise", "launch_call", "op")
 DRAWN = "() => performance.getEntriesByName('tv-timeline-drawn').length > 0"
@@ -33,7 +33,7 @@ def rgb(key: str, *, is_dark: bool = False) -> list[int]:
 
 
 def spans(first: int, *given: tuple[int, int, int]) -> Row:
-    """A row of (begin after the timeline's start, end, name); its events count up from ``first``."""
+    """Return a row of (start and end after the timeline's start, name); its events count up from ``first``."""
     columns = np.array(given, np.int64).reshape(-1, 3)
     return Row(START + columns[:, 0], columns[:, 1] - columns[:, 0], columns[:, 2], first + np.arange(len(given)))
 
@@ -97,7 +97,7 @@ def opened_timeline(open_page: Open, folder: Path, timeline: Timeline, **options
 
 
 def state(page_: Page, expression: str) -> Any:
-    """What ``expression`` of ``t`` (the timeline) and ``m`` (its data) is, after the next frame."""
+    """Return the value of ``expression`` of ``t`` (the timeline) and ``m`` (its data), after the next frame."""
     named_values = f"await new Promise(requestAnimationFrame); const t = {VIEW}, m = t.model;"
     return page_.evaluate(f"async () => {{ {named_values} return {expression}; }}")
 
@@ -108,7 +108,7 @@ def act(page_: Page, statements: str) -> None:
 
 
 def point(page_: Page, kind: str, time: int, row: int = 0) -> tuple[float, float]:
-    """Where on the page a lane's row shows ``time`` (nanoseconds after the timeline's start)."""
+    """Return the position on the page of ``time`` (nanoseconds after the timeline's start) in a lane's row."""
     where = f"""(() => {{
       const strip = t.layout.items.flatMap((item) => item.strips)
         .find((one) => one.rows.includes(m.lanes.find((l) => l.kind === '{kind}').rows[{row}]));

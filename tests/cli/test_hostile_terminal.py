@@ -1,4 +1,4 @@
-"""What a terminal gets of hostile names and contents: nothing that it obeys but line ends and our own colours."""
+"""Terminal output of hostile names and contents: no control characters except line ends and our own colours."""
 
 import gzip
 import json
@@ -253,7 +253,7 @@ def test_whatever_is_made_of_an_evil_file_is_harmless(hostile, tmp_path, name):
 
 @pytest.fixture
 def archive(hostile, tmp_path) -> Path:
-    """An archive of an evil name with evil traces, of which it keeps all that is private."""
+    """An archive with a hostile name and hostile traces; it keeps all their private data."""
     place = tmp_path / f"archive {PAYLOAD}"
     (tmp_path / f"{PAYLOAD}link").symlink_to("nowhere")
     sources = [hostile.files[name] for name in ("nsys", "kineto", "schema", "nothing")]

@@ -54,7 +54,7 @@ class Run:
         return int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1
 
     def end(self):
-        """What it wrote to stderr."""
+        """End it and return its output on stderr."""
         return self.process.communicate(timeout=120)[1]
 
     def left(self):
@@ -65,7 +65,7 @@ class Run:
 
 
 def seconds_of(name, folder):
-    """How long the command takes when nothing ends it."""
+    """Return the duration of the command when nothing ends it."""
     run = Run(name, folder)
     run.wait_until_guarded()
     errors = run.end()

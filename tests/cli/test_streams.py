@@ -1,4 +1,4 @@
-"""What becomes of a command whose stdout, stderr or stdin cannot be used."""
+"""Commands whose stdout, stderr or stdin cannot be used."""
 
 import os
 import signal

@@ -15,7 +15,7 @@ class Rows(Dataset):
         return np.full(64, index, "float32") / 100, np.zeros(1, "float32")
 
     def __len__(self):
-        """How many there are."""
+        """Return the number of images."""
         return 320
 
 

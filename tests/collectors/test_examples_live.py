@@ -99,7 +99,7 @@ def test_the_repaired_pipeline_of_the_cnn_waits_less_than_half_as_much(oracle_py
     assert report.fact("input_pipeline", "input_share") < 0.35
     named = slugs(report)
     assert "pipeline-without-prefetch" not in named
-    # A sequential Map still flips the images: that is said where a busy machine makes the program wait for it.
+    # A sequential Map still flips the images: this is reported if a busy machine makes the program wait for it.
     assert "input-bound" in named or "sequential-map" not in named
 
 

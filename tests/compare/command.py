@@ -57,7 +57,7 @@ class CommandResult:
         return {slug: values for slug, values in changes.items() if values}
 
     def not_as_before(self) -> dict[str, list[Any]]:
-        """What differs between the sides, by section: changes, and findings that came, went or weigh otherwise."""
+        """Return differences of the sides by section: changes, and findings that are new, gone or weigh otherwise."""
         differing: dict[str, list[Any]] = {
             slug: [value for value in values if value] for slug, values in self.changes().items()
         }

@@ -39,7 +39,7 @@ def turns(generator: np.random.Generator, count: int, medians: Sequence[float], 
 
 
 def steps(generator: np.random.Generator, count: int, median_ns: float, spread: float, alike: float = 0.0) -> Times:
-    """Log-normal steps; ``alike`` is the correlation of neighbours."""
+    """Return log-normal steps; ``alike`` is the correlation of neighbours."""
     noise = generator.standard_normal(count)
     for index in range(1, count):
         noise[index] = alike * noise[index - 1] + np.sqrt(1 - alike**2) * noise[index]

@@ -1,4 +1,4 @@
-"""Which classes make the difference of two sides, in figures that add up."""
+"""Classes that make the difference of two sides, in figures that add up."""
 
 import numpy as np
 import pytest

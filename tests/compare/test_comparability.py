@@ -1,4 +1,4 @@
-"""What is remarked of two sides, and what that forbids: hand-made reports, one difference at a time."""
+"""Remarks on two sides, and their consequences: hand-made reports, one difference at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Comparisons as a whole: the pair that is told, the path, and the document that renderers get."""
+"""Comparisons as a whole: the reported pair, the path, and the document for renderers."""
 
 import csv
 import io

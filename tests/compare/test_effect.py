@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_hardly_moves_it()
 
 
 def test_runs_give_welchs_interval_of_the_ratio_by_hand():
-    # means 100, 104 and 50, 52: both sides scatter alike, so 2 degrees of freedom, t(2) = 4.3027; the variance of
+    # means 100, 104 and 50, 52: both sides scatter equally, so 2 degrees of freedom, t(2) = 4.3027; the variance of
     # the logarithms is ln(1.04)² / 2 on each side, and that of both means ln(1.04)² / 2
     measured = effect([of(100, 100, 100), of(104)], [of(50), of(52, 52)])
     factor = math.exp(4.3027 * math.log(1.04) / math.sqrt(2))
@@ -112,7 +112,7 @@ def test_few_runs_that_scatter_ten_times_as_much_as_many_raise_few_alarms(few, m
 
 @pytest.mark.parametrize("runs", [2, 4])
 def test_runs_that_a_busy_machine_makes_slower_by_the_same_share_are_told_apart_as_stated(runs):
-    """A base four times as long scatters four times as much; of shares, both scatter alike."""
+    """A base four times as long scatters four times as much; relative to its length, both scatter equally."""
     generator, alarms, gains = np.random.default_rng(8), 0, 0
     for _ in range(1000):
         base, equal, faster = (

@@ -1,7 +1,6 @@
-"""Copies of traces that tell the same in another way, or of a program that differs in one known respect.
+"""Copies of traces that state the same in another way, or of a program that differs in one known respect.
 
-The formats are taken apart here without the readers of traceviz: what they are tested with does not share their
-mistakes.
+The formats are parsed here without the readers of traceviz, so that the copies do not share their mistakes.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ def _warped(rows: list[Row], owner: int, places: Sequence[int], warps: dict[int,
 
 
 def stretching(spans: Sequence[tuple[int, int]], percent: int) -> Warp:
-    """Stretches time within ``spans``, which are in order of their begin; squeezes it where ``percent`` is negative."""
+    """Extend time within ``spans``, which are in order of their start; squeeze it if ``percent`` is negative."""
     merged: list[list[int]] = []
     for start, end in spans:
         if merged and start <= merged[-1][1]:
@@ -157,7 +156,7 @@ def shuffled_kineto(source: Path, target: Path, shift_ns: int = 0, seed: int = 1
 
 
 def _later(stamp: str | int, micros: int) -> str | int:
-    """A time in microseconds; one with decimals is text that begins with a mark."""
+    """Return a time in microseconds; one with decimals is text that starts with a mark."""
     if isinstance(stamp, int):
         return stamp + micros
     whole, _, decimals = stamp[1:].partition(".")
@@ -203,7 +202,7 @@ def shuffled_xplane(source: Path, target: Path, shift_ns: int = 0, seed: int = 1
 
 
 def _shuffled(message: bytes, number: int, inner: Callable[[bytes], bytes] | None, generator: random.Random) -> bytes:
-    """A message whose fields ``number`` come in another order, in their places, each as ``inner`` makes it."""
+    """Return a message whose fields ``number`` have another order, in their places, each transformed by ``inner``."""
     fields = list(_fields(message))
     places = [place for place, field in enumerate(fields) if field[0] == number]
     changed = list(fields)

@@ -62,7 +62,7 @@ def report_of(traceviz: Run) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def installed() -> Run:
-    """Runs the installed program beside this interpreter, which must succeed."""
+    """Function that runs the installed program of this interpreter, which must succeed."""
     program = Path(sys.executable).with_name("traceviz")
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

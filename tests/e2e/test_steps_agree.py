@@ -39,7 +39,7 @@ def rows_of(report, slug, title):
 
 
 def figures(report):
-    """What a report says of its steady steps: their durations, by the breakdown too, and its figures."""
+    """Return a report's data on steady steps: their durations, also by the breakdown, and its figures."""
     of_steps = durations(rows_of(report, "steps", "Every step"))
     of_classes = [row["dur_ns"] for row in rows_of(report, "breakdown", "By step")]
     assert sorted(of_steps) == sorted(of_classes) == sorted(steady_steps(report).tolist())
@@ -81,7 +81,7 @@ def test_10_steps_with_loading_between_their_marks_and_a_checkpoint_agree_everyw
     place = tmp_path / "trace.traceviz"
     place.mkdir()
     write_tables(place, ((name, trace.arrow(name)) for name in trace), {})
-    # seven whole steps, one until the checkpoint begins (7000 to 8000), three more; the last is cut
+    # seven whole steps, one until the checkpoint starts (7000 to 8000), three more; the last is cut
     assert check(place, tmp_path) == [1000 * US] * 11
 
 
@@ -126,7 +126,7 @@ AI_PROFILER = (
     ("CASES", "firstOptimization", 118),
     ("CASES", "secondOptimization", 135),
 )
-"""Mean steps in ms that the authors' study and the ranges themselves give, whatever the median is."""
+"""Mean steps in ms from the authors' study and the ranges themselves, independent of the median."""
 
 
 @pytest.mark.slow

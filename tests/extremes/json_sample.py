@@ -13,12 +13,12 @@ Key = str | int
 
 
 class JsonSample(Sample):
-    """A document, and what writes it.
+    """A document, and its writer.
 
     Args:
-        document: What it holds.
-        write: Writes a document into a folder, and gives the path of the input.
-        kind: Tells apart the elements of lists: of each kind the first is looked at.
+        document: Its contents.
+        write: Writes a document into a folder, and returns the path of the input.
+        kind: Returns the kind of a list's element: the first of each kind is inspected.
     """
 
     def __init__(

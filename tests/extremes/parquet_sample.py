@@ -14,10 +14,10 @@ from tests.extremes.values import ABSENT, Place, Sample, in_utf8
 
 
 class ParquetSample(Sample):
-    """A folder of Parquet files, and whatever else it holds.
+    """A folder of Parquet files, and its other contents.
 
     Args:
-        folder: Where it lies; the copy has its name.
+        folder: Its path; the copy has its name.
         below: The folder of the files in it.
     """
 

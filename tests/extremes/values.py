@@ -24,7 +24,7 @@ VALUES: dict[str, Any] = {
 }
 
 Place = tuple[str, ...]
-"""Where a value stands in a sample: a table and a column, or a path of keys."""
+"""Place of a value in a sample: a table and a column, or a path of keys."""
 
 
 class Sample(ABC):

@@ -43,7 +43,7 @@ OPTIONS = {
 }
 CASE_S = 20
 GROUP = 64
-"""Cases that begin with the same input: to spoil one with regard to its structure takes longer than to read it."""
+"""Number of cases that start with the same input: to spoil its structure takes longer than to read it."""
 EXPECTED = (ValueError, OverflowError, MemoryError, RuntimeError)
 _PROGRESS_S = 10.0
 _LEAF = 13
@@ -62,7 +62,7 @@ def build(folder: Path) -> None:
 
 
 def write_samples(folder: Path) -> None:
-    """Write what cases begin with, and what the scanner of events is told about the arguments."""
+    """Write the initial inputs of cases, and the arguments for the scanner of events."""
     from tests.fuzz.formats import kineto, tf_trace, xplane
     from tests.fuzz.pages import databases
     from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Kind
@@ -112,7 +112,7 @@ class Worker:
         self.began = time.monotonic()
 
     def figures(self) -> dict[str, int]:
-        """How far it is."""
+        """Return the progress."""
         return dict(zip(_FIGURES, struct.unpack(f"<{len(_FIGURES)}q", self.place.read_bytes()), strict=True))
 
 
@@ -252,7 +252,7 @@ class Cases:
             self._plane(random, plane)
 
     def _plane(self, random: Random, plane: dict[str, Any]) -> None:
-        """What the reader does with the columns of a plane."""
+        """Use the columns of a plane as the reader does."""
         rows = len(plane["event_line"]) // 4
         starts, durations = bytearray(8 * rows), bytearray(8 * rows)
         bases = struct.pack(f"<{len(plane['lines'])}q", *(line[2] for line in plane["lines"]))
@@ -291,7 +291,7 @@ class Cases:
                 place = broken
             if stop == 1:
                 break
-        if random.random() < 0.5:  # what another found, of which some may be taken already
+        if random.random() < 0.5:  # results of another; some may be taken already
             other = self.kineto.Scanner(*self.told)
             other.feed(data, random.choice((begin, random.randrange(len(data) + 1))))
             if random.random() < 0.1:
@@ -342,7 +342,7 @@ class Cases:
 
     @staticmethod
     def _page_column(random: Random, places: list[int], room: int) -> tuple[Any, ...]:
-        """What is made of some columns, most of it as it is allowed."""
+        """Use some columns, mostly in allowed ways."""
         operation = random.choice((0, 0, 0, 1, 2, 2, 3, 3))
         width = random.choice((2, 4, 8)) if operation == 0 else 8 if operation == 1 else 4
         parts = random.choices(places, k=(1, 2, random.choice((1, 2, 3, 6)), random.choice((1, 2)))[operation])
@@ -544,7 +544,7 @@ class Cases:
 
 
 def _parts(data: bytes) -> list[tuple[int, int]]:
-    """Where the planes of a file are."""
+    """Return the positions of the planes of a file."""
     spans, at = [], 0
     for tag, kind, value in wire.decoded(data, {}):
         if kind != 2:

@@ -1,6 +1,6 @@
-"""What must come of an input: a report, or an error of ours. Anything else is a fault.
+"""Required results of an input: a report, or an error of ours. Anything else is a fault.
 
-Each of these functions does with an input what a user would, and gives one word for what came of it: ``report``,
+Each of these functions processes an input as a user would, and returns one word for the result: ``report``,
 ``tables``, or the class of the error.
 """
 
@@ -39,7 +39,7 @@ from traceviz.scrub import scrub
 from traceviz.trace.tables import TraceTables
 
 MOST_LINES = 45
-"""Lines of a first screen of 100 columns, whatever it shows."""
+"""Maximum lines of a first screen of 100 columns, with any contents."""
 TWINS = frozenset({"kineto", "tf-trace-json", "xplane"})
 """Formats that are read by compiled code and, without it, by Python."""
 EXIT_CODES = frozenset({0, 2, 3, 4})
@@ -66,7 +66,7 @@ class Fault(Exception):  # noqa: N818 (what was found, in the words of these tes
 
 
 def fault_of(error: BaseException) -> Fault:
-    """What an exception that nobody caught is, and the innermost function of traceviz that it came through."""
+    """Return the fault of an uncaught exception, and the innermost function of traceviz that it passed."""
     if isinstance(error, Fault):
         return error
     frames = traceback.extract_tb(error.__traceback__)
@@ -189,7 +189,7 @@ def check_command(arguments: list[str]) -> int:
 
 
 def _where(text: str) -> str:
-    """What a message says of the place of a defect."""
+    """Return the place of a defect from a message."""
     found = re.search(r"(\w+ at traceviz[\w.]+):\d+", text)
     return found[1] if found else ""
 

@@ -35,9 +35,9 @@ CPU_S = 10
 WALL_S = 120
 """Time after which a child that says nothing hangs: the machine may be busy."""
 MORE_MEMORY = 400 << 20
-"""What a case may take on top of what the process holds, in bytes."""
+"""Memory that a case may take in addition to that of the process, in bytes."""
 ADDRESS_SPACE = 3 << 30
-"""What a child may map on top of what its parent does, in bytes."""
+"""Memory that a child may map in addition to its parent's, in bytes."""
 _PROGRESS_S = 10.0
 _TASK_S = 300
 
@@ -124,7 +124,7 @@ def run_case(
             made = case.make(samples, folder)
             before = _status("VmRSS")
             with suppress(OSError):
-                Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the highest use begins anew
+                Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak restarts
             signal.setitimer(signal.ITIMER_PROF, CPU_S if limited else 0)
             outcome, fault = case.format.examine(made, depth), None
             if case.number < len(samples) and "Error" in outcome:
@@ -194,12 +194,12 @@ class Runner:
     """Runs cases of several formats.
 
     Args:
-        formats: Which.
+        formats: The formats.
         first: The first number of each.
-        cases: How many of each; ``None`` for as many as there is time for.
-        seconds: Time after which no case is begun.
+        cases: Number of cases of each; ``None`` for as many as the time allows.
+        seconds: Time after which no case is started.
         workers: Children at a time.
-        folder: Where faults are written.
+        folder: Folder for faults.
         counts: File of the counts, which is kept up to date.
         quiet: Print nothing while it runs.
     """

@@ -1,4 +1,4 @@
-"""What came of many cases: counts by format and outcome, and faults, each kept once."""
+"""Results of many cases: counts by format and outcome, and faults, each kept once."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Tally:
 
     @property
     def cases(self) -> int:
-        """How many there were."""
+        """Number of cases."""
         return sum(sum(counts.values()) for counts in self.counts.values())
 
     def add(self, format_name: str, outcome: str) -> None:

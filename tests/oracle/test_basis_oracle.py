@@ -57,7 +57,7 @@ def test_every_step_has_the_classes_that_xprof_gives_it(name: str, ask_xprof: As
 
 
 def no_groups(skipped: Skipped) -> bool:
-    """Whether the capture links nothing to steps; xprof then says the same as of steps that have no time."""
+    """Return whether the capture links nothing to steps; xprof then reports the same as for steps without time."""
     return "links no events to such steps" in skipped.reason
 
 

@@ -21,7 +21,7 @@ PUBLIC = (
     "tensorflow__profiler__34.83.195.179_6003.xplane.pb",
 )
 NO_KERNEL = ("Memcpy", "Memset")
-"""How the names of copies and fills begin, which xprof lists among the kernels."""
+"""Prefixes of the names of copies and fills, which xprof lists among the kernels."""
 
 
 def of_xprof(answer: dict[str, list[dict[str, float]]]) -> dict[str, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What xprof says of captures, as JSON: runs in the oracle's own Python, never in the one that tests traceviz.
+"""Results of xprof for captures, as JSON: runs in the oracle's own Python, never in the one that tests traceviz.
 
     python xprof_oracle.py grouped FILE             every event with the group and step name that xprof gives it
     python xprof_oracle.py input_pipeline FILE...   steps with their classes, host operations, verdict
@@ -7,8 +7,8 @@
     python xprof_oracle.py framework_ops FILE...    framework operations with and without idle time
     python xprof_oracle.py memory FILE              allocations per allocator
 
-Several files are the hosts of one run. A file may be gzipped. xprof leaves caches beside what it reads, and takes them
-for the truth the next time: so it is given a copy.
+Several files are the hosts of one run. A file may be gzipped. xprof leaves caches next to its input, and trusts them
+the next time: so it gets a copy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts of closed sets in folders that others wrote: an unknown one is a note, whatever reads the folder."""
+"""Texts of closed sets in folders from others: an unknown one is a note, for every reader of the folder."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What nsys exported is kept: the second report of a trace is made from the tables of the first."""
+"""Exports of nsys are cached: the second report of a trace is made from the tables of the first."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Traceviz folders that somebody else wrote: ids that others refer to are those of rows."""
+"""Traceviz folders that another program wrote: ids that others refer to are those of rows."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""No pattern of the package takes more than linear time: each one is fed the worst texts that can be made from it.
+"""No pattern of the package takes more than linear time: each one gets the worst texts that can be made from it.
 
-Patterns that polars gets are not here: its engine takes linear time whatever the pattern, also one of a user's.
+Patterns for polars are not here: its engine takes linear time for any pattern, also a user's.
 """
 
 import importlib

@@ -102,7 +102,7 @@ SEEN_BY_STACKS = {
     *("gil", "garbage collection", "locks", "logging", "python", "saving", "serialization", "small operators"),
     "starved",
 }
-"""What leads by samples of stacks and hooks, which no profiler of a framework has."""
+"""Leading cause by samples of stacks and hooks, which no profiler of a framework has."""
 nsys_names = [pytest.param(name, marks=[] if name in HEALTHY else [pytest.mark.slow]) for name in sorted(WITH_NSYS)]
 
 

@@ -1,4 +1,4 @@
-"""The PyTorch samples are what the manifest says, and show what their stories tell, read with Python's JSON alone."""
+"""The PyTorch samples match the manifest, and show their stories, read with Python's JSON alone."""
 
 from __future__ import annotations
 

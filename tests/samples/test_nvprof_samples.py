@@ -55,7 +55,7 @@ def test_the_api_share_is_the_same_table_whichever_profiler_wrote_the_file(file:
     ours, other = grid_of(BY_FILE[file].path), grid_of(twin(BY_FILE[file]))
     assert len(ours) >= 5
     for name, row in other.items():
-        same = {key: value for key, value in row.items() if key != "share_of_wall"}  # the captures begin differently
+        same = {key: value for key, value in row.items() if key != "share_of_wall"}  # the captures start differently
         assert {key: value for key, value in ours[name].items() if key != "share_of_wall"} == same
 
 

@@ -1,4 +1,4 @@
-"""The XPlane samples are what the manifest says, and show what their stories tell, without any analysis."""
+"""The XPlane samples match the manifest, and show their stories, without any analysis."""
 
 from __future__ import annotations
 

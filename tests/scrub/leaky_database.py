@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 OWN = 7 << 24  # global id of the profiled process
-STRANGER = 9 << 24  # ... of somebody else's process on the same machine
+STRANGER = 9 << 24  # ... of another user's process on the same machine
 
 PLANTED = {
     "own variable": "AKIA-own-variable-1f3c9",

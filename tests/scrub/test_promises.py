@@ -1,7 +1,7 @@
-"""Private texts of every kind, in every column of every format, with whatever stands around them: none is left.
+"""Private texts of every kind, in every column of every format, in any context: none is left.
 
-Each trace has all kinds at once, in one of twelve surroundings. The scrubbed copy is searched by bytes, packed and
-unpacked, for what each text holds; so are an archive of the source, and the page of the scrubbed copy.
+Each trace has all kinds at once, in one of twelve contexts. The scrubbed copy is searched by bytes, packed and
+unpacked, for the contents of each text; so are an archive of the source, and the page of the scrubbed copy.
 """
 
 import json
@@ -192,7 +192,7 @@ def left(folder, secrets):
 
 
 def scrubbed(builder, seed, name):
-    """What is left in the scrubbed copy of a trace."""
+    """Return the texts left in the scrubbed copy of a trace."""
     with tempfile.TemporaryDirectory() as place:
         source, secrets = traces(builder, seed, name, Path(place))
         assert not_planted(source, secrets) == []
@@ -207,7 +207,7 @@ def scrubbed_copy(source):
 
 
 def archived(builder, seed, name):
-    """What is left in an archive of a trace, in the page of its scrubbed copy, and in the copy."""
+    """Return the texts left in an archive of a trace, in the page of its scrubbed copy, and in the copy."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         source, secrets = traces(builder, seed, name, folder)

@@ -11,7 +11,7 @@ from traceviz.cli.main import main
 
 
 def run(*arguments, env=None):
-    """What ``traceviz`` prints to stdout and stderr, and its exit code; run in this process."""
+    """Run ``traceviz`` in this process; return its stdout and stderr, and its exit code."""
     words = [*map(str, arguments)]
     result = CliRunner().invoke(main, words, prog_name="traceviz", env=env, catch_exceptions=False)
     return CompletedProcess(words, result.exit_code, result.stdout, result.stderr)

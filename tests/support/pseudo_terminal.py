@@ -47,7 +47,7 @@ def seen(*arguments: object, columns: int = 80) -> tuple[int, str]:
 
 
 def harm(page: str) -> list[str]:
-    """What in a page a terminal obeys, but for line ends, the colours and the progress bar of traceviz."""
+    """Return the control sequences in a page, except line ends, the colours and the progress bar of traceviz."""
     foreign = [_CONCEALING] * page.count(_CONCEALING)
     return [*foreign, *_STEERS.findall(_BAR.sub("", _COLOUR.sub("", page)))]
 

@@ -5,7 +5,7 @@ import re._constants as codes
 import re._parser as parser
 
 ENDS = ("", "!", "\n", "\0", "a ")
-"""Ends after which a match that began well fails."""
+"""Ends that make a match fail after a good start."""
 GENERIC = (
     "a",
     "0",
@@ -138,7 +138,7 @@ def _repeats(tree, before, flags):
 
 
 def _starts(tree, flags, depth=0):
-    """Beginnings of what matches: a search that begins anew at each of them has to be short."""
+    """Return starts of matching texts: a search that starts again at each of them must be short."""
     before = ""
     for code, argument in tree:
         before += _example_of(code, argument, flags)

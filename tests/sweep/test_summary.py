@@ -1,4 +1,4 @@
-"""What the table at the end of a sweep says besides figures."""
+"""Text in the table at the end of a sweep, besides figures."""
 
 from dataclasses import replace
 

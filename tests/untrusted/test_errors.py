@@ -1,4 +1,4 @@
-"""What libraries and the system raise, in the words of traceviz."""
+"""Errors of libraries and the system, in the words of traceviz."""
 
 import csv
 import decimal

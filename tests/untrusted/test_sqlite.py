@@ -91,7 +91,7 @@ _WHAT = {"generated": "generated columns", "view": "a view", "endless": "a view"
 
 @pytest.fixture(params=sorted(_STRINGS))
 def hostile(request, tmp_path):
-    """An export whose strings are computed, and what is said of it."""
+    """An export whose strings are computed, and the message about it."""
     path = tmp_path / "trace.sqlite"
     shutil.copyfile(REPOSITORY / "sample_traces" / "synthetic" / "healthy.sqlite", path)
     script = "CREATE TABLE kept AS SELECT * FROM StringIds; DROP TABLE StringIds;" + _STRINGS[request.param]

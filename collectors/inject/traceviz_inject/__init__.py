@@ -36,8 +36,8 @@ VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings; without it, nothing happens."""
 
 STACKS = "TRACEVIZ_INJECT_STACKS"
-"""Environment variable with the stack samples per second; empty if sampling is not requested. Sampling starts first, and
-most Pythons must not load the reader of the settings."""
+"""Environment variable with the stack samples per second; empty if sampling is not requested. Sampling starts first,
+and most Pythons must not load the reader of the settings."""
 
 FRAMEWORKS = ("jax", "keras", "mxnet", "nvtx", "paddle", "tensorflow", "tf_keras", "torch")
 """Packages whose import starts everything else."""

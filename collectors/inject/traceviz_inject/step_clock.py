@@ -187,7 +187,7 @@ class Leader:
         self._recording = 0
 
     def leads(self, thing: object, reference: Callable[[], object | None]) -> bool:
-        """Whether ``thing``, which is being called now, leads; ``reference()`` is it, or ``None`` once it is gone."""
+        """Return whether ``thing``, which is called now, leads; ``reference()`` returns it, or ``None`` if deleted."""
         leader = self._leader() if self._recording == CLOCK.recording else None
         if leader is thing:
             self._others = 0

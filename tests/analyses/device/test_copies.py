@@ -112,7 +112,7 @@ def test_without_steps_a_small_share_may_be_loading_and_stays_silent():
     [("cudaMemcpy", True), ("cuMemcpyHtoD_v2", True), ("cudaMemcpyAsync", False), ("cudaMemset", False)],
 )
 def test_blocking_copy_calls_of_both_apis_count_where_no_kernel_runs(name, raised):
-    # the call waits 600 µs, of which a kernel runs 400 µs: 200 µs of each step are exposed
+    # the call waits 600 µs, and a kernel runs for 400 µs of it: 200 µs of each step are exposed
     calls = [(start + 400_000, 600_000, name) for start, _, _ in STEPS]
     raised_findings = findings(**steps_with_copy(10, memory="pinned"), cuda_api=calls)
     assert ("TV303" in raised_findings) == raised

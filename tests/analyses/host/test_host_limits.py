@@ -1,4 +1,4 @@
-"""What holds up a program on its host: findings from samples of stacks in the steps of the whole run."""
+"""Limits of a program on its host: findings from samples of stacks in the steps of the whole run."""
 
 import pytest
 

@@ -52,7 +52,7 @@ def test_a_single_process_loader_is_named_where_steps_wait_for_input(wait, verdi
 
 def test_what_the_training_process_did_in_its_loader_adds_up_to_the_wait():
     # __next__  |----------------------------| 500
-    # stack        |-------------|              300, of which cat 100
+    # stack        |-------------|              300, with cat 100
     # cat             |----|
     inside = [(50, 300, "aten::stack", "op"), (100, 100, "aten::cat", "op")]
     (use,) = loader_uses(trace(**loop([500] * 4, inside=inside)))
@@ -208,7 +208,7 @@ def launching(host_ops, kernels=None):
 @pytest.mark.parametrize(
     ("host_ops", "suspicious", "verdict"),
     [
-        # the kernel is launched at 500 and begins at 800: 510..800 is the queue, 0..500 is host time
+        # the kernel is launched at 500 and starts at 800: 510..800 is the queue, 0..500 is host time
         ([(0, 600, "aten::linear", "op")], 0, "not input-bound"),
         ([(0, 600, "nn.Module: Net_0", "python")], 0, "not input-bound"),
         ([(0, 600, "Optimizer.step#SGD.step", "annotation")], 0, "not input-bound"),

@@ -1,4 +1,4 @@
-"""Which function takes the time while steps wait for input, in whichever thread it runs."""
+"""The function that takes the time while steps wait for input, in any thread."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def test_findings_and_the_section_name_the_function_of_the_loader() -> None:
 
 
 def test_where_the_main_thread_waits_its_workers_say_what_for() -> None:
-    """A worker also waits for somebody to take its batches: that is not what the steps wait for."""
+    """A worker also waits until its batches are taken: steps do not wait for that."""
     wait = f"{NEXT} > multiprocessing/queues.py:103 get > threading.py:327 wait"
     worker = [
         (0, 700, f"{LOOP} > data.py:20 distort", WORKER),

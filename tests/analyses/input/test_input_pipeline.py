@@ -265,7 +265,7 @@ TAKE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
         ("data loading", "traceviz", TAKE, ["single-process DataLoader (num_workers=0)"]),  # our hook's yields
         ("data loading", "", TAKE, ["data loading", "single-process DataLoader (num_workers=0)"]),  # the program's
         ("data loading", "program", TAKE, ["data loading", "single-process DataLoader (num_workers=0)"]),
-        ("load data", "program", "load data", ["load data"]),  # told to both by one call
+        ("load data", "program", "load data", ["load data"]),  # one call reports to both
     ],
 )
 def test_a_wait_that_two_profilers_recorded_counts_once(name, domain, operation, stages):

@@ -1,4 +1,4 @@
-"""Which tf.data stage steps wait for: across threads, fused or not, eager or in a graph, of old and new releases."""
+"""The tf.data stage that steps wait for: across threads, fused or not, eager or in a graph, of old and new releases."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ HUGE = -4_611_686_018_427_387_904
 
 
 def sequential(pipeline, start, i):
-    """next(iterator) for 700 ns: Batch 650 of which Map 600 of which the source 100."""
+    """Return next(iterator) for 700 ns: Batch takes 650, Map 600 of these, and the source 100 of these."""
     pipeline.add(start, 700, "IteratorGetNext", "input", group=i)
     pipeline.add(start + 10, 680, "Iterator::Root", id=HUGE, cpu_budget=8)
     pipeline.add(start + 20, 650, "Iterator::Root::BatchV2", id=2, parent_id=HUGE, batch_size=32)

@@ -1,4 +1,4 @@
-"""Launches beside threads that prepare input."""
+"""Launches while other threads prepare input."""
 
 import pytest
 

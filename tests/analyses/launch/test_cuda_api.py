@@ -211,7 +211,7 @@ US = 1_000
 
 
 def reading(idle_us, name="cudaMemcpyAsync", memory="pageable", kind="d2h", steps=5, **others):
-    """Steps of 1 ms, of which a copy waits 320 µs; the device computes meanwhile, but for ``idle_us``."""
+    """Return a trace with steps of 1 ms in which a copy waits 320 µs; the device computes except for ``idle_us``."""
     begins = [step * 1_000 * US for step in range(steps)]
     ends = (kind, "device", memory) if kind == "d2h" else (kind, memory, "device")
     launches = [(begin + n * US, US, "cudaLaunchKernel") for begin in begins for n in range(3)]

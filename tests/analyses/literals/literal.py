@@ -46,15 +46,15 @@ def section_of(slug: str, tables: TraceTables) -> Section | None:
 
 @dataclass(frozen=True)
 class Literal:
-    """A trace and what its section says.
+    """A trace and the expected contents of its section.
 
     Args:
         slug: Slug of the section.
         tables: The trace, see :func:`tests.analyses.builders.tables`.
-        expected: Every fact and every column of every grid, by title of the grid; what people see of it in comments.
-        of_one_row: Numbers that no second row can have a part in, with the reason: ``"title/column": "why"``, or of all
+        expected: Every fact and every column of every grid, by title of the grid; comments show the displayed values.
+        of_one_row: Numbers to which no second row can contribute, with the reason: ``"title/column": "why"``, or of all
             columns of a grid ``"title": "why"``.
-        name: What tells it from others of its section.
+        name: Name that distinguishes it from others of its section.
     """
 
     slug: str
@@ -65,7 +65,7 @@ class Literal:
 
     @cached_property
     def figures(self) -> Figures:
-        """What the section says."""
+        """Return the figures of the section."""
         section = section_of(self.slug, self.tables)
         assert section is not None
         return figures_of(section)

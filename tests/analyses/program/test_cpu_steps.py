@@ -1,4 +1,4 @@
-"""What takes the time of programs without a device: families of operators, and everything else."""
+"""Time of programs without a device: families of operators, and everything else."""
 
 import pytest
 

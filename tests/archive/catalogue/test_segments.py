@@ -1,4 +1,4 @@
-"""Segments of the catalogue: written once, and whatever happens to their bytes is seen."""
+"""Segments of the catalogue: written once; any change of their bytes is detected."""
 
 import random
 

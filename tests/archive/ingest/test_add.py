@@ -1,4 +1,4 @@
-"""Adding traces: each once, whatever becomes of the others, and whoever is interrupted goes on."""
+"""Adding traces: each once, independent of the others; an interrupted add resumes."""
 
 import os
 import shutil

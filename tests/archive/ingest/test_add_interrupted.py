@@ -1,4 +1,4 @@
-"""Adds at once, killed, and without room: what is there is whole, what is missing is named, and add mends it."""
+"""Concurrent, killed and out-of-space adds: existing data is complete, missing data is named, and add fixes it."""
 
 import contextlib
 import os
@@ -163,7 +163,7 @@ def test_an_add_that_is_interrupted_says_so_and_removes_what_it_was_writing(sour
     assert program.returncode == 130
     assert "Traces added so far stay" in errors
     assert store.names("work") == []
-    assert {fault.kind for fault in verify(store).faults} <= {"unlisted"}  # written, and not told any more
+    assert {fault.kind for fault in verify(store).faults} <= {"unlisted"}  # written, but not listed
     check_mended(store, sources, whole)
 
 

@@ -1,4 +1,4 @@
-"""What programs that add, remove, merge and check at once do to each other: nothing that is not whole, nothing lost."""
+"""Concurrent programs that add, remove, merge and check: all data stays complete, and nothing is lost."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What is found in folders, behind patterns and URLs, and what is left alone."""
+"""Discovery in folders, behind patterns and URLs, and files that are left alone."""
 
 import http.server
 import os

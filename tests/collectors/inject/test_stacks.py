@@ -34,7 +34,7 @@ WORK = (
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What one process wrote, by kind of line."""
+    """The output of one process, by kind of line."""
 
     lines: tuple[list[Any], ...]
 
@@ -264,7 +264,7 @@ def test_a_thread_that_ended_between_listing_and_reading_is_no_error(run: Any) -
     assert (ran.code, ran.err) == (0, "")
     (process,) = ran.processes
     times = {row[2]: row[5] for row in process.rows}
-    assert (len(times), list(times.values()).count(None)) == (3, 2)  # two of which the system knows nothing
+    assert (len(times), list(times.values()).count(None)) == (3, 2)  # the system does not know two of them
     assert process.of("stopped") == []
 
 

@@ -1,4 +1,4 @@
-"""What py-spy wrote, as files of stacks: when, for how long, in which thread, and without the machine's folders."""
+"""Output of py-spy as files of stacks: start, duration, thread, and no folders of the machine."""
 
 import json
 from pathlib import Path

@@ -72,7 +72,7 @@ def wait_for(condition, seconds=60.0):
 
 
 def is_alive(pid):
-    """Whether process ``pid`` runs (a zombie does not)."""
+    """Return whether process ``pid`` runs (a zombie does not)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except OSError:

@@ -325,7 +325,7 @@ KILLS = (
     "        os.kill(int(path.parent.name), signal.SIGKILL)\n"
     "time.sleep(3)\n"
 )
-"""A program that kills the sampler of resources beside it, once that has saved something, and runs on for 3 s."""
+"""A program that kills its sampler of resources after a first save, and runs on for 3 s."""
 
 
 def test_a_sampler_that_is_killed_costs_the_program_nothing_and_the_report_says_until_when_it_recorded(tmp_path):

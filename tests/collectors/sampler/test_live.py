@@ -1,4 +1,4 @@
-"""The sampler beside real programs."""
+"""The sampler with real programs."""
 
 import contextlib
 import json
@@ -60,7 +60,7 @@ may leave the sampler no turn while one computes.
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was harvested beside :data:`PROGRAM`, the folder, its samples, and the CPU time that the system counted."""
+    """The harvest for :data:`PROGRAM`, the folder, its samples, and the CPU time that the system counted."""
 
     harvest: Harvest
     folder: Path
@@ -146,7 +146,7 @@ def test_a_harvest_is_the_folder_what_it_cost_and_what_the_program_was_told(reco
 
 @contextlib.contextmanager
 def sampling(folder):
-    """A program that does nothing, with a sampler beside it."""
+    """A program that does nothing, with a sampler."""
     collector, plan = ResourcesCollector(), Plan(folder, (), ("resources",))
     plan.raw("resources").mkdir(parents=True)
     with subprocess.Popen(["sleep", "60"]) as program:

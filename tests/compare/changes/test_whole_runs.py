@@ -1,4 +1,4 @@
-"""Quality beside speed: what is worse beyond the scatter of repeats, and what a verdict says of it."""
+"""Quality and speed: figures that are worse beyond the scatter of repeats, and the verdict on them."""
 
 from dataclasses import replace
 

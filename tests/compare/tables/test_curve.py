@@ -1,4 +1,4 @@
-"""A figure over the numbers of a tag: the best, what cannot be told from it, and what ended before."""
+"""A figure over the numbers of a tag: the best, values indistinguishable from it, and runs that ended before."""
 
 import pytest
 

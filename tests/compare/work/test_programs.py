@@ -1,4 +1,4 @@
-"""What shows that two sides run the same program, and what shows that they do not: hand-made reports."""
+"""Signs that two sides run the same program, and signs that they do not: hand-made reports."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_nesting_finds_the_depth_and_the_parent_of_each_interval(groups, random)
 
 
 def _inside(starts, ends, inner: int, outer: int) -> bool:
-    """Whether ``inner`` lies in ``outer``; of two equal intervals, the later one does."""
+    """Return whether ``inner`` lies in ``outer``; of two equal intervals, the later one does."""
     if (starts[inner], ends[inner]) == (starts[outer], ends[outer]):
         return outer < inner
     return starts[outer] <= starts[inner] and ends[inner] <= ends[outer]

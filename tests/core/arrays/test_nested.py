@@ -1,4 +1,4 @@
-"""What is compiled about calls that nest gives what NumPy gives, and refuses columns that do not fit."""
+"""Compiled functions for nested calls return the same as NumPy, and refuse columns that do not fit."""
 
 import numpy as np
 import polars as pl

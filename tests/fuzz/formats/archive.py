@@ -41,7 +41,7 @@ _COMMANDS = (
     ("trend", "step_median"),
 )
 _DEFECT = re.compile(r"defect: (\w+) at (\S+):\d+")
-"""What ends up as the reason of a quarantine where a reader raised an error that is none of ours."""
+"""Reason of a quarantine if a reader raised an error that is not ours."""
 
 
 def _samples(folder: Path) -> None:
@@ -85,7 +85,7 @@ def _examine(path: Path, depth: Depth) -> str:
 
 
 def _tasks(depth: Depth) -> tuple[Task, ...]:
-    """What takes long is done to a share of the archives."""
+    """Return the tasks; only a share of the archives gets the slow ones."""
     if depth.whole or depth.reports:
         return _asked, _reported
     return {0: (_asked,), 1: (_reported,)}.get(depth.random.randrange(8), ())

@@ -1,4 +1,4 @@
-"""What traceviz wrote itself: folders of tables, runs, saved reports."""
+"""Output of traceviz itself: folders of tables, runs, saved reports."""
 
 from __future__ import annotations
 

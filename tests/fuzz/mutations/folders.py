@@ -1,4 +1,4 @@
-"""Changes of folders: of one of their files, by what it is; of which files there are."""
+"""Changes of folders: of one of their files, by its kind; of the list of files."""
 
 from __future__ import annotations
 

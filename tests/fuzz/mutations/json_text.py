@@ -55,7 +55,7 @@ _OTHERS = (
 
 @dataclass(slots=True)
 class Value:
-    """Where a value is: its text, its key if it is a member, and its children if it holds any."""
+    """Position of a value: its text, its key if it is a member, and its children if there are any."""
 
     begin: int
     end: int
@@ -150,7 +150,7 @@ def change(random: Random, text: bytes) -> bytes:
     value = random.choice([v for v in every if not v.children] or every) if deep else random.choice(every)
     begin = value.begin if value.key is None else value.key_begin
     match random.randrange(12):
-        case 0:  # with the comma after it, where there is one
+        case 0:  # with the comma after it, if there is one
             comma = re.compile(rb"\s*,").match(text, value.end)
             return text[:begin] + text[comma.end() if comma else value.end :]
         case 1:

@@ -26,7 +26,7 @@ def in_file(change: Change) -> Step:
 
 
 def spoil(random: Random, data: bytes) -> bytes:
-    """``data`` with one change: bits, numbers, stretches that are lost, repeated, moved or foreign."""
+    """Return ``data`` with one change: bits, numbers, ranges that are lost, repeated, moved or foreign."""
     at = random.randrange(len(data) + 1)
     length = random.choice(_LENGTHS)
     part = data[at : at + length]

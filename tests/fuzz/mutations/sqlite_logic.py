@@ -175,7 +175,7 @@ def _made_again(random: Random, database: sqlite3.Connection, table: Table) -> N
 
 
 def _schema(random: Random, database: sqlite3.Connection, table: Table) -> None:
-    """What the schema says of a table, against all rules."""
+    """Change the schema of a table, against all rules."""
     name, declared, _ = table
     database.execute("PRAGMA writable_schema = ON")
     page = random.choice((-1, 0, 1, 2, 3, 5, 2**31 - 1, 2**32, "NULL", "'x'"))
@@ -191,7 +191,7 @@ def _schema(random: Random, database: sqlite3.Connection, table: Table) -> None:
 
 
 def _besides(random: Random, database: sqlite3.Connection, table: Table) -> None:
-    """Triggers, indexes and pragmas beside the tables."""
+    """Add triggers, indexes and pragmas to the tables."""
     name, _, columns = table
     column = _name(random.choice(columns))
     other = _name(nasty.text(random).replace("\0", ""))

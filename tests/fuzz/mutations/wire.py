@@ -16,7 +16,7 @@ from tests.fuzz.mutations.octets import LARGE, spoil
 
 Message = list[list[Any]]
 Shape = Mapping[int, "Shape"]
-"""Which fields are messages, by tag."""
+"""Fields that are messages, by tag."""
 
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 

@@ -9,7 +9,7 @@ from typing import Any
 Event = dict[str, Any]
 
 BEGAN_US = 1_795_433_813_793_653
-"""When the capture began."""
+"""Start of the capture."""
 
 
 def paddle(name: str, start: float, lasts: float, kind: str, side: str = "C++", **arguments: Any) -> Event:
@@ -57,7 +57,7 @@ def paddle_trace(events: Sequence[Event] = (*STEP, *GPU)) -> bytes:
 
 
 def mxnet(name: str, start: int, end: int, thread: int = 10_399_946_086_341_798_551) -> list[Event]:
-    """The begin and the end of an operator."""
+    """Return the start and the end of an operator."""
     both = {"name": name, "cat": "operator", "pid": 0, "tid": thread}
     return [{**both, "ph": "B", "ts": start}, {**both, "ph": "E", "ts": end}]
 

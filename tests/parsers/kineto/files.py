@@ -55,7 +55,7 @@ def complete(
     args: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> Event:
-    """Any event with a begin and a duration; ``arguments`` that are ``None`` are left out."""
+    """Return any event with a start and a duration; ``arguments`` that are ``None`` are left out."""
     given = {**{key: value for key, value in arguments.items() if value is not None}, **(args or {})}
     return {
         "ph": "X",
@@ -315,12 +315,12 @@ def counter(name: str, start: Time, values: Mapping[str, Any], *, pid: int | str
 
 
 def process_name(name: str, *, pid: int | str = PID) -> Event:
-    """What a process is called."""
+    """Return the event that names a process."""
     return {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "ts": 0, "args": {"name": name}}
 
 
 def thread_name(name: str, *, pid: int | str = PID, tid: int | str = TID) -> Event:
-    """What a thread is called."""
+    """Return the event that names a thread."""
     return {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
 
 

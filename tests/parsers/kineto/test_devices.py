@@ -1,4 +1,4 @@
-"""What PyTorch's profiler records of devices becomes kernels, copies, fills, collectives, allocations."""
+"""Device records of PyTorch's profiler become kernels, copies, fills, collectives, allocations."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ Merge = Callable[[Sequence[Events]], Events]
 
 
 def recorded(rank: int, *, device: int | None = None, slower: float = 1.0) -> Events:
-    """What one rank records: steps of an operation that launches a kernel, on a device whose queue grows.
+    """Return the recording of one rank: steps of an operation that launches a kernel, with a growing device queue.
 
     Ids are the same in all ranks, and their times are nearly so.
     """

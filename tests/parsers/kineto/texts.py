@@ -1,4 +1,4 @@
-"""What the tests of the decoder share: events from literals, any events, and what a decoded file says."""
+"""Shared helpers of the decoder tests: events from literals, any events, and the contents of a decoded file."""
 
 from collections.abc import Callable
 from pathlib import Path

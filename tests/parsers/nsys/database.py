@@ -102,7 +102,7 @@ def _write(connection: sqlite3.Connection, table: str, rows: Sequence[Row], era:
 
 
 def is_text(table: str, column: str) -> bool:
-    """Whether a column holds text: ``value`` is a number in some tables."""
+    """Return whether a column holds text: ``value`` is a number in some tables."""
     return column in _TEXT and (table, column) not in {
         ("CUPTI_ACTIVITY_KIND_MEMSET", "value"),
         ("GPU_METRICS", "value"),

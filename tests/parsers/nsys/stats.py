@@ -75,7 +75,7 @@ def summary(tables: TraceTables, name: str) -> pl.DataFrame:
 
 
 def differences(tables: TraceTables, path: Path) -> list[str]:
-    """Where our tables disagree with the printed summary at ``path``; empty where every row agrees."""
+    """Return rows in which our tables disagree with the printed summary at ``path``; empty if all agree."""
     ours = {tuple(row[:-7]): row[-7:] for row in summary(tables, path.stem).iter_rows()}
     return [problem for row in expected_rows(path) for problem in _compared(row, ours)]
 

@@ -59,7 +59,7 @@ def assert_same(path: Path) -> TraceTables:
 
 
 def pieces_of(path: Path, monkeypatch) -> dict[str, int]:
-    """How many pieces each table came in that went to a file in pieces."""
+    """Return the number of pieces of each table that went to a file in pieces."""
     seen: dict[str, int] = {}
     look = spilled._looked_at
 

@@ -376,7 +376,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("table", sorted(nvprof.TABLES))
     def test_every_table_may_lack_any_column_or_be_missing(self, tmp_path, table):
-        """The rest of a file is read, whatever a version does not have. Few tables: they are read often."""
+        """The rest of a file is read if a version lacks any part. Few tables, because they are read often."""
         call, kernel = launch(0, 5)
         full = {"RUNTIME": [call], "KERNEL": [kernel], "MARKER": range_of(1, 0, 9, 1)}
         usual = {"start": EPOCH, "end": EPOCH + 5, "timestamp": EPOCH, "counterKind": 1, "environmentKind": 1}

@@ -1,4 +1,4 @@
-"""Several traces as one: ranks, numbers, clocks, and what is said of them."""
+"""Several traces as one: ranks, numbers, clocks, and the notes on them."""
 
 import itertools
 
@@ -242,7 +242,7 @@ def on_node(rank, *work, size=8, uuid=None):
 
 
 def counted_devices(*parts):
-    """Devices named and used of several traces combined, and whether it is said that this is assumed."""
+    """Return devices named and used of several combined traces, and whether a note reports the assumption."""
     trace = combine(parts, [f"t{number}" for number in range(len(parts))])
     used = set(trace["kernels"]["device_id"].to_pylist())
     return trace["devices"].num_rows, len(used), "devices-assumed" in notes(trace)

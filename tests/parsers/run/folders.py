@@ -36,7 +36,7 @@ def manifest(**changed: Any) -> dict[str, Any]:
 
 
 def no_manifest() -> RunManifest:
-    """What is known of a run of which nothing is known."""
+    """Return a manifest without any facts."""
     return RunManifest()
 
 
@@ -58,7 +58,7 @@ def run_folder(
 
 
 def literal(collector: str, t0: int | None = 0, *, name: str = "", pid: int | None = None, **given: Any) -> Source:
-    """A source from literals (see :func:`tests.analyses.builders.tables`) whose clock begins at ``t0``."""
+    """Return a source from literals (see :func:`tests.analyses.builders.tables`) whose clock starts at ``t0``."""
     run = {"t0_unix_ns": t0, "producer": collector, "reader": collector, "format": collector, **given.pop("run", {})}
     built = tables(run=run, **given)
     return Source(collector, name or f"raw/{collector}", {table: built.arrow(table) for table in built}, pid)

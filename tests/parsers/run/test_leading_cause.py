@@ -1,7 +1,7 @@
-"""What leads the first sentence of a run that several collectors recorded: what the best of its recordings names alone.
+"""Leading cause in the first sentence of a run with several recordings: the cause from the best recording alone.
 
-Nsight Systems sees that the training thread waits in the operating system, and not for what. Every case is a run folder
-of ten steps of 100 ms: what nsys saw of it, and what the profiler of a framework or samples of stacks did.
+Nsight Systems sees that the training thread waits in the operating system, but not for what. Every case is a run folder
+of ten steps of 100 ms: the data of nsys, and the data of a framework's profiler or samples of stacks.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def recording(format_name: str, **rows: list[tuple[Any, ...]]) -> TraceTables:
 
 
 def each_step(start: int, dur: int, *what: Any) -> list[tuple[Any, ...]]:
-    """An event of every step, in milliseconds after its begin."""
+    """Return an event of every step, in milliseconds after its start."""
     return [(begin + start * MS, dur * MS, *what) for begin in STEPS]
 
 

@@ -1,4 +1,4 @@
-"""Ranges of steps that the hooks began and that never came."""
+"""Ranges of steps that the hooks started and that never arrived."""
 
 import json
 

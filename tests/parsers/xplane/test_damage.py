@@ -32,7 +32,7 @@ def outcome(path, content):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Where captures are written."""
+    """The folder for captures."""
     return tmp_path_factory.mktemp("damage") / "host.xplane.pb"
 
 

@@ -37,7 +37,7 @@ def notes(tables: TraceTables) -> dict[str, tuple]:
 
 
 def environment(start_ns: int = 1_700_000_000_000_000_000) -> bytes:
-    """The plane that says when profiling began."""
+    """Return the plane with the start of profiling."""
     return plane("Task Environment", stats={"profile_start_time": Unsigned(start_ns), "profile_options": b"\x10\x02"})
 
 

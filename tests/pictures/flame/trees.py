@@ -31,7 +31,7 @@ def times(flame: Flame):
 
 
 def by_class(flame: Flame):
-    """Nanoseconds by path and class, where there are any."""
+    """Return nanoseconds by path and class, if there are any."""
     keys = [key for key, _ in flame.classes]
     return {
         path: {key: value for key, value in zip(keys, row, strict=True) if value}

@@ -1,4 +1,4 @@
-"""Where findings are in the timeline."""
+"""Places of findings in the timeline."""
 
 import numpy as np
 import pytest

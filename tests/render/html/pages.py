@@ -1,4 +1,4 @@
-"""What is in a page, read back from it."""
+"""The contents of a page, read back from it."""
 
 import json
 import re

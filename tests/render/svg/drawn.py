@@ -1,4 +1,4 @@
-"""What an SVG holds, read back: rectangles, texts, what marks say under a pointer."""
+"""The contents of an SVG, read back: rectangles, texts, tooltips of marks."""
 
 from __future__ import annotations
 
@@ -46,5 +46,5 @@ def texts(svg: str) -> list[str]:
 
 
 def titles(svg: str) -> list[str]:
-    """What marks say under a pointer; the first is the title of the figure."""
+    """Return the tooltips of marks; the first is the title of the figure."""
     return [title.text or "" for title in found(svg, "title")]

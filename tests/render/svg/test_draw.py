@@ -1,4 +1,4 @@
-"""What holds for every figure: valid XML, the same text each time, small, with colours for light and dark."""
+"""Properties of every figure: valid XML, the same text each time, small, with colours for light and dark."""
 
 import re
 

@@ -26,7 +26,7 @@ ENVIRONMENT = b"\0PATH=/usr/bin\0API_TOKEN=" + TOKEN.encode() + b"\0HOSTNAME=gpu
 
 
 def torch_trace() -> bytes:
-    """A trace with a token in a range; only the report of nsys beside it says that it is one."""
+    """A trace with a token in a range; only the report of nsys next to it shows that it is one."""
     events = [
         complete("aten::mm", 10, 20, category="cpu_op"),
         complete(f"with {TOKEN} on gpu-node-17", 40, 5, category="user_annotation"),

@@ -59,7 +59,7 @@ class XplaneProfiler(Profiler):
         """Return the event of a step; ``None`` if the framework cannot make one yet."""
 
     def close_mark(self, mark: Any, number: int, *, complete: bool) -> None:
-        """End the event; the stat ``_r`` makes it a step mark."""
+        """End the event; its stat ``_r`` marks a step."""
         if complete and hasattr(mark, "set_metadata"):
             mark.set_metadata(step_num=number, _r=1)
         mark.__exit__(None, None, None)

@@ -1,4 +1,4 @@
-"""Where the time of a capture went that cannot be judged: the innermost name that has nearly all of it."""
+"""Use of the time in a capture that cannot be judged: the innermost name that has nearly all of it."""
 
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.capture.time_spent import time_spent

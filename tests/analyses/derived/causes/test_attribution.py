@@ -1,4 +1,4 @@
-"""What explains the time in which no device works, nanosecond by nanosecond."""
+"""Causes of the time in which no device works, nanosecond by nanosecond."""
 
 import polars as pl
 import pytest
@@ -217,7 +217,7 @@ def test_places_name_operator_module_and_line_of_the_program() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_causes_add_up_to_their_class_exactly(seed: int) -> None:
-    """Whatever nests or crosses on however many threads."""
+    """Causes add up for any nesting or crossing on any number of threads."""
     import numpy as np
 
     random = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""How samples of the stack divide time that no event explains."""
+"""Division of time that no event explains, by samples of the stack."""
 
 import polars as pl
 import pytest
@@ -146,7 +146,7 @@ CONVOLVE = "threading.py:1002 run > train.py:12 work > torch.conv2d"
 
 
 def with_worker(does: str, *calls: tuple[int, int, str]) -> list[tuple[object, ...]]:
-    """What took the time of a main thread that waits for a lock for 200 ns, while a worker does something for 150."""
+    """Return the causes for a main thread that waits for a lock for 200 ns, while a worker works for 150 ns."""
     rows = sampled((0, 200, ACQUIRE), (0, 150, does, WORKER), (150, 50, "threading.py:327 wait > lock.acquire", WORKER))
     threads = [(0, 0, "MainThread"), (1, 0, "worker")]
     return causes(trace(threads=threads, nvtx=[(0, 200, "epoch")], span_ns=200, os_calls=list(calls), **rows))
@@ -162,7 +162,7 @@ def test_a_wait_for_a_thread_that_computes_is_the_work_of_that_thread(calls: tup
 
 @pytest.mark.parametrize("does", ["sleep", "read", "loop"])
 def test_a_wait_for_a_thread_that_does_not_compute_stays_a_wait(does: str) -> None:
-    """What the other thread does is said by the finding about locks, which names both."""
+    """The finding about locks reports the work of the other thread; it names both."""
     stacks = {"sleep": " > time.sleep", "read": " > f.read", "loop": ""}
     busy = f"threading.py:1002 run > train.py:18 publish{stacks[does]}"
     assert with_worker(busy, (0, 200, "futex")) == [("lock", "lock.acquire", "train.py:60 add_metric", 200)]

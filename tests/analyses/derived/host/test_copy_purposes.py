@@ -1,4 +1,4 @@
-"""What copies between host and device are for."""
+"""Purposes of copies between host and device."""
 
 from __future__ import annotations
 

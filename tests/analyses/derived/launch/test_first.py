@@ -1,4 +1,4 @@
-"""Which calls take long because they are the first: they create a context, or load code."""
+"""Calls that take long because they are the first: they create a context, or load code."""
 
 import pytest
 
@@ -104,7 +104,7 @@ def test_first_calls_are_compilation_and_neither_allocation_nor_launch():
 
 @pytest.mark.parametrize(("ms", "busy", "found"), [(600, 0, 1), (99, 0, 0), (600, 1, 0)])
 def test_a_library_begins_with_a_call_that_frees_nothing_and_loads_its_code(ms, busy, found):
-    """Calls that free memory take long where they wait for the device, which works meanwhile."""
+    """Calls that free memory take long if they wait for the device, which works at the same time."""
     calls = [(0, 5 * US, "cudaLaunchKernel"), *((n * 10 * MS, MS, "cudaFree") for n in (1, 2, 3, 4))]
     calls += [(100 * MS, ms * MS, "cudaFree")]
     kernels = [(0, US, "gemm"), (90 * MS, (20 if busy else 1) * MS, "gemm"), (900 * MS, US, "gemm")]

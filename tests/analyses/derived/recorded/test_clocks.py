@@ -14,7 +14,7 @@ COUNT = 20
 
 
 def launches(delay_ns, count=COUNT, device=0, first=0):
-    """Calls 100 µs apart, and kernels that begin ``delay_ns`` after them, the third one sooner than the others."""
+    """Return calls 100 µs apart, and kernels that start ``delay_ns`` after them, the third one sooner than others."""
     calls, kernels = [], []
     for number in range(count):
         start, key = 100_000 * number, {"correlation_id": first + number + 1}

@@ -76,7 +76,7 @@ def test_the_profiler_takes_time_that_would_be_the_hosts_but_none_that_has_a_cla
     overhead = [
         (100, 50, "flush", {"thread_id": None}),  # holds up every thread: 10 of it in the call
         (300, 20, "flush"),
-        (400, 30, "flush", {"thread_id": 1}),  # of a thread that nobody waits for
+        (400, 30, "flush", {"thread_id": 1}),  # of a thread that no other thread waits for
     ]
     view = trace(
         steps=[(0, 1_000, 0)], kernels=[(500, 100, "k")], cuda_api=[(140, 60, "cudaMalloc")], overhead=overhead

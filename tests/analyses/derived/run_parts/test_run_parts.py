@@ -1,4 +1,4 @@
-"""The parts of a run: what they are told by, that they add up, and what is no part of them."""
+"""The parts of a run: their signs, their sum, and events that are not part of them."""
 
 import pytest
 

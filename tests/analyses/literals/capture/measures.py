@@ -15,7 +15,7 @@ ALL = {"process_id": None}
 """A setting of the run, not of one of its processes."""
 HOST = {"device_id": None}
 LONGER = [1000, 0, 100, 200, 300, 400, 500, 600]
-"""What an epoch takes beyond its ten steps of 100 ms, in ms."""
+"""Time of an epoch beyond its ten steps of 100 ms, in ms."""
 
 
 def epochs():

@@ -28,7 +28,7 @@ FRAMES = (
     (13, 2, "plot", "train.py", 95),
 )
 LONG = {9: 900, 19: 600}
-"""What comes after these steps, in ms, until the optimizer is called again."""
+"""Time after these steps until the next call of the optimizer, in ms."""
 
 
 def steps():

@@ -1,4 +1,4 @@
-"""A pool of a GPU that every step leaves fuller, and memory of the host of which only amounts are recorded.
+"""A pool of a GPU that grows with every step, and memory of the host with recorded amounts only.
 
 ::
 
@@ -54,7 +54,7 @@ LITERALS = (
                 "peak_bytes": PEAK,
                 "peak_at_ns": 5_200,
                 "capacity_bytes": CAPACITY,
-                "used_share": 1_720 / 2_000,  # what the allocator holds of the device nobody else can have
+                "used_share": 1_720 / 2_000,  # device memory that the allocator holds is not available to others
                 "reserved_bytes": 1_720_000,
                 "unused_reserved": 100_000,
                 "allocations": 12 + 3,

@@ -1,4 +1,4 @@
-"""Matrix products by their kernels' names and by the operations that launch them, beside a kernel that is none."""
+"""Matrix products by their kernels' names and by the operations that launch them, and a kernel that is none."""
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal

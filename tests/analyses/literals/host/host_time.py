@@ -1,4 +1,4 @@
-"""A main thread in two steps and outside of them, and the loader's worker beside it; one sample for every 10 ns.
+"""A main thread in two steps and outside of them, and the loader's worker; one sample for every 10 ns.
 
 ::
 

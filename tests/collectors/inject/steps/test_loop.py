@@ -1,4 +1,4 @@
-"""What hooks make of the loops of PyTorch, PaddlePaddle and MXNet, with classes that stand for the frameworks' own."""
+"""Hooks on loops of PyTorch, PaddlePaddle and MXNet, with classes that represent the frameworks' own."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.collectors.inject.bench import HOOKS
 
 @pytest.fixture
 def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """Modules of what is injected, freshly imported, and the phases that were told."""
+    """The injected modules, freshly imported, and the phases that were reported."""
     monkeypatch.syspath_prepend(HOOKS)
     monkeypatch.setenv("TRACEVIZ_INJECT_OWNER", "")
     monkeypatch.delitem(sys.modules, "paddle", raising=False)

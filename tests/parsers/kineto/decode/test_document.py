@@ -1,4 +1,4 @@
-"""What the decoder of Chrome-format traces reads: exact times, all spellings, every layout, both scanners alike."""
+"""Decoding of Chrome-format traces: exact times, all spellings, every layout, equal with both scanners."""
 
 import json
 from decimal import Decimal
@@ -38,7 +38,7 @@ def read(request, tmp_path):
 
 
 def of_argument(read, key: str, value: object, name: str) -> tuple[object, dict[str, int]]:
-    """What becomes of one argument given as JSON text."""
+    """Return the result for one argument given as JSON text."""
     text = f'[{{"ph": "X", "name": "k", "ts": 1, "args": {{{json.dumps(key)}: {value}}}}}]'
     trace = read(text)
     return column(trace, name)[0], trace.repaired

@@ -1,4 +1,4 @@
-"""How much memory a Chrome-format trace takes: a text that no profiler writes is refused before it is there."""
+"""Memory for a Chrome-format trace: a text that no profiler writes is refused before it is allocated."""
 
 import gzip
 import json

@@ -18,7 +18,7 @@ SMALL = st.integers(0, 12)
 
 
 def same(function: Callable[[], object]) -> list[object]:
-    """What ``function`` gives in C, as lists; in NumPy it gives the same, types included."""
+    """Return the result of ``function`` in C, as lists; in NumPy it is the same, types included."""
     compiled = arrays(function())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SCANNER_VARIABLE, "protobuf")

@@ -1,4 +1,4 @@
-"""A JSON trace as segments: what each holds, where damage begins, and how a strict walk stops there."""
+"""A JSON trace as segments: contents of each, the start of damage, and the stop of a strict walk there."""
 
 import pytest
 

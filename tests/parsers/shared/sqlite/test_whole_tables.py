@@ -144,7 +144,7 @@ def test_rows_that_were_deleted_are_none(tmp_path_factory, rows, data):
 
 
 def begun(path: Path, wishes, room: int = 1 << 30) -> tuple[int, int, int | None]:
-    """Bytes of the columns that are begun; then rows, and the least start, by measuring."""
+    """Return bytes of the started columns; then rows, and the least start, by measuring."""
     with pytest.MonkeyPatch.context() as patch, closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
         patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
         table = tables.whole("x")

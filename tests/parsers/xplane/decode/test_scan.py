@@ -65,7 +65,7 @@ def parts(space_: Space) -> list[object]:
 
 
 def both(data: bytes) -> Space:
-    """What the scanners read of ``data``, once they agree."""
+    """Return the result of both scanners for ``data``, once they agree."""
     spaces = [read_space(data, scanner) for scanner in ("compiled", "protobuf")]
     assert parts(spaces[0]) == parts(spaces[1])
     return spaces[0]

@@ -115,7 +115,7 @@ def links(nodes: int, *pairs: tuple[int, int]) -> tuple[Links, Links]:
 
 
 def owners(nodes: int, pairs: list[tuple[int, int]], roots: list[int], levels: list[int], *, every: bool) -> list[int]:
-    """Which root claims each node."""
+    """Return the root that claims each node."""
     children, parents = links(nodes, *pairs)
     return spread(children, parents, np.array(roots, np.int32), np.array(levels, np.int32), every=every).tolist()
 

@@ -80,7 +80,7 @@ def harvest_events(plan: Plan, folder: Path) -> tuple[tuple[Path, ...], tuple[Pr
     return tuple(written), tuple(problems)
 
 
-# Which files ----------------------------------------------------------------------------------------------------------
+# Search for files -----------------------------------------------------------------------------------------------------
 
 
 def event_files(plan: Plan) -> tuple[EventFile, ...]:

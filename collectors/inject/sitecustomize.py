@@ -15,7 +15,7 @@ def _install() -> None:
         from traceviz_inject import install  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
 
         install()
-    except Exception as error:  # noqa: BLE001 the program comes first, whatever is wrong with us
+    except Exception as error:  # noqa: BLE001 no error of ours may stop the program
         sys.stderr.write(f"traceviz: nothing is recorded in this process: {error!r:.2000}\n")
 
 

@@ -79,7 +79,7 @@ class NsysCollector(Collector):
     own_session: ClassVar[bool] = True
     room_bytes: ClassVar[int] = 256 << 20
     """nsys maps its files into the program. If the disk has no space for them, the program dies of SIGBUS or SIGSEGV.
-    TensorFlow does with 8 MB, not with 32 MB."""
+    TensorFlow dies with 8 MB, not with 32 MB."""
 
     def availability(self) -> Availability:
         """Return ready if there is an nsys that runs; it needs no privileges, because it samples nothing."""

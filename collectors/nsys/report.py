@@ -83,7 +83,7 @@ def _import(nsys: Nsys, stream: Path, report: Path) -> str:
 
 
 def export_report(nsys: Nsys, report: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
-    """Export the report into its own folder: later machines may have no nsys, or one that is too old for it."""
+    """Export the report, next to it: later machines may have no nsys, or one that is too old for it."""
     folder = nsys.export_type == "parquetdir"
     output = report.with_name(f"{report.stem}.{'parquetdir' if folder else 'sqlite'}")
     unfinished = output.with_name(f"{output.name}.tmp")

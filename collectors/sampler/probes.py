@@ -84,7 +84,7 @@ class ProgramProbe(Probe):
         root, program = self._tree.root, self._tree.program
         if self._tree.has_ended:
             return
-        if any(process.is_alive for process in program):  # profilers run before and after it; that is no use of 0
+        if any(process.is_alive for process in program):  # no readings of 0 while only a profiler runs
             yield Reading(metrics.PROGRAM_RSS, sum(process.stat.rss_bytes for process in self._settled(program)), root)
             yield Reading(metrics.PROGRAM_THREADS, sum(p.stat.threads for p in program if p.is_alive), root)
             yield Reading(metrics.PROGRAM_PROCESSES, sum(process.is_alive for process in program), root)
@@ -137,7 +137,7 @@ class ProcessesProbe(Probe):
         self._tree = tree
         self._before: tuple[int, dict[int, int]] | None = None
 
-    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (its time is that of that reading)
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (its time is that of the last reading)
         """Yield the last values of :class:`ProgramProbe`, by process; none if it has read nothing since."""
         program, read_ns = self._tree.program, self._tree.read_ns
         if self._before is not None and read_ns == self._before[0]:

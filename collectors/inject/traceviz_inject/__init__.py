@@ -70,7 +70,7 @@ def install() -> None:
 
 def _sample_stacks(run: str) -> None:
     if sys.version_info >= (3, 9):  # noqa: UP036 a helper's Python, not the one that trains
-        from .stacks import recording  # noqa: PLC0415 only where it is asked for
+        from .stacks import recording  # noqa: PLC0415 only if requested
 
         recording.begin(run, float(os.environ[STACKS]))
 

@@ -60,13 +60,13 @@ class _Seat:
             self.begin(self._settings)
 
     def give_way(self) -> None:
-        """Yield to the program, which uses the profiler itself."""
+        """Stop recording, because the program uses the profiler itself."""
         if self._recorder is not None:
             self._recorder.give_way()
 
     def begin(self, settings: Settings) -> None:
         """Start a recording in which this profiler records."""
-        from .profilers.window import Recorder  # noqa: PLC0415 only where a framework is there
+        from .profilers.window import Recorder  # noqa: PLC0415 only with a framework
 
         if self._kind.framework not in settings.collectors:
             return
@@ -97,7 +97,7 @@ def install() -> None:
 
 
 def _install_all() -> None:
-    from .stacks.recording import PHASES  # noqa: PLC0415 only where a framework is there
+    from .stacks.recording import PHASES  # noqa: PLC0415 only with a framework
 
     process.watch_forks()
     everything = config.Settings("", tuple(PROFILERS))
@@ -143,7 +143,7 @@ def begin(path: str, stacks_hz: float, threads: frozenset[int], outside: CodeTyp
 
 
 def _begin_with_frameworks(settings: Settings) -> None:
-    from .facts import event_folders, training  # noqa: PLC0415 only where a framework is there
+    from .facts import event_folders, training  # noqa: PLC0415 only with a framework
 
     event_folders.write_to(settings.folder)
     # Other frameworks may have compiled their gradients into functions before a recording started.

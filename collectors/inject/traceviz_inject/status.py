@@ -36,7 +36,7 @@ def complain(message: str) -> None:
     _complained.add(message)
     try:
         sys.stderr.write(f"traceviz: {message}\n")
-    except Exception:  # noqa: BLE001 closed, a full disk behind it, or whatever the program put in its place
+    except Exception:  # noqa: BLE001 closed, on a full disk, or replaced by the program
         return
 
 
@@ -55,7 +55,7 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except Exception as error:  # noqa: BLE001 whatever is wrong with us, the program goes on
+        except Exception as error:  # noqa: BLE001 no error of ours may stop the program
             complain(f"a part of the recording is off: {explain(error)}")
             return None
 
@@ -103,7 +103,7 @@ class Status:
 
     def update(self, **facts: Any) -> None:
         """Note facts and write them all."""
-        import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
+        import json  # noqa: PLC0415 most Pythons below a training script report nothing
         import time  # noqa: PLC0415
 
         self._facts.update(facts, written_unix_ns=time.time_ns())
@@ -124,7 +124,7 @@ class Status:
 
 def note_problem(folder: str, code: str, message: str, fix: str = "", *, aloud: bool = True) -> None:
     """Note what went wrong in the folder of a recording process; if ``aloud``, print it once, too."""
-    import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
+    import json  # noqa: PLC0415 most Pythons below a training script report nothing
 
     message = harmless(message)
     if aloud:

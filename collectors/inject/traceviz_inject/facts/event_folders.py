@@ -67,9 +67,9 @@ def _telling(place: int, function: Any) -> Any:
 def _tell(folder: Any) -> None:
     if not _raw or not isinstance(folder, (str, os.PathLike)) or "://" in str(folder):
         return
-    import json  # noqa: PLC0415 only where there are such files
+    import json  # noqa: PLC0415 only if there are such files
 
-    path = os.path.abspath(os.fspath(folder))  # noqa: PTH100 the program may go elsewhere
+    path = os.path.abspath(os.fspath(folder))  # noqa: PTH100 the program may change its folder
     if path in _told:
         return
     _told.add(path)

@@ -146,7 +146,7 @@ def _accelerators_of_torch(torch: Any) -> str:
 
 
 def _accelerators_of_tensorflow(tensorflow: Any) -> str | None:
-    """Return whether GPUs or TPUs were found: operations go to the devices found at initialisation."""
+    """Return ``used`` if it found GPUs or TPUs when it chose its devices: operations go there."""
     context = sys.modules.get("tensorflow.python.eager.context")
     if context is None or not _tensorflow_has_devices(context):
         return None
@@ -155,14 +155,14 @@ def _accelerators_of_tensorflow(tensorflow: Any) -> str | None:
 
 
 def _accelerators_of_jax(jax: Any) -> str | None:
-    """Return whether its default devices, the best that it found, are accelerators."""
+    """Return ``used`` if its default devices, the best that it found, are accelerators."""
     if not _jax_acts():
         return None
     return "none-found" if jax.default_backend() == "cpu" else "used"
 
 
 def _accelerators_of_paddle(paddle: Any) -> str | None:
-    """Return whether operations go to an accelerator: they go to the current device."""
+    """Return ``used`` if its current device, to which operations go, is an accelerator."""
     if not (paddle.is_compiled_with_cuda() or paddle.is_compiled_with_xpu()):
         return "cpu-build"
     return "not-used" if str(paddle.device.get_device()).startswith("cpu") else "used"

@@ -36,7 +36,7 @@ def note_imported(run: str) -> None:
 
 
 def _note(run: str, module: ModuleType) -> None:
-    import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
+    import json  # noqa: PLC0415 most Pythons below a training script report nothing
 
     stated = {module.__name__: getattr(module, "__version__", None), "cuda": _cuda_of(module)}
     versions = {name: version[:_LONGEST] for name, version in stated.items() if isinstance(version, str) and version}

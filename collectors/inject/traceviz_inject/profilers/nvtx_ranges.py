@@ -158,7 +158,7 @@ class Ranges:
 
 @guarded
 def _version_of_package() -> str:
-    from importlib.metadata import version  # noqa: PLC0415 only where the program has the package
+    from importlib.metadata import version  # noqa: PLC0415 only if the program has the package
 
     return version("nvtx")
 

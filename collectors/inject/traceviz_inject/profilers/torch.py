@@ -134,12 +134,12 @@ class TorchProfiler(Profiler):
         if complete:
             self._steps[-1] = number
 
-    def watch(self, module: ModuleType, recorder: Recorder) -> None:  # noqa: ARG002 what is hooked is elsewhere
+    def watch(self, module: ModuleType, recorder: Recorder) -> None:  # noqa: ARG002 the hooks are elsewhere
         """Wait for the module that starts the program's own recordings."""
         hooks.when_imported(AUTOGRAD_MODULE, functools.partial(self._watch_autograd, recorder=recorder))
 
     def _watch_autograd(self, module: ModuleType, recorder: Recorder) -> None:
-        """Yield if the program records itself, before its profiler finds ours running."""
+        """Stop recording if the program records itself, before its profiler finds ours running."""
         hooks.replace(module.profile, "_prepare_trace", functools.partial(self._giving_way, recorder=recorder))
         hooks.replace(module.profile, "__exit__", self._noting_end)
 

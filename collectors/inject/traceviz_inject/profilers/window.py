@@ -176,7 +176,7 @@ class Recorder:
             self._lock.release()
 
     def give_way(self) -> None:
-        """Yield to the program, which starts the profiler itself: there is only one, and the program has priority."""
+        """Stop recording for the program, which starts the profiler itself: there is only one."""
         self._end_trial(is_step=False)
         if self.state == RECORDING:
             self._stop("the program's own profiling")
@@ -250,7 +250,7 @@ class Recorder:
             self._tried_rank, self._load, self._before_trial = CLOCK.rank, None, self.state
             try:
                 self._profiler.try_out(os.path.join(self._folder, TRIAL_FOLDER))  # noqa: PTH118
-            except Exception:  # noqa: BLE001 frameworks raise what they like
+            except Exception:  # noqa: BLE001 frameworks raise any error
                 return
             self.state = TRIAL
             self._trial_cost_ns = self._cost_since(begun)
@@ -272,7 +272,7 @@ class Recorder:
             cpu_ns, begun = time.process_time_ns() - self._trial_began[0], time.monotonic_ns()
             try:
                 self._load = Load(self._profiler.drop(), cpu_ns, is_step=is_step)
-            except Exception as error:  # noqa: BLE001 frameworks raise what they like
+            except Exception as error:  # noqa: BLE001 frameworks raise any error
                 self._tell().update(trial=explain(error))
             self._trial_cost_ns += self._cost_since(begun)
             shutil.rmtree(os.path.join(self._folder, TRIAL_FOLDER), ignore_errors=True)  # noqa: PTH118
@@ -290,7 +290,7 @@ class Recorder:
             except NotYetError:
                 self._later(RETRY_S, self._start_in_time)
                 return
-            except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
+            except Exception as error:  # noqa: BLE001 frameworks raise any error; it is reported
                 self.state = "failed"
                 exits.cancel(self._at_end)
                 status.update(state=self.state, detail=explain(error), first_step=number)
@@ -350,7 +350,7 @@ class Recorder:
             begun = time.monotonic_ns()
             try:
                 self._profiler.stop()
-            except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
+            except Exception as error:  # noqa: BLE001 frameworks raise any error; it is reported
                 self.state = "not-saved"
                 status.problem("not-saved", f"The {self._profiler.framework} profiler could not save: {explain(error)}")
             status.update(

@@ -44,7 +44,7 @@ class XplaneProfiler(Profiler):
         self._start = getattr(module, self.starter)
 
     def watch(self, module: ModuleType, recorder: Recorder) -> None:
-        """Yield if the program starts it."""
+        """Hook the program's start of the profiler, which stops our recording."""
         hooks.replace(module, self.starter, functools.partial(giving_way, recorder=recorder))
 
     def open_mark(self, number: int) -> Any:

@@ -255,7 +255,7 @@ def finish() -> None:
     if sampler is not None:
         _save(sampler)
     _STATE.listens = False
-    _STEPS.__init__()  # type: ignore[misc]  # to those that listen it is this one
+    _STEPS.__init__()  # type: ignore[misc]  # listeners hold this object
 
 
 def _save(sampler: Sampler) -> None:

@@ -204,7 +204,7 @@ class Sampler:
     def _run(self) -> None:
         try:
             self._sample()
-        except BaseException as error:  # noqa: BLE001 the program comes first, also where it ends all threads
+        except BaseException as error:  # noqa: BLE001 the program has priority, even if it ends all threads
             self._file.fail(explain(error))
         finally:
             self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
@@ -229,7 +229,7 @@ class Sampler:
             if not self._is_lost:
                 try:
                     self._tick(now)
-                except BaseException as error:  # noqa: BLE001 what hooks note is still written
+                except BaseException as error:  # noqa: BLE001 notes of hooks are still written
                     self._lose(error)
             if now - self._flushed_ns >= (FLUSH_NS if self._file.exists else FIRST_FLUSH_NS):
                 self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()

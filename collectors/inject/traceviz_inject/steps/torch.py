@@ -58,7 +58,7 @@ def hook_dataloader(module: ModuleType) -> None:
     """Hook each pass over a loader, and each batch."""
     hooks.replace(module.DataLoader, "__iter__", functools.partial(seen_pass, LOOP))
     batch = functools.partial(seen_batch, LOOP)
-    hooks.replace(module._BaseDataLoaderIter, "__next__", batch)  # noqa: SLF001 there is no public way in
+    hooks.replace(module._BaseDataLoaderIter, "__next__", batch)  # noqa: SLF001 there is no public access
     # It may have bound the method under its own name for Python 2.
     hooks.replace(module._BaseDataLoaderIter, "next", batch)  # noqa: SLF001
 
@@ -116,7 +116,7 @@ def _is_compiling() -> bool:
 
 def hook_compiler(module: ModuleType) -> None:
     """Set the function to ask: the compiler knows its own function, and treats the answer as a constant."""
-    global _is_compiling  # noqa: PLW0603 calls of models ask this, which must cost next to nothing
+    global _is_compiling  # noqa: PLW0603 calls of models read this, at almost no cost
     _is_compiling = module.is_compiling
 
 

@@ -10,7 +10,7 @@ EIGHT = {"machine.cores": "8", "machine.physical_cores": "4", "machine.memory_by
 
 
 def series(metric, values, unit="count", every_ns=SECOND, **extra):
-    """Samples of one metric, the first after one interval."""
+    """Return samples of one metric, the first after one interval."""
     more = {"unit": unit, "device_id": None, **extra}
     return [(number * every_ns, metric, float(value), more) for number, value in enumerate(values, 1)]
 

@@ -60,7 +60,7 @@ def _decoded(texts):
 
 
 def _texts(value):
-    """All texts in a value, however deep."""
+    """Yield all texts in a value, however deep."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, bytes):

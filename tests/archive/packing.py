@@ -19,12 +19,12 @@ SUFFIX = ".pt.trace.json"
 
 
 def trace(name="a"):
-    """A small trace, another one for each name."""
+    """Return a small trace, another one for each name."""
     return TRACE % name.encode()
 
 
 def zip_of(path, members, **options):
-    """A zip file of ``members``: pairs of a name (or ZipInfo) and bytes."""
+    """Return a zip file of ``members``: pairs of a name (or ZipInfo) and bytes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, **options) as file:
         for name, content in members:
             file.writestr(name, content)
@@ -32,7 +32,7 @@ def zip_of(path, members, **options):
 
 
 def tar_of(path, members, **options):
-    """A tar file of ``members``: pairs of a name (or TarInfo) and bytes; compressed as its name says."""
+    """Return a tar file of ``members``: pairs of a name (or TarInfo) and bytes; compressed as its name says."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", **options) as file:
         for name, content in members:
@@ -50,13 +50,13 @@ def compressed(content, name):
 
 
 def packed_in(folder, path):
-    """A folder as one archive file."""
+    """Return a folder as one archive file."""
     members = [(p.relative_to(folder).as_posix(), p.read_bytes()) for p in sorted(folder.rglob("*")) if p.is_file()]
     return zip_of(path, members) if path.suffix == ".zip" else tar_of(path, members)
 
 
 def without_descriptors(path, members):
-    """A zip file that was written to a pipe: sizes stand after each member, and 0 before it."""
+    """Return a zip file that was written to a pipe: sizes stand after each member, and 0 before it."""
 
     class Pipe(io.RawIOBase):
         def __init__(self):
@@ -78,7 +78,7 @@ def without_descriptors(path, members):
 
 
 def overlapping_zip(path, count, size):
-    """A zip file whose members are all the same bytes of it."""
+    """Return a zip file whose members are all the same bytes of it."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     content = bytes(size)
     data = packer.compress(content) + packer.flush()
@@ -104,7 +104,7 @@ def find_items(*sources, limits=None):
 
 
 def codes(refused):
-    """The codes of refusals by name."""
+    """Return the codes of refusals by name."""
     return {refusal.name: refusal.code for refusal in refused}
 
 

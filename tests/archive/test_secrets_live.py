@@ -93,7 +93,7 @@ WITH_SECRETS = 11
 
 
 def recorded(folder, collectors, head):
-    """A run folder of the program, with all its secrets."""
+    """Return a run folder of the program, with all its secrets."""
     program = folder / "program.py"
     program.write_text(head + PROGRAM)
     own = ["-m", "traceviz", "collect", "--with", collectors, "--no-report", "-o", str(folder / "run")]
@@ -121,7 +121,7 @@ def added(folder, *sources, **options):
 
 
 def left(folder):
-    """The secrets that are left in a folder, and where."""
+    """Return the secrets that are left in a folder, and where."""
     return {secret: places for secret in SECRETS if (places := holding(folder, secret))}
 
 

@@ -36,7 +36,7 @@ def disk(own_spool, monkeypatch):
 
 
 def saying(path, size, suffix):
-    """The zip file whose directory says of members with that suffix that they have so many bytes."""
+    """Return the zip file whose directory says of members with that suffix that they have so many bytes."""
     data, at = bytearray(path.read_bytes()), 0
     while (at := data.find(b"PK\x01\x02", at)) >= 0:
         length = struct.unpack_from("<H", data, at + 28)[0]

@@ -27,7 +27,7 @@ Scheme = Literal["light", "dark"]
 
 
 def chromium() -> str:
-    """The path of Chromium; without it the test is skipped, or fails if Chromium is required."""
+    """Return the path of Chromium; without it the test is skipped, or fails if Chromium is required."""
     found = os.environ.get("TRACEVIZ_CHROMIUM") or shutil.which("chromium")
     if found:
         return found

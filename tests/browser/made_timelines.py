@@ -32,7 +32,7 @@ STEP = 20_000_000
 
 
 def row(starts: Array, durations: Array, names: Array, first: int) -> Row:
-    """A row whose events count up from ``first``."""
+    """Return a row whose events count up from ``first``."""
     return Row(*(np.asarray(one, np.int64) for one in (starts, durations, names)), first + np.arange(len(starts)))
 
 
@@ -168,7 +168,7 @@ def _lane(label: str, key: str, kind: LaneKind, group: str, rows: list[Row], end
 
 
 def limited(made: Timeline) -> Timeline:
-    """The same with every event of the third step only, as a budget leaves it."""
+    """Return the same with every event of the third step only, as a budget leaves it."""
     detail = Detail(2 * STEP, 3 * STEP, "slowest step")
     lanes = tuple(_limited_lane(lane, detail) for lane in made.lanes)
     kept = sum(one.starts.size for lane in lanes for one in lane.rows)

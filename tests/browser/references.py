@@ -72,12 +72,12 @@ def file_of(name: str, scheme: str, width: int) -> Path:
 
 
 def words_of(name: str, folder: Path) -> tuple[str | Path, ...]:
-    """The command whose page is shown; an archive is made in ``folder``."""
+    """Return the command whose page is shown; an archive is made in ``folder``."""
     return _REPORTS[name] if name in _REPORTS else ("archive", "trend", archive(folder / "archive"), "step_median")
 
 
 def archive(place: Path) -> Path:
-    """An archive of 24 runs on as many days, slower by a quarter from the 15th on."""
+    """Return an archive of 24 runs on as many days, slower by a quarter from the 15th on."""
     if not place.exists():
         store = new_archive(place)
         day, first = 86_400_000_000_000, 1_778_400_000_000_000_000
@@ -92,7 +92,7 @@ def archive(place: Path) -> Path:
 
 
 def take(browser: Browser, page: Path, scheme: str, width: int) -> bytes:
-    """A screenshot of the page."""
+    """Return a screenshot of the page."""
     context = browser.new_context(
         viewport={"width": width, "height": HEIGHT},
         color_scheme="dark" if scheme == "dark" else "light",
@@ -126,7 +126,7 @@ def store(shot: Path, place: Path) -> None:
 
 
 def picture(path: Path) -> Picture:
-    """A screenshot as blocks."""
+    """Return a screenshot as blocks."""
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB"), np.float64)
     rows, columns = (size // BLOCK for size in pixels.shape[:2])

@@ -184,7 +184,7 @@ def test_an_archive_of_hostile_traces_is_harmless_as_a_page(
 
 
 def in_a_page(body: str, place: Path) -> Path:
-    """A page of others, without any policy, that holds a piece of ours."""
+    """Return a page of others, without any policy, that holds a piece of ours."""
     place.write_text(f'<!doctype html><html lang="en"><title>x</title><body>{body}</body></html>', encoding="utf-8")
     return place
 

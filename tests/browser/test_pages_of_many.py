@@ -32,7 +32,7 @@ def comparison() -> Report:
 
 
 def of_trend() -> Report:
-    """Ten nights at 200 ms, then ten at 260 ms."""
+    """Return ten nights at 200 ms, then ten at 260 ms."""
     return trend_document(trend(catalogue_of(*nightly([200e6] * 10 + [260e6] * 10)), figure("step_median")))
 
 

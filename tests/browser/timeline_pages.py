@@ -39,7 +39,7 @@ def spans(first: int, *given: tuple[int, int, int]) -> Row:
 
 
 def lane(kind: LaneKind, *rows: Row, group: str = "rank 0", levels: tuple[tuple[Level, ...], ...] = ()) -> Lane:
-    """A lane with the key ``GROUP/KIND``."""
+    """Return a lane with the key ``GROUP/KIND``."""
     return Lane(f"{group}/{kind}", kind, kind, group, rows, levels)
 
 
@@ -77,19 +77,19 @@ def small_timeline() -> Timeline:
 
 
 def named(timeline: Timeline, names: Sequence[str]) -> Timeline:
-    """The same with other names."""
+    """Return the same with other names."""
     return replace(timeline, names=tuple(names))
 
 
 def written(folder: Path, timeline: Timeline, places: tuple[Place, ...] = ()) -> Path:
-    """A page of a small report with ``timeline``."""
+    """Return a page of a small report with ``timeline``."""
     path = folder / "timeline.html"
     path.write_text(page(sample_report(), RenderOptions(), Pictures(timeline, (), places)), encoding="utf-8")
     return path
 
 
 def opened_timeline(open_page: Open, folder: Path, timeline: Timeline, **options: Any) -> Opened:
-    """The page of ``timeline``, opened, drawn and scrolled to it."""
+    """Return the page of ``timeline``, opened, drawn and scrolled to it."""
     opened = open_page(written(folder, timeline), **options)
     opened.page.wait_for_function(DRAWN)
     opened.page.evaluate("document.getElementById('timeline').scrollIntoView()")
@@ -137,12 +137,12 @@ def pixels(page_: Page, kind: str, row: int = 0) -> list[list[int]]:
 
 
 def texts(page_: Page, selector: str) -> list[str]:
-    """Texts of all elements that ``selector`` finds."""
+    """Return texts of all elements that ``selector`` finds."""
     return [text.strip() for text in page_.locator(selector).all_text_contents()]
 
 
 def table(page_: Page, caption: str) -> list[list[str]]:
-    """Rows of the panel's table with that caption, without its head."""
+    """Return rows of the panel's table with that caption, without its head."""
     script = """(caption) => {
       const found = [...document.querySelectorAll('.tv-timeline-panel table')]
         .find((one) => one.caption.textContent.startsWith(caption));

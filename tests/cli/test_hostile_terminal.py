@@ -83,7 +83,7 @@ def hostile(tmp_path_factory, samples) -> Hostile:
 
 
 def sqlite_of(sample: Path, place: Path) -> Path:
-    """A database whose texts end with what steers a terminal; names of functions of CUDA stay."""
+    """Return a database whose texts end with what steers a terminal; names of functions of CUDA stay."""
     shutil.copy(sample, place)
     with sqlite3.connect(place) as database:
         for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
@@ -96,7 +96,7 @@ def sqlite_of(sample: Path, place: Path) -> Path:
 
 
 def with_odd_schema(sample: Path, place: Path) -> Path:
-    """A database that SQLite refuses, quoting a name of it."""
+    """Return a database that SQLite refuses, quoting a name of it."""
     shutil.copy(sample, place)
     with sqlite3.connect(place) as database:
         database.execute("PRAGMA writable_schema = 1")
@@ -108,7 +108,7 @@ def with_odd_schema(sample: Path, place: Path) -> Path:
 
 
 def json_of(value, key=None):
-    """A Kineto document whose texts end with what steers a terminal, but for words of the format."""
+    """Return a Kineto document whose texts end with what steers a terminal, but for words of the format."""
     if isinstance(value, dict):
         return {name: json_of(item, name) for name, item in value.items()}
     if isinstance(value, list):
@@ -118,7 +118,7 @@ def json_of(value, key=None):
 
 
 def xplane() -> bytes:
-    """A capture of three steps on one GPU with evil names everywhere."""
+    """Return a capture of three steps on one GPU with evil names everywhere."""
     host_events, kernels = [], []
     for step in range(3):
         at = step * 100 * US

@@ -19,7 +19,7 @@ START = 1_700_000_000 * SECOND
 
 
 def made_run(folder, called, second=0, **stated):
-    """A run folder with a manifest only, started ``second`` seconds after the first."""
+    """Return a run folder with a manifest only, started ``second`` seconds after the first."""
     plain = {
         "kind": "traceviz.run",
         "version": 1,

@@ -39,7 +39,7 @@ class CommandResult:
         return {fact["key"]: fact["value"] for block in self.section(slug)["blocks"] for fact in block.get("facts", ())}
 
     def rows(self, slug: str) -> list[dict[str, Any]]:
-        """Rows of the first table of a section."""
+        """Return rows of the first table of a section."""
         return next(block["rows"] for block in self.section(slug)["blocks"] if "rows" in block)
 
     def classes(self) -> dict[str, dict[str, Any]]:
@@ -84,12 +84,12 @@ def refused(*arguments: object) -> tuple[int, str]:
 
 
 def share_of_difference(result: CommandResult, *classes: str) -> float:
-    """The part of the difference of the mean step that lies in ``classes``."""
+    """Return the part of the difference of the mean step that lies in ``classes``."""
     differences = [result.classes()[key]["difference_ns"] for key in classes]
     return float(sum(differences) / result.facts("attribution")["difference_ns"])
 
 
 def path_of(folder: Path, name: str) -> Path:
-    """A file of a folder, which must be there."""
+    """Return a file of a folder, which must be there."""
     (path,) = folder.glob(name)
     return path

@@ -26,7 +26,7 @@ def table(title: str, names: str, *rows: Sequence[Value]) -> Grid:
 
 
 def kernels(*rows: Sequence[Value], shapes: Sequence[Sequence[Value]] = ()) -> Section:
-    """Rows of name, family, calls and total; shapes of name, grid, block and total."""
+    """Return rows of name, family, calls and total; shapes of name, grid, block and total."""
     launches = table("By launch shape", "name grid block total_ns", *shapes)
     return section("kernels", table(STEADY, "name family calls total_ns", *rows), launches)
 
@@ -76,7 +76,7 @@ def run(
     about: Mapping[str, Value] | None = None,
     **classes: Sequence[int],
 ) -> Report:
-    """A report of so many steps of 1,000 ns, with these sections, findings and facts about the run."""
+    """Return a report of so many steps of 1,000 ns, with these sections, findings and facts about the run."""
     plain = report([1000] * steps, **classes)
     own = tuple(Fact(key, key, value) for key, value in (about or {}).items())
     return replace(plain, run=own, sections=(*plain.sections, *sections), findings=tuple(findings))

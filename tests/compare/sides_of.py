@@ -13,7 +13,7 @@ from traceviz.report.verdicts import VerdictCode
 
 
 def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:
-    """A report of steady steps whose classes are given; without any, all is host compute."""
+    """Return a report of steady steps whose classes are given; without any, all is host compute."""
     parts = classes or {"host_compute": durations}
     columns = (
         Column("step", "Step", "id"),
@@ -27,7 +27,7 @@ def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:
 
 
 def side(label: str, *runs: Sequence[int]) -> Side:
-    """A side of runs with these steps."""
+    """Return a side of runs with these steps."""
     return Side(label, tuple(report([int(value) for value in run]) for run in runs))
 
 

@@ -15,7 +15,7 @@ PID = 1001
 
 
 def loop(path: Path, steps: int, kernels: Sequence[tuple[str, int]], pause_ns: int = 10 * US) -> Path:
-    """An nsys database of steps in NVTX ranges that touch: before and after each kernel the device idles.
+    """Return an nsys database of steps in NVTX ranges that touch: before and after each kernel the device idles.
 
     ::
 
@@ -81,7 +81,7 @@ def _kernel(database: NsysDatabase, name: str, start: int, end: int) -> None:
 
 
 def kineto_loop(path: Path, steps: int, kernels: Sequence[tuple[str, int]], pause_ns: int = 10 * US) -> Path:
-    """The program of :func:`loop`, as PyTorch's profiler sees it."""
+    """Return the program of :func:`loop`, as PyTorch's profiler sees it."""
     host, device = {"pid": PID, "tid": PID}, {"pid": 0, "tid": 7}
     events: list[dict[str, Any]] = []
     now = 1 * MS
@@ -127,7 +127,7 @@ def training(path: Path, load: Callable[[Program], None], steps: int = 20) -> Pa
 
 
 def kineto_steps(path: Path, durations_us: Sequence[int]) -> Path:
-    """A Kineto trace of steps on a CPU, one after another."""
+    """Return a Kineto trace of steps on a CPU, one after another."""
     events: list[dict[str, Any]] = []
     now = 1000
     host = {"pid": 1, "tid": 1}

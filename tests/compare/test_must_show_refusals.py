@@ -120,7 +120,7 @@ def test_a_file_that_is_there_is_neither_replaced_nor_emptied(sides, tmp_path):
 
 
 def unjudged(*sides):
-    """A comparison without a verdict: exit code 0, and 4 where a gate or the user asks for a verdict."""
+    """Return a comparison without a verdict: exit code 0, and 4 where a gate or the user asks for a verdict."""
     result = compared(*sides)
     assert (result.code, result.outcome, result.stderr) == (0, "cannot-judge", "")
     gated = compared(*sides, *GATE)
@@ -133,7 +133,7 @@ def unjudged(*sides):
 
 
 def saved(trace, folder, name):
-    """The report of a trace as JSON: comparing that again costs a tenth of analysing the trace again."""
+    """Return the report of a trace as JSON: comparing that again costs a tenth of analysing the trace again."""
     report = folder / f"{name}.json"
     report.write_text(api.to_text(api.report_on(trace), "json"))
     return report

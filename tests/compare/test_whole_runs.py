@@ -27,7 +27,7 @@ S = 1_000_000_000
 
 
 def lasting(label: str, *totals_s: float, steps: int = 0, **values: float) -> Side:
-    """A side of runs that took so long, by default without steps."""
+    """Return a side of runs that took so long, by default without steps."""
     return side(label, *(run(steps, measures(total_ns=total * S, **values), tagged(study="a")) for total in totals_s))
 
 

@@ -40,7 +40,7 @@ _THREAD = 0xFFFFFF
 
 
 def shuffled_database(source: Path, target: Path, shift_ns: int = 0, seed: int = 1) -> Path:
-    """The same rows in another physical order, every instant later by ``shift_ns``."""
+    """Return the same rows in another physical order, every instant later by ``shift_ns``."""
     generator = random.Random(seed)
 
     def rows_of(table: str, columns: Sequence[str], rows: list[Row]) -> list[Row]:
@@ -68,7 +68,7 @@ def _with_key_of(row: Row, other: Row, keys: Sequence[int]) -> Row:
 
 
 def longer_kernels(source: Path, target: Path, percent: int) -> Path:
-    """An nsys database in which every kernel takes ``percent`` percent longer, and nothing else does.
+    """Return an nsys database in which every kernel takes ``percent`` percent longer, and nothing else does.
 
     Kernels of a stream follow each other, and what follows waits: longer ones push all that comes later. So time
     itself is stretched for each process while one of its kernels runs, for its calls and ranges too::
@@ -95,7 +95,7 @@ def longer_kernels(source: Path, target: Path, percent: int) -> Path:
 
 
 def _warped(rows: list[Row], owner: int, places: Sequence[int], warps: dict[int, Warp]) -> list[Row]:
-    """Rows with their instants as the warp of their process has them; of another process, as they are."""
+    """Return rows with their instants as the warp of their process has them; of another process, as they are."""
     changed = [list(row) for row in rows]
     for process, warp in warps.items():
         for place in places:
@@ -127,7 +127,7 @@ def stretching(spans: Sequence[tuple[int, int]], percent: int) -> Warp:
 
 
 def _copied(source: Path, target: Path, rows_of: RowsOf) -> Path:
-    """A database with the tables of ``source`` and the rows that ``rows_of`` makes of theirs."""
+    """Return a database with the tables of ``source`` and the rows that ``rows_of`` makes of theirs."""
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new, new:
         named = old.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
         for name, definition in named.fetchall():
@@ -143,7 +143,7 @@ def _copied(source: Path, target: Path, rows_of: RowsOf) -> Path:
 
 
 def shuffled_kineto(source: Path, target: Path, shift_ns: int = 0, seed: int = 1) -> Path:
-    """The same events in another order, every instant later by ``shift_ns``: whole microseconds, digits kept."""
+    """Return the same events in another order, every instant later by ``shift_ns``: whole microseconds, digits kept."""
     marked = json.loads(gzip.decompress(source.read_bytes()), parse_float=lambda digits: f"\0{digits}")
     events = marked["traceEvents"]
     for event in events:
@@ -187,7 +187,7 @@ Field = tuple[int, int, int | bytes]
 
 
 def shuffled_xplane(source: Path, target: Path, shift_ns: int = 0, seed: int = 1) -> Path:
-    """The same planes, lines and events in another order, every line beginning later by ``shift_ns``."""
+    """Return the same planes, lines and events in another order, every line beginning later by ``shift_ns``."""
     generator = random.Random(seed)
 
     def plane(content: bytes) -> bytes:
@@ -220,7 +220,7 @@ def _later_line(line: bytes, shift_ns: int) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[Field]:
-    """The fields of a protobuf message."""
+    """Yield the fields of a protobuf message."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)

@@ -26,7 +26,7 @@ LATER = [(14_000 + 1000 * step, 300, f"batch {8 + step}") for step in range(4)]
 
 
 def durations(steps):
-    """Durations of steady steps, as ``(process, start)`` orders them."""
+    """Return durations of steady steps, as ``(process, start)`` orders them."""
     steady = [row for row in steps if not row["warmup"] and not row["cut"]]
     return [row["dur_ns"] for row in sorted(steady, key=lambda row: (row["process"], row["start_ns"]))]
 
@@ -51,7 +51,7 @@ def figures(report):
 
 
 def check(source, folder):
-    """The steady steps of a trace, which every way to them says are the same."""
+    """Return the steady steps of a trace, which every way to them says are the same."""
     report = traceviz.report_on(source)
     steps = figures(report)
     if not steps:

@@ -34,7 +34,7 @@ NSYS = SYNTHETIC / "healthy.sqlite"
 
 @cache
 def _made() -> Path:
-    """A folder for the samples that are made, which the system clears away."""
+    """Return a folder for the samples that are made, which the system clears away."""
     return Path(tempfile.mkdtemp(prefix="traceviz-extremes-"))
 
 

@@ -36,7 +36,7 @@ sample_of = cache(lambda name: FORMATS[name]())
 
 
 def report_of(path: Path, name: str) -> str:
-    """All text that is made of an input: as a page, as JSON, and the timeline of a page."""
+    """Return all text that is made of an input: as a page, as JSON, and the timeline of a page."""
     if name == "report":
         comparison = api.compare(path, path)
         return api.to_text(comparison, "terminal")

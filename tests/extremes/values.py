@@ -40,5 +40,5 @@ class Sample(ABC):
 
 
 def in_utf8(text: str) -> bytes:
-    """Bytes of a text, half of a surrogate pair included: no valid UTF-8 then."""
+    """Return bytes of a text, half of a surrogate pair included: no valid UTF-8 then."""
     return text.encode("utf-8", "surrogatepass")

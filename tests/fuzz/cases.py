@@ -81,7 +81,7 @@ class Case:
         return f"python -m tests.fuzz --format {self.format.name} --case {self.number}{left_out}"
 
     def random(self, part: object) -> Random:
-        """The generator of one part of the case."""
+        """Return the generator of one part of the case."""
         return Random(f"{self.format.name}/{self.number}/{part}")
 
     def steps(self, samples: Sequence[Path]) -> list[Step]:

@@ -83,7 +83,7 @@ def write_samples(folder: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a process that runs the extensions."""
+    """Return the environment of a process that runs the extensions."""
     found = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
     return {**os.environ, **OPTIONS, "LD_PRELOAD": found.stdout.strip()}
 
@@ -178,7 +178,7 @@ def _summed(workers: list[Worker]) -> Counter[str]:
 
 
 def load(folder: Path, name: str) -> ModuleType:
-    """An extension from a folder."""
+    """Return an extension from a folder."""
     spec = importlib.util.spec_from_file_location(name, folder / f"{name}.abi3.so")
     assert spec is not None
     assert spec.loader is not None
@@ -222,7 +222,7 @@ class Cases:
         return self.kind
 
     def _input(self, random: Random) -> bytes:
-        """A file that was changed a few times."""
+        """Return a file that was changed a few times."""
         if self.kind == "columns":
             return b""
         if self.kind == "pages":
@@ -508,7 +508,7 @@ class Cases:
 
     @staticmethod
     def _codes(random: Random, rows: int) -> bytes:
-        """Numbers of rows, a few of them wrong."""
+        """Return numbers of rows, a few of them wrong."""
         wrong = random.choice((0.0, 0.0, 0.02, 0.5))
         numbers = (
             random.choice((-1, -2, rows, rows + 1, 2**31 - 1, -(2**31)))

@@ -278,13 +278,13 @@ def _check_twin(path: Path, tables: TraceTables) -> None:
 
 
 def _compared(name: str, tables: TraceTables) -> pa.Table:
-    """A table without the note that says which reader read it."""
+    """Return a table without the note that says which reader read it."""
     table = tables.arrow(name)
     return table.filter(pc.not_equal(table["code"], "slow-reader")) if name == "notes" else table
 
 
 def _plain(column: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
-    """The column without dictionaries, and with one value for all that are no numbers."""
+    """Return the column without dictionaries, and with one value for all that are no numbers."""
     if pa.types.is_dictionary(column.type):
         return column.cast(pa.string())
     if pa.types.is_floating(column.type):

@@ -54,7 +54,7 @@ class Samples:
     made: dict[str, list[Path]] = field(default_factory=dict)
 
     def of(self, format_: Format) -> list[Path]:
-        """Those of one format, in order."""
+        """Return those of one format, in order."""
         if format_.name not in self.made:
             home = self.folder / format_.name
             if not home.exists():
@@ -89,7 +89,7 @@ def _in_child(task: Any) -> None:
 
 
 def _status(key: str) -> int:
-    """A figure of this process in bytes, such as VmRSS."""
+    """Return a figure of this process in bytes, such as VmRSS."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as lines:  # noqa: PTH123 (once per case)
         return next((int(line.split()[1]) << 10 for line in lines if line.startswith(key)), 0)
 

@@ -61,7 +61,7 @@ class Tally:
         return found if is_new else None
 
     def as_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return all of it."""
         return {
             "cases": self.cases,
             "seconds": round(self.seconds, 1),
@@ -90,7 +90,7 @@ class Tally:
 
 
 def added_up(documents: Iterable[dict[str, Any]]) -> Tally:
-    """The tallies of several runs together, from their JSON."""
+    """Return the tallies of several runs together, from their JSON."""
     tally = Tally()
     for document in documents:
         tally.seconds += document["seconds"]

@@ -59,7 +59,7 @@ MEASURED = {
 
 
 def sample(**changes):
-    """A report with a number for every metric of one run."""
+    """Return a report with a number for every metric of one run."""
     facts = {
         "steps": [Fact("median_ns", "", 110, "ns"), Fact("p95_ns", "", 130, "ns"), Fact("source", "", "NVTX ranges")],
         "input_pipeline": [Fact("verdict", "", "not input-bound"), Fact("input_share", "", 0.25, "ratio")],

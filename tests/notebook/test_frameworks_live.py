@@ -76,7 +76,7 @@ train()
 
 
 def same_python(python: str) -> str:
-    """A Python that can use the packages of this one: of the same minor version."""
+    """Return a Python that can use the packages of this one: of the same minor version."""
     asked = subprocess.run(
         [python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True
     )

@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def rank_of(row: dict[str, Any]) -> dict[str, Any]:
-    """The figures of one rank."""
+    """Return the figures of one rank."""
     share = row["comp_comm_overlap_pctg"]
     return {
         "rank": row["rank"],

@@ -37,7 +37,7 @@ def as_of_the_last_source() -> None:
 
 
 def load(file: Path) -> dict[str, Any]:
-    """The trace without what the plugin cannot read."""
+    """Return the trace without what the plugin cannot read."""
     data = file.read_bytes()
     document = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
     document = document if isinstance(document, dict) else {"traceEvents": document}

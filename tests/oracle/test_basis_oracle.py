@@ -36,7 +36,7 @@ COLUMNS = {
 
 
 def by_xprof(report: Report) -> list[dict[str, Any]]:
-    """The rows that the report has for each step, by the rules of xprof."""
+    """Return the rows that the report has for each step, by the rules of xprof."""
     section = json.loads(api.to_text(report, "json"))["sections"][0]
     return next(block for block in section["blocks"] if block.get("title") == "Steps")["rows"]
 

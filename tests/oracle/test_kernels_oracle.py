@@ -36,7 +36,7 @@ def of_xprof(answer: dict[str, list[dict[str, float]]]) -> dict[str, tuple[int, 
 
 
 def of_traceviz(file: Path) -> dict[str, tuple[int, int]]:
-    """The same from the table of kernels."""
+    """Return the same from the table of kernels."""
     kernels = api.open_trace(file, tables={"kernels"}).kernels
     totals = kernels.group_by(pl.col("name").cast(pl.String)).agg(pl.len(), pl.col("dur_ns").sum()).collect()
     return {name: (calls, total) for name, calls, total in totals.iter_rows()}

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def profiled(*, compiled: bool) -> torch.profiler.profile:
-    """Three steps of a perceptron, the first two of them unseen."""
+    """Return three steps of a perceptron, the first two of them unseen."""
     network = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 10))
     optimizer = torch.optim.Adam(network.parameters())
     forward = torch.compile(network) if compiled else network

@@ -70,14 +70,14 @@ def tool(command: str, paths: list[str]) -> Any:
 
 
 def plain_table(table: dict[str, Any]) -> dict[str, Any]:
-    """A gviz table without its wrapping: rows by column id."""
+    """Return a gviz table without its wrapping: rows by column id."""
     names = [column["id"] for column in table.get("cols", [])]
     values = [[cell.get("v") for cell in row["c"]] for row in table.get("rows", [])]
     return {"rows": [dict(zip(names, row, strict=True)) for row in values], "properties": table.get("p", {})}
 
 
 def grouped(paths: list[str]) -> dict[str, Any]:
-    """The XSpace after xprof's grouping, as columns per line; lines that xprof derives are included.
+    """Return the XSpace after xprof's grouping, as columns per line; lines that xprof derives are included.
 
     ``group_id`` and ``step_name`` are null for events that have none. Names are those of the event's metadata. Times
     are picoseconds, offsets relative to the line's ``timestamp_ns``.
@@ -90,7 +90,7 @@ def grouped(paths: list[str]) -> dict[str, Any]:
 
 
 def lines_of(plane: Any) -> list[dict[str, Any]]:
-    """The lines of a plane with one list per column of their events."""
+    """Return the lines of a plane with one list per column of their events."""
     keys = {key: metadata.name for key, metadata in plane.stat_metadata.items()}
     group_keys = {key for key, name in keys.items() if name == "group_id"}
     step_keys = {key for key, name in keys.items() if name == "step_name"}

@@ -39,7 +39,7 @@ ENTRY = re.compile(
 
 
 def entries(name):
-    """The requirements of a lock, with the hashes of each."""
+    """Return the requirements of a lock, with the hashes of each."""
     text = (REPOSITORY / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     rest = ENTRY.sub("", text)
     assert [line for line in rest.splitlines() if line.strip() and not line.lstrip().startswith("#")] == []

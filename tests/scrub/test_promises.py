@@ -220,7 +220,7 @@ def archived(builder, seed, name):
 
 
 def not_planted(source, secrets):
-    """The texts that the source does not hold: the test could not fail for them."""
+    """Return the texts that the source does not hold: the test could not fail for them."""
     contents = [content.lower() for _, content in everything(source.parent if source.is_file() else source)]
     bodies = {secret.text: secret.body.lower().encode() for secret in secrets}
     return [

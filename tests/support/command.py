@@ -18,7 +18,7 @@ def run(*arguments, env=None):
 
 
 def run_process(*arguments, env=None, **options):
-    """The same of a Python of its own."""
+    """Return the same of a Python of its own."""
     command = [sys.executable, "-m", "traceviz", *map(str, arguments)]
     return subprocess.run(
         command, check=False, capture_output=True, text=True, env={**os.environ, **(env or {})}, **options

@@ -32,7 +32,7 @@ class Found:
 
 
 def modules():
-    """The modules of the package that are written in Python, all imported."""
+    """Return the modules of the package that are written in Python, all imported."""
     names = {}
     for top in PACKAGES:
         folder = Path(importlib.import_module(top).__file__).parent

@@ -45,7 +45,7 @@ class _Stored:
     spans: Sequence[Sequence[int]]
 
     def of(self, entry: Mapping[str, Any]) -> list[Array]:
-        """The columns of a row, level, curve or arrows."""
+        """Return the columns of a row, level, curve or arrows."""
         return [self._column(place) for place in entry["columns"]]
 
     def _column(self, place: int) -> Array:

@@ -54,7 +54,7 @@ def units(pattern, most=_MOST_TEXTS):
 
 
 def texts(pattern, length, most=_MOST_TEXTS):
-    """Texts of about ``length`` characters, of the kind that the pattern searches."""
+    """Yield texts of about ``length`` characters, of the kind that the pattern searches."""
     for before, unit in units(pattern, most):
         repeated = before + unit * (max(1, (length - len(before)) // len(unit)))
         for end in ENDS:
@@ -93,7 +93,7 @@ def _matching(chosen, flags):
 
 
 def _example(tree, flags, least=0):
-    """A text that a pattern matches, more or less: assertions are left out."""
+    """Return a text that a pattern matches, more or less: assertions are left out."""
     return "".join(_example_of(code, argument, flags) for code, argument in tree)
 
 
@@ -113,7 +113,7 @@ def _example_of(code, argument, flags):
 
 
 def _inner(code, argument):
-    """The patterns inside a piece."""
+    """Return the patterns inside a piece."""
     if code in {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}:
         return [argument[2]]
     if code is codes.SUBPATTERN:
@@ -128,7 +128,7 @@ def _inner(code, argument):
 
 
 def _repeats(tree, before, flags):
-    """Each part that may be repeated often: what stands before it, and an example of it."""
+    """Yield each part that may be repeated often: what stands before it, and an example of it."""
     for code, argument in tree:
         if code in {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT} and argument[1] > 8:
             yield before, _example(argument[2], flags)

@@ -77,7 +77,7 @@ def memsets(starts: list[int], durations: list[int | None], amounts: list[int | 
 
 
 def passed(**tables: pa.Table) -> tuple[dict[str, pa.Table], list[tuple[str, int, str]]]:
-    """The tables as they leave, and the notes on them."""
+    """Return the tables as they leave, and the notes on them."""
     given_tables = [*tables.items(), ("notes", schema.table("notes").empty())]
     result = dict(checked(iter(given_tables)))
     return result, [(row["code"], row["count"], row["message"]) for row in result.pop("notes").to_pylist()]

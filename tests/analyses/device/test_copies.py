@@ -156,7 +156,7 @@ def test_sizes_that_nobody_recorded_are_unknown_and_not_zero():
 
 
 def offloading(dur, memory="pinned"):
-    """Steps of 1 ms, in each a copy of 2 MB that FSDP calls before a layer, and later a kernel."""
+    """Return steps of 1 ms, in each a copy of 2 MB that FSDP calls before a layer, and later a kernel."""
     tables = steps_with_copy(dur, memory, size=2 * MB)
     names = [(start, 10_000, f"FSDP::pre_forward (blocks.{n})", "annotation") for n, (start, _, _) in enumerate(STEPS)]
     return {**tables, "host_ops": names}

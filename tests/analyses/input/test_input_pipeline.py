@@ -18,7 +18,7 @@ ANALYSIS = InputPipelineAnalysis()
 
 
 def steps_with_load(load, *, name="data loading", steps=10, **tables):
-    """Steps of 1000 ns that load for ``load`` ns and then compute."""
+    """Return steps of 1000 ns that load for ``load`` ns and then compute."""
     ranges = [(i * 1000, 1000, f"step {i}") for i in range(steps)]
     loads = [(i * 1000, load, name) for i in range(steps)] if load else []
     kernels = [(i * 1000 + load, 1000 - load, "sgemm") for i in range(steps)]

@@ -333,7 +333,7 @@ def test_of_8_settings_only_those_that_a_stage_has_are_columns():
 
 
 def waiting(*stages):
-    """A batch taken in 500 ns of each step, from ``stages``: name and properties, from the consumer on."""
+    """Return a batch taken in 500 ns of each step, from ``stages``: name and properties, from the consumer on."""
 
     def record_batch(pipeline, start, i):
         pipeline.add(start, 500, "IteratorGetNext", "input", group=i)

@@ -22,7 +22,7 @@ Figures = dict[str, dict[str, Any]]
 
 
 def figures_of(section: Section) -> Figures:
-    """Every figure of a section: facts, columns of grids, values of bars."""
+    """Return every figure of a section: facts, columns of grids, values of bars."""
     found: Figures = {"facts": {}}
     for block in section.blocks:
         if isinstance(block, Facts):
@@ -38,7 +38,7 @@ def figures_of(section: Section) -> Figures:
 
 
 def section_of(slug: str, tables: TraceTables) -> Section | None:
-    """The section of an analysis of these tables; None where it is skipped."""
+    """Return the section of an analysis of these tables; None where it is skipped."""
     analysis = entries([slug])[0].load()
     result = analysis.run(TraceView(tables))
     return None if isinstance(result, Skipped) else analysis.describe(result)
@@ -83,7 +83,7 @@ class Literal:
         }
 
     def stands_on_one_row(self) -> set[str]:
-        """The numbers of :meth:`rows_behind` with fewer than two rows, as :attr:`of_one_row` names them."""
+        """Return the numbers of :meth:`rows_behind` with fewer than two rows, as :attr:`of_one_row` names them."""
         names = (name for name, rows in self.rows_behind().items() if rows < 2)
         return {title if (title := name.rpartition("/")[0]) in self.of_one_row else name for name in names}
 
@@ -127,7 +127,7 @@ def _numbers(figures: Figures) -> list[tuple[str, Any]]:
 
 
 def _each_row_left_out(tables: TraceTables) -> Any:
-    """The trace without one row of one table, for every row of every table of events, in no order."""
+    """Yield the trace without one row of one table, for every row of every table of events, in no order."""
     whole = {name: tables.arrow(name) for name in tables}
     ids = (
         table["device_id"] for name, table in whole.items() if name != "devices" and "device_id" in table.schema.names

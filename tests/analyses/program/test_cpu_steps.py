@@ -14,7 +14,7 @@ def steps(count=2):
 
 
 def result(*operations, **literals):
-    """Two steps of 1000 ns with these operations in each."""
+    """Return two steps of 1000 ns with these operations in each."""
     rows = [(i * 1_000 + row[0], *row[1:]) for i in range(2) for row in operations]
     return ANALYSIS.run(trace(steps=steps(), host_ops=rows, **literals))
 

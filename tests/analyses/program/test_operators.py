@@ -168,7 +168,7 @@ def test_operators_that_tensor_cores_can_compute_are_known_by_name(name, expecte
 
 
 def backward_pass(**extra):
-    """Two forward operators numbered 5 and 6, and their gradients on another thread, of 70 and 40 ns."""
+    """Return two forward operators numbered 5 and 6, and their gradients on another thread, of 70 and 40 ns."""
     numbers = [(0, 5, 0), (1, 5, 0), (2, 6, 0), (3, 6, 1), (4, 6, 1), (5, 5, 1)]
     return {
         "host_ops": [

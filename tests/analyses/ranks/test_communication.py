@@ -167,7 +167,7 @@ def test_of_one_rank_alone_nothing_is_known_of_waiting():
 
 
 def sharded(gather_ns, place="FSDP::all_gather"):
-    """Steps of 1000 ns: parameters are gathered, a layer computes, and gradients are reduced for 100 ns."""
+    """Return steps of 1000 ns: parameters are gathered, a layer computes, and gradients are reduced for 100 ns."""
     kernels, calls, ranges = [], [], []
     for n in range(4):
         gather, reduce = {"correlation_id": 10 * n, "stream": 2}, {"correlation_id": 10 * n + 1, "stream": 2}

@@ -46,7 +46,7 @@ def private_run(tmp_path):
 
 
 def raw_bytes(store, tmp_path):
-    """Every byte of an archive, with all columns of its tables as they read."""
+    """Return every byte of an archive, with all columns of its tables as they read."""
     import pyarrow.parquet as pq
 
     files = [path for path in (tmp_path / "archive").rglob("*") if path.is_file()]

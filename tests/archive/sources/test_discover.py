@@ -34,7 +34,7 @@ def own_spool(tmp_path_factory, monkeypatch):
 
 
 def write(folder, files):
-    """Files with the bytes given for their paths."""
+    """Return files with the bytes given for their paths."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

@@ -117,7 +117,7 @@ class Bench:
     folder: Path
 
     def plan(self, command: tuple[str, ...], window: Window, device_tracer: str | None) -> Plan:
-        """A plan with the tensorflow collector, its folders made."""
+        """Return a plan with the tensorflow collector, its folders made."""
         plan = Plan(self.folder / "run", command, ("tensorflow",), window, device_tracer=device_tracer)
         plan.raw("tensorflow").mkdir(parents=True)
         return plan

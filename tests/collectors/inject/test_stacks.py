@@ -39,7 +39,7 @@ class Process:
     lines: tuple[list[Any], ...]
 
     def of(self, kind: str) -> list[list[Any]]:
-        """The lines of a kind, without the kind."""
+        """Return the lines of a kind, without the kind."""
         return [line[1:] for line in self.lines if line[0] == kind]
 
     @property

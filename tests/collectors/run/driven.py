@@ -27,7 +27,7 @@ def command(*arguments, collectors="fake"):
 
 
 def collect(*arguments, collectors="fake", env=None, **options):
-    """A recording from its start to its end."""
+    """Return a recording from its start to its end."""
     line, environment = command(*arguments, collectors=collectors)
     settings = {"capture_output": True, "text": True, "timeout": 60, **options}
     return subprocess.run(line, check=False, env={**environment, **(env or {})}, **settings)
@@ -47,19 +47,19 @@ def collect_here(monkeypatch, *arguments, collectors="fake"):
 
 
 def begin(*arguments, collectors="fake", **options):
-    """A recording that is under way; its output goes to nowhere, so that nothing waits for it."""
+    """Return a recording that is under way; its output goes to nowhere, so that nothing waits for it."""
     line, environment = command(*arguments, collectors=collectors)
     settings = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options}
     return subprocess.Popen(line, env=environment, **settings)
 
 
 def manifest(run):
-    """The manifest of a run folder."""
+    """Return the manifest of a run folder."""
     return json.loads((run / "manifest.json").read_text())
 
 
 def python(code):
-    """A command that runs ``code``."""
+    """Return a command that runs ``code``."""
     return "--", sys.executable, "-c", code
 
 

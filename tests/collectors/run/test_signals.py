@@ -97,7 +97,7 @@ def pressing_until_it_ends(pid, terminal):
 
 
 def exit_of(pid):
-    """The exit code of a process, once it has ended."""
+    """Return the exit code of a process, once it has ended."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         ended, status = os.waitpid(pid, os.WNOHANG)

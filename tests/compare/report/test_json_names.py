@@ -45,7 +45,7 @@ def host():
 
 
 def quality():
-    """A figure that a program states."""
+    """Return a figure that a program states."""
     figure = ("validation loss", "validation", "lower", 0.5, 0.4, 3)
     return section("quality", table(STATED, "label split better last best best_epoch", figure))
 

@@ -22,7 +22,7 @@ from traceviz.report.verdicts import VerdictCode
 
 
 def job(rows, names="step process dur_ns wait compute", *sections):
-    """A report of ranks: rows of the grid of steps."""
+    """Return a report of ranks: rows of the grid of steps."""
     breakdown = section("breakdown", table("By step", names, *rows))
     return Report((), Verdict(VerdictCode.PARTIAL, ""), (breakdown, *sections))
 

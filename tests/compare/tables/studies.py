@@ -59,7 +59,7 @@ def _measures(values: Mapping[str, float], ending: tuple[str, str]) -> list[Sect
 
 
 def study(runs: Sequence[Report], by: Sequence[str], base: str = "", per: str = "", **tables: object) -> Comparison:
-    """A comparison by tags with tables."""
+    """Return a comparison by tags with tables."""
     options = CompareOptions(per=per, tables=Tables(**tables))  # type: ignore[arg-type] (literals of tests)
     tags = tables_by(tuple(by), options)
     sides, left_out = sides_by(((f"run{number}", report) for number, report in enumerate(runs)), tags, base)

@@ -18,7 +18,7 @@ PLAIN = CompareOptions()
 
 
 def operators(*rows, shapes=(), **also):
-    """Rows of name, calls per step and time of their own per step; shapes of name, shapes and calls per step."""
+    """Return rows of name, calls per step and time of their own per step; shapes of name, shapes and calls per step."""
     names = "name calls_per_step host_self_per_step_ns device_self_per_step_ns"
     grids = [table("", names, *[(*row, 0)[:4] for row in rows])]
     if shapes:

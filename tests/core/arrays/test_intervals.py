@@ -24,7 +24,7 @@ def points(pairs) -> set[int]:
 
 
 def members(union: IntervalSet) -> set[int]:
-    """The nanoseconds of ``found``, whose invariants are checked on the way."""
+    """Return the nanoseconds of ``found``, whose invariants are checked on the way."""
     assert (union.ends > union.starts).all()
     assert (union.starts[1:] > union.ends[:-1]).all()  # sorted, disjoint and not touching
     assert union.starts.dtype == union.ends.dtype == np.int64

@@ -23,7 +23,7 @@ from traceviz.trace.tables import save
 
 
 def _traces(folder: Path) -> dict[str, Path]:
-    """Files to make folders and reports of."""
+    """Return files to make folders and reports of."""
     made = {}
     for name, content in kineto_files().items():
         made[f"kineto-{name}"] = folder / f"{name}.pt.trace.json"

@@ -12,7 +12,7 @@ from tests.fuzz.mutations.octets import SPOIL, in_file, spoil
 
 
 def files(folder: Path, *suffixes: str) -> list[Path]:
-    """Files in a folder at any depth, of these endings, in order."""
+    """Return files in a folder at any depth, of these endings, in order."""
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.endswith(suffixes or ("",)))
 
 

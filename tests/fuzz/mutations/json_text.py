@@ -65,7 +65,7 @@ class Value:
 
 
 def values(text: bytes) -> list[Value]:
-    """All values of ``text`` as far as it looks like JSON, outer ones first."""
+    """Return all values of ``text`` as far as it looks like JSON, outer ones first."""
     found: list[Value] = []
     open_: list[Value] = []
     key: tuple[bytes, int] | None = None
@@ -123,7 +123,7 @@ def quoted(text: str) -> bytes:
 
 
 def _near(random: Random, text: bytes) -> bytes:
-    """A number or a text that differs a little from the given one."""
+    """Return a number or a text that differs a little from the given one."""
     try:
         number = float(text.strip(b'"'))
     except ValueError:

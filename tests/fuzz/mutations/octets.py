@@ -17,7 +17,7 @@ _LENGTHS = (1, 1, 2, 4, 8, 16, 64, 512, 4096)
 
 
 def in_file(change: Change) -> Step:
-    """The step that changes the bytes of a file."""
+    """Return the step that changes the bytes of a file."""
 
     def step(random: Random, path: Path) -> None:
         path.write_bytes(change(random, path.read_bytes()))

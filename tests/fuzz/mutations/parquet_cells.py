@@ -83,7 +83,7 @@ def _cast(column: pa.ChunkedArray[Any], kind: pa.DataType) -> Any:
 
 
 def _cells(random: Random, column: pa.ChunkedArray[Any]) -> Any:
-    """The column with other values in one row or in all."""
+    """Return the column with other values in one row or in all."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     values = column.cast(kind).to_pylist()
     rows = range(len(values)) if random.random() < 0.4 or not values else [random.randrange(len(values))]

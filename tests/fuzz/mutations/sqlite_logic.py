@@ -41,7 +41,7 @@ def change(random: Random, path: Path) -> None:
 
 
 def _table(random: Random, database: sqlite3.Connection) -> Table | None:
-    """A table, most often one with rows."""
+    """Return a table, most often one with rows."""
     tables = database.execute(
         "SELECT name, coalesce(sql, '') FROM sqlite_master "
         "WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"

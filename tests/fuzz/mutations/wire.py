@@ -22,7 +22,7 @@ _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
 
 def decoded(data: bytes, shape: Shape) -> Message:
-    """The fields of ``data``.
+    """Return the fields of ``data``.
 
     Raises:
         ValueError: it is no such message.
@@ -49,7 +49,7 @@ def decoded(data: bytes, shape: Shape) -> Message:
 
 
 def encoded(fields: Message) -> bytes:
-    """The bytes of a message."""
+    """Return the bytes of a message."""
     out = []
     for tag, wire, value in fields:
         out.append(varint(tag << 3 | wire))
@@ -91,7 +91,7 @@ def _part(data: bytes, at: int, length: int) -> tuple[bytes, int]:
 
 
 def _messages(fields: Message, depth: int = 0) -> Iterator[tuple[int, Message]]:
-    """All messages within a message and itself, each with its depth."""
+    """Yield all messages within a message and itself, each with its depth."""
     yield depth, fields
     for field in fields:
         if isinstance(field[2], list):

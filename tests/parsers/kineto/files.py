@@ -30,12 +30,12 @@ TID = 101
 
 
 def trace(events: Sequence[Event], header: Mapping[str, Any] | None = None) -> bytes:
-    """A file: an object with what ``header`` says and ``traceEvents``. Without ``schemaVersion`` it is 1."""
+    """Return a file: an object with what ``header`` says and ``traceEvents``. Without ``schemaVersion`` it is 1."""
     return json.dumps({"schemaVersion": 1, **(header or {}), "traceEvents": list(events)}).encode()
 
 
 def bare(events: Sequence[Event]) -> bytes:
-    """A file of the oldest kind: only the list."""
+    """Return a file of the oldest kind: only the list."""
     return json.dumps(list(events)).encode()
 
 
@@ -83,7 +83,7 @@ def op(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """An operation of the framework on the host."""
+    """Return an operation of the framework on the host."""
     known = {
         "External id": external,
         "Input Dims": shapes,
@@ -104,12 +104,12 @@ def annotation(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """A range that the program named."""
+    """Return a range that the program named."""
     return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **{"External id": external})
 
 
 def step(number: int, start: Time, duration: Time, *, pid: int | str = PID, tid: int | str = TID) -> Event:
-    """The marker of a training step on the host."""
+    """Return the marker of a training step on the host."""
     return annotation(f"ProfilerStep#{number}", start, duration, pid=pid, tid=tid)
 
 
@@ -138,7 +138,7 @@ def frame(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """A Python frame: ``train.py(10): step``, ``nn.Module: Linear_0``."""
+    """Return a Python frame: ``train.py(10): step``, ``nn.Module: Linear_0``."""
     known = {"Python id": number, "Python parent id": parent, "Python module id": module}
     return complete(name, start, duration, "python_function", pid=pid, tid=tid, args=args, **known)
 
@@ -155,7 +155,7 @@ def runtime(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """A call of the CUDA runtime; ``category="cuda_driver"`` for the driver."""
+    """Return a call of the CUDA runtime; ``category="cuda_driver"`` for the driver."""
     known = {"correlation": correlation, "External id": external}
     return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **known)
 
@@ -236,7 +236,7 @@ def copy(
     args: Mapping[str, Any] | None = None,
     category: str = "gpu_memcpy",
 ) -> Event:
-    """A copy on a device."""
+    """Return a copy on a device."""
     known = {
         "External id": external,
         "device": device,
@@ -249,14 +249,14 @@ def copy(
 
 
 def fill(start: Time, duration: Time, *, name: str = "Memset (Device)", **known: Any) -> Event:
-    """A fill of device memory; arguments as of :func:`copy`."""
+    """Return a fill of device memory; arguments as of :func:`copy`."""
     return copy(start, duration, name=name, **{"category": "gpu_memset", **known})
 
 
 def device_annotation(
     name: str, start: Time, duration: Time, *, device: int = 0, stream: int = 7, args: Mapping[str, Any] | None = None
 ) -> Event:
-    """The copy of a range of the host on the timeline of a device."""
+    """Return the copy of a range of the host on the timeline of a device."""
     return complete(name, start, duration, "gpu_user_annotation", pid=device, tid=stream, args=args)
 
 
@@ -310,7 +310,7 @@ def memory(
 
 
 def counter(name: str, start: Time, values: Mapping[str, Any], *, pid: int | str = PID) -> Event:
-    """A counter of Chrome's format."""
+    """Return a counter of Chrome's format."""
     return {"ph": "C", "name": name, "pid": pid, "ts": start, "args": dict(values)}
 
 
@@ -325,12 +325,12 @@ def thread_name(name: str, *, pid: int | str = PID, tid: int | str = TID) -> Eve
 
 
 def span(start: Time, duration: Time) -> Event:
-    """The frame that Kineto draws around a capture."""
+    """Return the frame that Kineto draws around a capture."""
     return complete("PyTorch Profiler (0)", start, duration, "Trace", pid="Spans", tid="PyTorch Profiler")
 
 
 def gpu(number: int, name: str = "NVIDIA A100-SXM4-40GB", **facts: Any) -> dict[str, Any]:
-    """An entry of ``deviceProperties``."""
+    """Return an entry of ``deviceProperties``."""
     return {
         "id": number,
         "name": name,

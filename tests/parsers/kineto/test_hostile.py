@@ -65,7 +65,7 @@ EVENTS = [
 
 @st.composite
 def spoilt(draw: st.DrawFn) -> dict[str, Any]:
-    """An event with foreign values in some fields."""
+    """Return an event with foreign values in some fields."""
     event: dict[str, Any] = json.loads(json.dumps(draw(st.sampled_from(EVENTS))))
     for _ in range(draw(st.integers(0, 3))):
         field = draw(st.sampled_from(sorted(event)))

@@ -45,14 +45,14 @@ def recorded(rank: int, *, device: int | None = None, slower: float = 1.0) -> Ev
 
 
 def merged_as(rename: Callable[[int, int | str], int | str]) -> Merge:
-    """A tool that writes one recording after the other, with new names of processes and devices."""
+    """Return a tool that writes one recording after the other, with new names of processes and devices."""
     return lambda ranks: [
         {**event, "pid": rename(rank, event["pid"])} for rank, events in enumerate(ranks) for event in events
     ]
 
 
 def offset(ranks: Sequence[Events]) -> Events:
-    """A tool that adds numbers to all ids and to the names of processes and devices."""
+    """Return a tool that adds numbers to all ids and to the names of processes and devices."""
     events = []
     for rank, own in enumerate(ranks):
         for event in own:
@@ -91,7 +91,7 @@ MERGES: dict[str, Merge] = {
 
 
 def described(trace: TraceTables) -> list[tuple[object, ...]]:
-    """Kernels with their process, device, call and operation, none of them by a number that a reader gives."""
+    """Return kernels with their process, device, call and operation, none of them by a number that a reader gives."""
     calls = {(row["process_id"], row["correlation_id"]): row["start_ns"] for row in trace.arrow("cuda_api").to_pylist()}
     ranks = dict(rows(trace, "processes", "process_id", "rank"))
     ordinals = dict(rows(trace, "devices", "device_id", "ordinal"))
@@ -109,7 +109,7 @@ def described(trace: TraceTables) -> list[tuple[object, ...]]:
 
 
 def folder_of(tmp_path: Path, ranks: Sequence[Events]) -> TraceTables:
-    """The recordings as files of their own."""
+    """Return the recordings as files of their own."""
     folder = tmp_path / "ranks"
     folder.mkdir(parents=True)
     for rank, events in enumerate(ranks):

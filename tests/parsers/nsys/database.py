@@ -134,19 +134,19 @@ def to_parquet(database: Path, folder: Path, *, inline_names: bool = False) -> P
 
 
 def kernel(start: int, end: int | None, name: int | None = 1, pid: int = 100, **more: Any) -> Row:
-    """A row of the kernel table."""
+    """Return a row of the kernel table."""
     shape = dict.fromkeys(("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"), 1)
     base = {"start": start, "end": end, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": start}
     return {**base, "globalPid": process(pid), "demangledName": name, "shortName": name, **shape, **more}
 
 
 def call(start: int, end: int | None, name: int | None = 1, pid: int = 100, **more: Any) -> Row:
-    """A row of the API table, on the first thread of its process."""
+    """Return a row of the API table, on the first thread of its process."""
     base = {"start": start, "end": end, "eventClass": 0, "globalTid": thread(pid, pid), "correlationId": start}
     return {**base, "nameId": name, "returnValue": 0, **more}
 
 
 def nvtx_range(start: int, end: int | None, text: str | None = None, pid: int = 100, **more: Any) -> Row:
-    """A push/pop range, on the first thread of its process."""
+    """Return a push/pop range, on the first thread of its process."""
     base = {"start": start, "end": end, "eventType": 59, "globalTid": thread(pid, pid), "domainId": 0}
     return {**base, "text": text, **more}

@@ -43,7 +43,7 @@ class Expected:
 
 
 def expected_rows(path: Path) -> list[Expected]:
-    """Rows of a printed summary."""
+    """Return rows of a printed summary."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return [_row(row, "MB" if "Total (MB)" in row else "ns") for row in rows]
@@ -115,7 +115,7 @@ def _kernels(tables: TraceTables) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _text(column: str) -> pl.Expr:
-    """Names with single blanks: keys of both sides are compared that way."""
+    """Return names with single blanks: keys of both sides are compared that way."""
     return pl.col(column).cast(pl.String).str.replace_all(r"\s+", " ").str.strip_chars()
 
 

@@ -48,7 +48,7 @@ def tiny(monkeypatch) -> None:
 
 
 def assert_same(path: Path) -> TraceTables:
-    """The tables in files, equal to those in memory."""
+    """Return the tables in files, equal to those in memory."""
     held, filed = read(path, None), read(path, 0)
     assert list(held) == list(filed)
     for name in held:

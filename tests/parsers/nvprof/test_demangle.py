@@ -19,7 +19,7 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def bomb(steps: int) -> str:
-    """A function of pointers to members, each of the class and of the type that the one before is."""
+    """Return a function of pointers to members, each of the class and of the type that the one before is."""
     name = "_Z1fP1a"
     for step in range(1, steps):
         name += "M" + 2 * f"S{_DIGITS[step - 1]}_"

@@ -33,7 +33,7 @@ def notes(tables):
 
 
 def launch(begin, correlation, duration=100):
-    """A launch call and its kernel, as keyword arguments of ``write``."""
+    """Return a launch call and its kernel, as keyword arguments of ``write``."""
     call = {"cbid": 211, "start": EPOCH + begin, "end": EPOCH + begin + 5, "correlationId": correlation}
     times = {"start": EPOCH + begin + 10, "end": EPOCH + begin + 10 + duration}
     shape = {"gridX": 7, "gridY": 2, "gridZ": 1, "blockX": 128, "blockY": 1, "blockZ": 1, "registersPerThread": 32}
@@ -205,7 +205,7 @@ RANGE_NAMES = {3: "step", 4: "forward", 5: "my domain"}
 
 
 def range_of(number, begin, end, name, **both):
-    """The two records of a range."""
+    """Return the two records of a range."""
     first = {"flags": 2, "timestamp": EPOCH + begin, "id": number, "name": name, **both}
     return [first, {"flags": 4, "timestamp": EPOCH + end, "id": number, **both}]
 

@@ -18,7 +18,7 @@ DAY_NS = 86_400 * 10**9
 
 
 def part(rank=None, t0=1_000, shift=0, **literals):
-    """Tables of one capture: one process with this rank, whose clock's zero is at ``t0`` of the wall clock."""
+    """Return tables of one capture: one process with this rank, whose clock's zero is at ``t0`` of the wall clock."""
     named = {"processes": [(0, "python", {"rank": rank, "pid": 10 + (rank or 0)})], **literals}
     moved = {
         name: [(row[0] + shift, *row[1:]) if name in EVENTS else row for row in rows] for name, rows in named.items()
@@ -28,7 +28,7 @@ def part(rank=None, t0=1_000, shift=0, **literals):
 
 
 def training(rank, t0=1_000, shift=0, seed=0):
-    """A little of everything."""
+    """Return a little of everything."""
     return part(
         rank,
         t0,
@@ -366,6 +366,6 @@ def test_2_runs_at_one_time_or_that_state_their_ranks_are_a_job(begins, ranks):
 
 
 def as_run(tables):
-    """The tables as ``traceviz collect`` leaves them."""
+    """Return the tables as ``traceviz collect`` leaves them."""
     rows = [{**row, "format": "run"} for row in tables["run"].to_pylist()]
     return {**tables, "run": pa.Table.from_pylist(rows, schema.table("run").arrow)}

@@ -12,13 +12,13 @@ STACKS = {"main": None, "load": "main", "decode": "load", "save": "main"}
 
 
 def process(pid: int = 12, **about: Any) -> list[Any]:
-    """The first line."""
+    """Return the first line."""
     stated = {"pid": pid, "ppid": 1, "role": "program", "name": "train.py", "python": "3.11.2", "rate_hz": 100, **about}
     return ["process", {"started_unix_ns": START + 1_000, **stated}]
 
 
 def described(stacks: dict[str, str | None] = STACKS, tid: int = 12, name: str = "MainThread") -> list[list[Any]]:
-    """Lines that describe a thread, and frames and stacks of functions at the line of their number."""
+    """Return lines that describe a thread, and frames and stacks of functions at the line of their number."""
     numbers = {function: number for number, function in enumerate(stacks)}
     frames = [["frame", number, function, "train.py", 10 + number, "program"] for function, number in numbers.items()]
     chains = [
@@ -77,7 +77,7 @@ def training(steps: int = 4) -> list[Any]:
 
 
 def write(path: Path, lines: Iterable[Any] = WHOLE) -> Path:
-    """A file of these lines."""
+    """Return a file of these lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
     return path

@@ -28,7 +28,7 @@ THREADS = [(0, 0, "python3", {"tid": PID}), (1, 0, "executor", {"tid": 13}), (2,
 
 
 def recording(format_name: str, **rows: list[tuple[Any, ...]]) -> TraceTables:
-    """Tables of one source of the process."""
+    """Return tables of one source of the process."""
     facts = {"t0_unix_ns": T0, "format": format_name, "producer": format_name, "reader": format_name}
     processes = [(0, "python3", {"pid": PID})]
     return tables(run=facts, processes=processes, threads=THREADS, span_ns=1_000 * MS, **rows)
@@ -62,7 +62,7 @@ SLEEPS = each_step(2, 90, "clock_nanosleep")
 
 
 def stacks_of(stack: str, cpu: float) -> dict[str, TraceTables]:
-    """Samples of the main thread's stack throughout the run, and of the processor time of the program."""
+    """Return samples of the main thread's stack throughout the run, and of the processor time of the program."""
     rows = sampled((0, 1_000 * MS, stack, {"samples": 100, "cpu_ns": 0, "state": "waiting"}))
     phases = [(begin, 100 * MS, "step", "train.py", {"thread_id": 0, "number": n}) for n, begin in enumerate(STEPS)]
     used = [(n * 100 * MS, "program CPU", cpu, {"device_id": None, "unit": "%"}) for n in range(11)]

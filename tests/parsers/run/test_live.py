@@ -104,7 +104,7 @@ STEP = pl.col("name").str.contains(r"^step \d+$")
 
 
 def known_by_name(trace, frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows with the pid and tid in place of the numbers that a trace gives, and without those of rows."""
+    """Return rows with the pid and tid in place of the numbers that a trace gives, and without those of rows."""
     processes = trace.scan("processes").select("process_id", "pid").collect()
     threads = trace.scan("threads").select("thread_id", "tid").collect()
     if "process_id" in frame.columns:

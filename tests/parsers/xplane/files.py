@@ -121,7 +121,7 @@ def line(
     timestamp_ns: int = 0,
     extra: bytes = b"",
 ) -> Line:
-    """A line with its events."""
+    """Return a line with its events."""
     return Line(line_id, events, name, display_name, timestamp_ns, extra)
 
 
@@ -134,7 +134,7 @@ def plane(
     metadata_first: bool = False,
     extra: bytes = b"",
 ) -> bytes:
-    """A plane, encoded; metadata come after the lines, as TensorFlow writes them, unless ``metadata_first``."""
+    """Return a plane, encoded; metadata come after the lines, as TensorFlow writes them, unless ``metadata_first``."""
     book = _Book()
     for text in names or {}:
         book.event(text)
@@ -151,7 +151,7 @@ def space(
     warnings: Iterable[str | bytes] = (),
     hostnames: Iterable[str | bytes] = (),
 ) -> bytes:
-    """A whole file from encoded planes."""
+    """Return a whole file from encoded planes."""
     body = b"".join(chunk(1, plane_) for plane_ in planes)
     for tag, texts in ((2, errors), (3, warnings), (4, hostnames)):
         body += b"".join(chunk(tag, text) for text in texts)

@@ -22,7 +22,7 @@ ENDS = {end for *_, end in read_fields(WHOLE, 0, len(WHOLE))}
 
 
 def outcome(path, content):
-    """Tables of a capture, or the error that it ends with."""
+    """Return tables of a capture, or the error that it ends with."""
     path.write_bytes(content)
     try:
         return TraceTables(dict(identify(path).read(path, ReadRequest())))

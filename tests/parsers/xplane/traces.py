@@ -14,19 +14,19 @@ DETAILS = "regs:32 static_shared:48 dynamic_shared:16 grid:4,2,1 block:64,1,1 oc
 
 
 def read(path: Path, **options: object) -> TraceTables:
-    """All tables of the capture at ``path``."""
+    """Return all tables of the capture at ``path``."""
     return TraceTables(dict(XPlaneReader().read(path, ReadRequest(**options))))
 
 
 def tables_of(folder: Path, content: bytes, **options: object) -> TraceTables:
-    """All tables of a capture with this content."""
+    """Return all tables of a capture with this content."""
     path = folder / "host.xplane.pb"
     path.write_bytes(content)
     return read(path, **options)
 
 
 def rows(tables: TraceTables, table: str, *columns: str) -> list[tuple]:
-    """Rows of a table, with these columns."""
+    """Return rows of a table, with these columns."""
     records = tables.arrow(table).select(list(columns)).to_pylist()
     return [tuple(row.values()) for row in records]
 
@@ -42,12 +42,12 @@ def environment(start_ns: int = 1_700_000_000_000_000_000) -> bytes:
 
 
 def host(*lines: object, **given: object) -> bytes:
-    """The plane of the host's threads."""
+    """Return the plane of the host's threads."""
     return plane("/host:CPU", *lines, **given)
 
 
 def gpu(*lines: object, number: int = 0, **given: object) -> bytes:
-    """The plane of a GPU."""
+    """Return the plane of a GPU."""
     facts = {
         "device_vendor": "Nvidia",
         "gpu_device_name": "Tesla T4",

@@ -38,7 +38,7 @@ def opened(path):
 
 
 def whole(view, make):
-    """All graphs of a kind, of the whole capture, with every node."""
+    """Return all graphs of a kind, of the whole capture, with every node."""
     time = replace(division(view), host=None, device=None)
     return {flame.key: flame for flame in make(view, time, EVERYTHING) if flame is not None}
 

@@ -11,7 +11,7 @@ from traceviz.report.pictures.packed import packed
 
 
 def rows(shown, key):
-    """Rows of a lane as lists of ``(start, duration, name)``."""
+    """Return rows of a lane as lists of ``(start, duration, name)``."""
     (lane,) = (lane for lane in shown.lanes if lane.key == key)
     return [
         [

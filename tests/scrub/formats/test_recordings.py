@@ -26,7 +26,7 @@ ENVIRONMENT = b"\0PATH=/usr/bin\0API_TOKEN=" + TOKEN.encode() + b"\0HOSTNAME=gpu
 
 
 def torch_trace() -> bytes:
-    """A trace with a token in a range; only the report of nsys next to it shows that it is one."""
+    """Return a trace with a token in a range; only the report of nsys next to it shows that it is one."""
     events = [
         complete("aten::mm", 10, 20, category="cpu_op"),
         complete(f"with {TOKEN} on gpu-node-17", 40, 5, category="user_annotation"),
@@ -54,7 +54,7 @@ COMMAND = "python train.py --arch resnet50v2 --data …/imagenet2012"
 
 
 def run(folder: Path, command: str = COMMAND) -> Path:
-    """A run folder with a report, a trace of PyTorch, samples of resources, and what collectors note."""
+    """Return a run folder with a report, a trace of PyTorch, samples of resources, and what collectors note."""
     for name in ("nsys", "torch/4711", "resources"):
         (folder / "raw" / name).mkdir(parents=True)
     raw = folder / "raw"
@@ -289,7 +289,7 @@ def test_reports_tell_the_command_line_in_their_bytes(tmp_path: Path) -> None:
 
 
 def length(size: int) -> bytes:
-    """A length as protobuf writes it."""
+    """Return a length as protobuf writes it."""
     return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
 
 

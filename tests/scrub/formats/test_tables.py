@@ -166,7 +166,7 @@ def test_a_damaged_folder_leaves_no_output(folder: Path, tmp_path: Path) -> None
 
 
 def framework_trace() -> TraceTables:
-    """A framework's profiler trace: Python frames, arguments of operations, settings."""
+    """Return a framework's profiler trace: Python frames, arguments of operations, settings."""
     frames = ["$/home/ada/proj/train.py:12 step", "$builtins len", "Iterator::Root::Map", "on gpu-node-17"]
     arguments = [
         ("file", None, "/weird/place/data.bin"),

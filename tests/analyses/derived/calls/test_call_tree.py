@@ -9,7 +9,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 
 
 def tree(*calls):
-    """A tree of ``(start, duration, thread)``."""
+    """Return a tree of ``(start, duration, thread)``."""
     rows = [(number, start, start + dur, thread) for number, (start, dur, thread) in enumerate(calls)]
     return CallTree.of(pl.DataFrame(rows, ["op_id", "start_ns", "end_ns", "thread_id"], orient="row"))
 

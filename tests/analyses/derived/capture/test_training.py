@@ -60,7 +60,7 @@ def test_marked_steps_show_training_only_of_programs_that_may_use_a_framework(pr
 
 
 def gradients(**tables):
-    """A compiled function that computes gradients and no more, over and over."""
+    """Return a compiled function that computes gradients and no more, over and over."""
     return repeating(("fmha_bwd_kernel", 400, 10), **tables)
 
 

@@ -36,7 +36,7 @@ def on_cpu(**given):
 
 
 def nsys(calls=(), **given):
-    """The same as nsys records it, which traces CUDA and finds none."""
+    """Return the same as nsys records it, which traces CUDA and finds none."""
     ranges = [(step * 10 * MS, 10 * MS, f"step {step}", {"domain": "traceviz"}) for step in range(10)]
     parts = {"host_ops": None, "steps": None, "samples": None, "kernels": [], "memcpy": [], "cuda_api": list(calls)}
     return on_cpu(**{"run": {"framework": None, "format": "nsys"}, "nvtx": ranges, **parts, **given})

@@ -22,7 +22,7 @@ def of_gpu(start, kind, size, in_use, more):
 
 
 def step(number):
-    """An allocation that is kept, one that is not; the allocator holds 150,000 more than what is kept."""
+    """Return an allocation that is kept, one that is not; the allocator holds 150,000 more than what is kept."""
     begin, in_use = 1_000 * number, 1_000 * USE[number]
     held, passing = {"reserved_bytes": in_use + 150_000}, {"address": 100 + number, "op": "t:Cast"}
     kept = {"address": number, "op": ("conv/Conv2D:Conv2D", "b/MatMul:MatMul")[number % 2]}

@@ -30,7 +30,7 @@ def interval(share: float) -> tuple[float, float]:
 
 
 def outside(share: float) -> tuple[float, float]:
-    """The same of the 20 samples outside."""
+    """Return the same of the 20 samples outside."""
     square = share * (1 - share) * 20 + 1.96**2 / 4
     middle, half = (share * 20 + 1.96**2 / 2) / (20 + 1.96**2), 1.96 * sqrt(square) / (20 + 1.96**2)
     return middle - half, middle + half

@@ -61,7 +61,7 @@ class Loader:
 
 
 def torch_of(inject: SimpleNamespace) -> SimpleNamespace:
-    """A loader and an optimizer as torch has them, with the hooks in place."""
+    """Return a loader and an optimizer as torch has them, with the hooks in place."""
     iterator = type("_BaseDataLoaderIter", (Passing,), {"__next__": Passing.__next__})
     loader = type("DataLoader", (Loader,), {"__iter__": lambda self: iterator(self.batches)})
     step = inject.training_loop.seen_optimizer(inject.torch_steps.LOOP, lambda _: None)

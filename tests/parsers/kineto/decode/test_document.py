@@ -361,7 +361,7 @@ def test_nesting_deeper_than_any_stack_is_passed_over(read):
 
 
 def reference(events: list[dict[str, object]]) -> list[tuple[str, int, int | None]]:
-    """The events that have plain numbers as times, by Python's own decimals."""
+    """Return the events that have plain numbers as times, by Python's own decimals."""
     kept = []
     for raw in events:
         if raw["ph"] in PHASES and raw["ph"] != "M":

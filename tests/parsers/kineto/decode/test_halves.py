@@ -20,7 +20,7 @@ NEVER = 2**60
 
 
 def both(path, block: int = 2**19):
-    """The file read by one thread, and by two."""
+    """Return the file read by one thread, and by two."""
     return [decode(path, scanner="compiled", block_bytes=block, halves_from=least) for least in (NEVER, 0)]
 
 

@@ -139,7 +139,7 @@ def test_ancestors_are_the_same_in_c(rows, data):
 
 
 def ancestors(parent: list[int], place: int):
-    """Events above one, nearest first."""
+    """Yield events above one, nearest first."""
     while (place := parent[place]) >= 0:
         yield place
 

@@ -97,7 +97,7 @@ def wrapped(value: int) -> int:
 
 
 def expected(rows) -> list[list]:
-    """The answers to WISHES, from the rows."""
+    """Return the answers to WISHES, from the rows."""
     texts = [None if text is None else text.encode() for *_, text, _ in rows]
     return [
         [None if value is None else wrapped(value - 7) for *_, value, _, _ in rows],
@@ -309,7 +309,7 @@ def test_changed_bytes_never_give_rows_that_sqlite_does_not_give(tmp_path_factor
 
 
 def trace(path: Path, scanner: str):
-    """The tables that a reader gives, or what it says instead."""
+    """Return the tables that a reader gives, or what it says instead."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRACEVIZ_SCANNER", scanner)
         try:

@@ -42,7 +42,7 @@ WHOLE = space(
 
 
 def parts(space_: Space) -> list[object]:
-    """All that a space says, as values that compare."""
+    """Return all that a space says, as values that compare."""
 
     def plain(plane_: Plane) -> list[object]:
         columns = [plane_.events.line, plane_.events.name, plane_.events.offset_ps, plane_.events.dur_ps]

@@ -19,7 +19,7 @@ def grouped(*planes: bytes) -> Groups:
 
 
 def annotated(*planes: bytes) -> Groups:
-    """The same, where annotations may mark steps."""
+    """Return the same, where annotations may mark steps."""
     return group_with_annotations(read_space(space(*planes)))
 
 
@@ -29,7 +29,7 @@ def ids(groups: Groups, place: int = 0) -> list[int]:
 
 
 def host(*lines: object, **given: object) -> bytes:
-    """The plane of the host's threads."""
+    """Return the plane of the host's threads."""
     return plane("/host:CPU", *lines, **given)
 
 

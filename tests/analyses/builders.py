@@ -129,7 +129,7 @@ def _row(name: str, literal: Literal) -> dict[str, Any]:
 
 
 def _nested(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
-    """Rows in order of start, numbered in column ``key``, with depth and parent among those that nest on a thread."""
+    """Return rows in order of start, numbered in column ``key``, with depth and parent if they nest on a thread."""
     rows = sorted(rows, key=lambda row: row["start_ns"])
     numbered = [{**row, key: number} for number, row in enumerate(rows)]
     nests = [row for row in numbered if row.get("kind", "push_pop") == "push_pop"]

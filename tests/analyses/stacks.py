@@ -40,7 +40,7 @@ def sampled(*rows: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _frame(text: str) -> tuple[str, str, int | None, str]:
-    """Function, file, line and origin."""
+    """Return function, file, line and origin."""
     match = re.fullmatch(r"(.+?):(\d+) (.+)", text)
     if match is None:
         return text, "", None, "native"

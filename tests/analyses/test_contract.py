@@ -180,7 +180,7 @@ STABLE = {
 
 
 def busy_trace(shift=0):
-    """Six steps of 100 µs with one of everything; the first step is slow."""
+    """Return six steps of 100 µs with one of everything; the first step is slow."""
     us = 1000
     nvtx, kernels, memcpy, memset, api, os_calls = [], [], [], [], [], []
     host_ops, device_ops, memory = [], [], []

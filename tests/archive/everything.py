@@ -10,7 +10,7 @@ import zstandard
 
 
 def everything(folder):
-    """``(where, bytes)`` of all that is in ``folder``: names of files, their bytes, and what is packed in them."""
+    """Yield ``(where, bytes)`` of all content of ``folder``: file names, their bytes, and packed contents."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         yield "name", name.encode()

@@ -96,7 +96,7 @@ def overlapping_zip(path, count, size):
 
 
 def find_items(*sources, limits=None):
-    """Items by name, and refusals by name, of all sources."""
+    """Return items by name, and refusals by name, of all sources."""
     listed = list(items([str(source) for source in sources], limits or Limits()))
     taken = {item.name: item for item in listed if isinstance(item, Item)}
     refused = [item for item in listed if isinstance(item, Refused)]
@@ -119,7 +119,7 @@ def fetched(item, folder, limits=None):
 
 
 def hashes(source, folder, limits=None):
-    """SHA-256 of every trace that a source holds, by its name without that of the source."""
+    """Return SHA-256 of every trace that a source holds, by its name without that of the source."""
     result = {}
     for number, (name, item) in enumerate(find_items(source, limits=limits)[0].items()):
         place = folder / str(number)

@@ -63,7 +63,7 @@ class Opened:
     dialogs: list[str] = field(default_factory=list)
 
     def check_quiet(self) -> None:
-        """Nothing failed, nothing was asked for, and nothing popped up."""
+        """Check that nothing failed, nothing was requested, and no dialog appeared."""
         assert (self.errors, self.requests, self.dialogs) == ([], [], [])
 
 

@@ -70,7 +70,7 @@ class Attacks:
         self._given: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
-        """``text`` with its attack."""
+        """Return ``text`` with its attack."""
         return self._given.setdefault(text, text + self._attacks[len(self._given) % len(self._attacks)])
 
 

@@ -37,7 +37,7 @@ def row(starts: Array, durations: Array, names: Array, first: int) -> Row:
 
 
 def levels_of(made: Row, start: int, end: int) -> tuple[Level, ...]:
-    """Levels with 512 cells and more, four times as many each, the finest first."""
+    """Return levels with 512 cells and more, four times as many each, the finest first."""
     if made.starts.size < 2_000:
         return ()
     levels = []
@@ -60,7 +60,7 @@ def level_of(made: Row, start: int, width: int) -> Level:
 
 
 def made_timeline(events: int, ranks: int = 2, *, kept: int | None = None) -> Timeline:
-    """About so many events on ``ranks`` ranks, each with steps, classes, two streams, calls and nested operators."""
+    """Return about so many events on ``ranks`` ranks, with steps, classes, two streams, calls and nested operators."""
     rng = np.random.default_rng(7)
     per_rank = max(200, events // ranks)
     kernels = per_rank * 4 // 10

@@ -57,7 +57,7 @@ def without_policy(text: str) -> str:
 
 
 def inline(text: str) -> list[tuple[str, str]]:
-    """``script`` or ``style``, and the hash of its text, of all that runs or applies."""
+    """Return ``script`` or ``style``, and the hash of its text, of all that runs or applies."""
     return [
         (tag, f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'")
         for tag, attributes, content in _INLINE.findall(text)
@@ -66,5 +66,5 @@ def inline(text: str) -> list[tuple[str, str]]:
 
 
 def overflow(page: Page) -> int:
-    """Pixels by which the page is wider than its window, once what is drawn has its new size."""
+    """Return pixels by which the page is wider than its window, once what is drawn has its new size."""
     return int(page.evaluate(_OVERFLOW))

@@ -79,7 +79,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def check_harmless(open_page: Open, made: Path, folder: Path, styles: int = 1) -> Page:
-    """A page does nothing, touched or not, and with what it escapes alone: without its policy, too."""
+    """Check that a page does nothing, touched or not; also without its policy, by its escaping alone."""
     text = made.read_text(encoding="utf-8")
     assert STEERS.findall(text) == []
     bare = folder / "bare.html"

@@ -27,7 +27,7 @@ VIEW = "document.getElementById('tv-timeline-view').timeline"
 
 
 def rgb(key: str, *, is_dark: bool = False) -> list[int]:
-    """Red, green and blue of a key of the palette."""
+    """Return red, green and blue of a key of the palette."""
     found = COLORS[key]
     return list(bytes.fromhex((found.dark if is_dark else found.light)[1:]))
 
@@ -44,7 +44,7 @@ def lane(kind: LaneKind, *rows: Row, group: str = "rank 0", levels: tuple[tuple[
 
 
 def small_timeline() -> Timeline:
-    """One rank over 1 ms, in µs::
+    """Return one rank over 1 ms, in µs::
 
     step      |0                             1000|
     classes   |input wait 300|compute        1000|
@@ -121,7 +121,7 @@ def point(page_: Page, kind: str, time: int, row: int = 0) -> tuple[float, float
 
 
 def pixels(page_: Page, kind: str, row: int = 0) -> list[list[int]]:
-    """Red, green and blue of each pixel in the middle of a row, as the canvas has them."""
+    """Return red, green and blue of each pixel in the middle of a row, as the canvas has them."""
     return list(
         state(
             page_,

@@ -58,7 +58,7 @@ class Run:
         return self.process.communicate(timeout=120)[1]
 
     def left(self):
-        """Half-written and temporary files."""
+        """Return half-written and temporary files."""
         names = [str(path) for path in self.tmp.rglob("*")]
         hidden = (path for path in self.out.rglob(".*") if path.name != ".reserve")
         return names + [str(path) for path in hidden]

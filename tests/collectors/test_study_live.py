@@ -62,7 +62,7 @@ def sides(comparison: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def means(runs: Path, batch: int) -> list[float]:
-    """Mean step of each run, warm-up left out, from a report of its own, ns."""
+    """Return the mean step of each run, warm-up left out, from a report of its own, ns."""
     return [statistics.mean(steady_steps(run)) for run in runs.glob(f"*batch={batch}+*")]
 
 

@@ -74,7 +74,7 @@ def profiled(steps, model, optimizers, before=0):
 
 
 def in_ranks(steps, model, optimizers):
-    """Data-parallel training on the CPU, in which rank 1 sleeps 60 ms before each step."""
+    """Train data-parallel on the CPU; rank 1 sleeps 60 ms before each step."""
     torch.distributed.init_process_group("gloo")
     parallel = nn.parallel.DistributedDataParallel(model)
     for _ in range(steps):

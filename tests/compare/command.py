@@ -43,11 +43,11 @@ class CommandResult:
         return next(block["rows"] for block in self.section(slug)["blocks"] if "rows" in block)
 
     def classes(self) -> dict[str, dict[str, Any]]:
-        """Classes of step time by key."""
+        """Return classes of step time by key."""
         return {row["class"]: row for row in self.rows("attribution")}
 
     def changes(self) -> dict[str, list[float]]:
-        """Every change in every table by section, where it was measured; tables of sides without a row of the base."""
+        """Return every measured change in every table by section; tables of sides without a row of the base."""
         changes: dict[str, list[float]] = {}
         for section in self.document["sections"]:
             for block in section["blocks"]:
@@ -77,7 +77,7 @@ def compared(*arguments: object) -> CommandResult:
 
 
 def refused(*arguments: object) -> tuple[int, str]:
-    """Exit code and message of a comparison that prints nothing."""
+    """Return the exit code and message of a comparison that prints nothing."""
     result = CliRunner().invoke(main, ["compare", *map(str, arguments)])
     assert result.stdout == ""
     return result.exit_code, result.stderr

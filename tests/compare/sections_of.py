@@ -42,7 +42,7 @@ def tagged(**tags: str) -> Section:
 def measures(
     outcome: str | None = None, reason: str | None = None, **values: Value | tuple[float, float, float]
 ) -> Section:
-    """Measures of a whole run with their units by the ends of their keys; of three numbers, an interval within it."""
+    """Return measures of a whole run, with units by the ends of their keys; three numbers contain an interval."""
     rows = []
     for key, value in values.items():
         figure, low, high = value if isinstance(value, Sequence) else (value, None, None)
@@ -60,7 +60,7 @@ _UNITS = {"_ns": "ns", "per_second": "per_second", "_bytes": "bytes", "epochs": 
 
 
 def parts(**times_ns: int) -> Section:
-    """Exclusive parts of a whole run."""
+    """Return exclusive parts of a whole run."""
     rows = ((key, key, time, time / sum(times_ns.values()), None) for key, time in times_ns.items())
     return section("whole_run", table("", "part label time_ns share_of_run where", *rows))
 

@@ -32,7 +32,7 @@ def side(label: str, *runs: Sequence[int]) -> Side:
 
 
 def turns(generator: np.random.Generator, count: int, medians: Sequence[float], spread: float) -> Times:
-    """Log-normal steps that take turns: their medians return, from any of them on."""
+    """Return log-normal steps that take turns: their medians return, from any of them on."""
     first = int(generator.integers(len(medians)))
     median = np.resize(np.roll(np.array(medians), first), count)
     return np.rint(median * np.exp(spread * generator.standard_normal(count))).astype(np.int64)

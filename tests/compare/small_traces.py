@@ -47,7 +47,7 @@ def loop(path: Path, steps: int, kernels: Sequence[tuple[str, int]], pause_ns: i
 
 
 def _kernel(database: NsysDatabase, name: str, start: int, end: int) -> None:
-    """A kernel, and the call that launches it while the device is idle."""
+    """Add a kernel, and the call that launches it while the device is idle."""
     correlation = len(database.rows.get("CUPTI_ACTIVITY_KIND_KERNEL", ())) + 1
     database.add(
         "CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -110,10 +110,7 @@ def _complete(category: str, name: str, track: dict[str, int], start_ns: int, en
 
 
 def training(path: Path, load: Callable[[Program], None], steps: int = 20) -> Path:
-    """The program of the synthetic samples, which waits for the device in every step before it loads the next batch.
-
-    Two of them differ in ``load`` alone, where it asks for as many durations: those of all else are the same.
-    """
+    """Return the program of the synthetic samples: every step waits for the device before it loads the next batch."""
     database = NsysDatabase("a training loop")
     program = Program(database)
     start_up(program)

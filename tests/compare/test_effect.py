@@ -18,7 +18,7 @@ SLOW = pytest.mark.slow
 
 
 def alarm_limit(pairs):
-    """Alarms among pairs of equals: one of twenty, and three standard deviations more."""
+    """Return alarms among pairs of equals: one of twenty, and three standard deviations more."""
     return 0.05 * pairs + 3 * math.sqrt(pairs * 0.05 * 0.95)
 
 

@@ -37,7 +37,7 @@ def result(recorded):
 
 
 def durations(trace):
-    """Duration of every step by its number, warm-up too, ns."""
+    """Return the duration of every step by its number, warm-up too, ns."""
     steps = grid(api.report_on(trace), "steps", EVERY_STEP)
     return {row["step"]: row["dur_ns"] for row in rows(steps)}
 

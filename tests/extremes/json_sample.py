@@ -59,7 +59,7 @@ class JsonSample(Sample):
 
 
 def event_kind(event: Any) -> Any:
-    """Events of a trace differ by phase, category, and the keys of their arguments."""
+    """Return the kind of a trace's event: its phase, category, and the keys of its arguments."""
     if not isinstance(event, dict):
         return None
     args = event.get("args")

@@ -312,7 +312,7 @@ class Cases:
             self._try(scanner.texts)
 
     def _pages(self, random: Random, data: bytes) -> None:
-        """A database whose pages are taken for leaves of a table of some width, most of them by the right one."""
+        """Read pages of a database as leaves of a table of some width, most of them by the right one."""
         size = random.choice((int.from_bytes(data[16:18], "big") % 65535, 512, 1024, 65536))
         count = -(-len(data) // max(size, 1))
         pages = [place // size + 1 for place in range(size, len(data), size) if data[place] == _LEAF]
@@ -354,7 +354,7 @@ class Cases:
         return operation, tuple(parts), out, width, nasty.integer(random), random.random() < 0.3, nasty.integer(random)
 
     def _nested(self, random: Random, rows: int, code: bytes) -> None:
-        """The functions over calls that nest: sorted ones half of the time, as else they soon decline."""
+        """Call functions for nested calls; half of the time with sorted ones, because they soon decline others."""
         n = self.arrays
         calls = [(random.randrange(2), random.randrange(9), random.randrange(12)) for _ in range(rows)]
         calls = sorted(calls, key=lambda call: (call[0], call[1], -call[2])) if random.random() < 0.8 else calls
@@ -404,7 +404,7 @@ class Cases:
                 n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
 
     def _sweeps(self, random: Random, rows: int) -> None:
-        """The functions over sorted times, most of the time with what is a set, and those over groups."""
+        """Call functions for sorted times, mostly with valid sets, and those for groups."""
         others = random.randrange(6)
         one, other = ([self._ordered(random, count) for _ in range(2)] for count in (rows, others))
         set_one = self._set(random, rows) if random.random() < 0.8 else (one[0], one[1])
@@ -444,13 +444,13 @@ class Cases:
 
     @staticmethod
     def _wide(data: bytes | bytearray, kind: str) -> memoryview:
-        """``data`` as integers, where it has whole ones."""
+        """Return ``data`` as integers, where it has whole ones."""
         view = memoryview(data)
         return view if len(view) % struct.calcsize(kind) else view.cast("B").cast(kind)
 
     @classmethod
     def _ordered(cls, random: Random, rows: int) -> bytes:
-        """Times, mostly in order."""
+        """Return times, mostly in order."""
         times = [random.randrange(-5, 60) for _ in range(rows)]
         if random.random() < 0.2:
             return cls._longs(random, rows)
@@ -458,12 +458,12 @@ class Cases:
 
     @staticmethod
     def _set(random: Random, rows: int) -> tuple[bytes, bytes]:
-        """Starts and ends of a set of ``rows`` members."""
+        """Return starts and ends of a set of ``rows`` members."""
         bounds = sorted(random.sample(range(-10, 20 + 4 * rows), 2 * rows))
         return struct.pack(f"<{rows}q", *bounds[::2]), struct.pack(f"<{rows}q", *bounds[1::2])
 
     def _columns(self, random: Random, _: bytes) -> None:
-        """The functions over columns, with columns that fit each other most of the time."""
+        """Call functions for columns, mostly with columns that fit each other."""
         rows = random.choice((0, 1, 2, 3, 8, 60))
         code = self._codes(random, rows)
         x = self.xplane

@@ -100,7 +100,7 @@ def examine(path: Path, depth: Depth) -> str:
 
 
 def _refused(path: Path, error: TracevizError, depth: Depth) -> str:
-    """An error of ours: what it prints is harmless and short."""
+    """Check that an error of ours prints harmless and short text; return its class."""
     name = _named(error)
     shape = hash((name, error.what[-40:], error.fix[:40], not error.what.isprintable(), len(str(error)) > 2000))
     if depth.whole or depth.is_new(shape):
@@ -117,7 +117,7 @@ def _refused(path: Path, error: TracevizError, depth: Depth) -> str:
 
 
 def _named(error: TracevizError) -> str:
-    """The class of an error of ours, and of the foreign one behind it that was put into words at the last moment."""
+    """Return the class of an error of ours, and of the foreign error that it wraps, if it is a general one."""
     is_general = error.what.endswith(("cannot be read.", "cannot be analysed."))
     cause = type(error.__cause__).__name__ if is_general and error.__cause__ is not None else ""
     return f"{type(error).__name__} of {cause}" if cause else type(error).__name__
@@ -135,7 +135,7 @@ def _report(path: Path, tables: TraceTables, *, every: bool) -> str:
 
 
 def check_report(report: Report, *, every: bool = True, ours: bool = True) -> None:
-    """The rules hold of a report, and its formats are harmless.
+    """Check that the rules hold for a report, and that its formats are harmless.
 
     Args:
         report: The report.
@@ -158,14 +158,14 @@ def _no_number(word: str) -> None:
 
 
 def check_page(text: str, what: str) -> None:
-    """No character of a page does anything to a terminal."""
+    """Check that no character of a page controls a terminal."""
     found = rules.hostile_characters(text.replace("\r\n", "\n") if what == "csv" else text)
     if found:
         raise Fault("control", f"{what} holds {found}", detail=text[:2000])
 
 
 def check_command(arguments: list[str]) -> int:
-    """A command ends with a right exit code, and prints nothing hostile.
+    """Check that a command ends with a right exit code, and prints nothing hostile.
 
     Raises:
         Fault: it did not.
@@ -238,7 +238,7 @@ def _hold(sentences: Iterator[str]) -> None:
 
 
 def _looks(tables: TraceTables) -> int:
-    """A number that differs where tables differ in kind: which there are, with rows or without, and what is noted."""
+    """Return a number that differs for tables of different kinds: names, with or without rows, and notes."""
     codes = sorted({note["code"] for note in tables.arrow("notes").to_pylist()})
     span = tables.run_facts().get("span_ns") or 0
     return hash(str(([(name, tables.rows(name) > 0) for name in tables], codes, span.bit_length() // 16)))
@@ -259,7 +259,7 @@ def _portable() -> Iterator[None]:
 
 
 def _check_twin(path: Path, tables: TraceTables) -> None:
-    """Python reads the same as compiled code."""
+    """Check that Python reads the same as compiled code."""
     if identify(path).format not in TWINS:
         return
     with _portable():

@@ -134,7 +134,7 @@ def _broken_value(named: Fact | Column, value: Any) -> Iterator[str]:
 
 
 def _broken_steps(report: Report) -> Iterator[str]:
-    """The classes of a step add up to the step, and those of all steps to the bar."""
+    """Yield steps whose classes do not add up to the step, or all steps to the bar."""
     for grid in report.grids("breakdown"):
         if grid.title != BY_STEP:
             continue
@@ -151,7 +151,7 @@ def _broken_steps(report: Report) -> Iterator[str]:
 
 
 def _broken_use(report: Report) -> Iterator[str]:
-    """Of every device, busy and idle time add up to the same span."""
+    """Yield a violation if busy and idle time do not add up to the same span for every device."""
     facts = {fact.key: fact.value for fact in report.facts("device_use")}
     if not facts:
         return
@@ -162,7 +162,7 @@ def _broken_use(report: Report) -> Iterator[str]:
 
 
 def hostile_characters(text: str) -> str:
-    """Characters of a page that could do something to a terminal, by their code points; our colours are allowed."""
+    """Return characters of a page that could control a terminal, by their code points; our colours are allowed."""
     plain = _COLOURS.sub("", text)
     if plain.isascii() and plain.replace("\n", "").isprintable():
         return ""

@@ -245,7 +245,7 @@ class Runner:
         return self.tally
 
     def _batches(self) -> Iterator[tuple[Format, list[int]]]:
-        """Batches of the formats in turn."""
+        """Yield batches of the formats in turn."""
         for begin in count(self.first, BATCH):
             end = begin + BATCH if self.cases is None else min(begin + BATCH, self.first + self.cases)
             if begin >= end:
@@ -307,7 +307,7 @@ class Runner:
             self.tally.add(child.format.name, message["outcome"])
 
     def _ended(self, child: _Child, samples: Samples, *, stop: bool) -> None:
-        """A child has ended: well, or by the case that it was at; the others of its batch are run by a new one."""
+        """Handle the end of a child, normal or by its current case; a new child runs the rest of its batch."""
         os.close(child.pipe)
         _, status = os.waitpid(child.pid, 0)
         if child.current is not None:

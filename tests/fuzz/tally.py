@@ -45,11 +45,11 @@ class Tally:
         return sum(sum(counts.values()) for counts in self.counts.values())
 
     def add(self, format_name: str, outcome: str) -> None:
-        """One case that came out as it should."""
+        """Count one case that came out as it should."""
         self.counts.setdefault(format_name, Counter())[outcome] += 1
 
     def add_fault(self, format_name: str, command: str, fault: dict[str, str]) -> Found | None:
-        """One case with a fault; gives it where it is the first of its kind."""
+        """Count one case with a fault; return the fault if it is the first of its kind."""
         self.add(format_name, f"fault: {fault['kind']}")
         key = fault["kind"], fault["what"], fault["place"]
         is_new = key not in self.found
@@ -106,7 +106,7 @@ def added_up(documents: Iterable[dict[str, Any]]) -> Tally:
 
 
 def table(tally: Tally) -> str:
-    """Formats in rows, outcomes in columns; errors of ours by class; then the faults."""
+    """Return formats in rows, outcomes in columns; errors of ours by class; then the faults."""
     outcomes = Counter[str]()
     for counts in tally.counts.values():
         outcomes.update(counts)

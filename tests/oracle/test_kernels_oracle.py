@@ -25,7 +25,7 @@ NO_KERNEL = ("Memcpy", "Memset")
 
 
 def of_xprof(answer: dict[str, list[dict[str, float]]]) -> dict[str, tuple[int, int]]:
-    """Occurrences and total nanoseconds by name; xprof has a row for every launch shape and op."""
+    """Return occurrences and total nanoseconds by name; xprof has a row for every launch shape and op."""
     kernels: dict[str, tuple[int, int]] = {}
     for row in answer["rows"]:
         name = str(row["kernel_name"])

@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def copy_into(folder: Path, file: Path) -> str:
-    """Path of an unpacked copy of ``file``, under a name that xprof takes for a capture."""
+    """Return the path of an unpacked copy of ``file``, under a name that xprof takes for a capture."""
     name = file.name.removesuffix(".gz")
     copy = folder / (name if name.endswith(".xplane.pb") else f"{name}.xplane.pb")
     with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as source, copy.open("wb") as target:
@@ -61,7 +61,7 @@ def copy_into(folder: Path, file: Path) -> str:
 
 
 def tool(command: str, paths: list[str]) -> Any:
-    """The answer of one of xprof's tools: gviz tables as ``{"rows": [{column: value}], "properties": {...}}``."""
+    """Return the answer of an xprof tool: gviz tables as ``{"rows": [{column: value}], "properties": {...}}``."""
     data, _ = raw_to_tool_data.xspace_to_tool_data(paths, TOOLS[command], dict(FRESH))
     answer = json.loads(data)
     if isinstance(answer, list):
@@ -111,7 +111,7 @@ def lines_of(plane: Any) -> list[dict[str, Any]]:
 
 
 def first_value(event: Any, wanted: set[int], texts: dict[int, str]) -> int | str | float | None:
-    """Value of the first stat of ``event`` whose key is ``wanted``."""
+    """Return the value of the first stat of ``event`` whose key is ``wanted``."""
     for stat in event.stats:
         if stat.metadata_id in wanted:
             kind = stat.WhichOneof("value")
@@ -121,7 +121,7 @@ def first_value(event: Any, wanted: set[int], texts: dict[int, str]) -> int | st
 
 
 def messages() -> ModuleType:
-    """TensorFlow's generated classes, loaded without TensorFlow itself, which takes seconds to import."""
+    """Return TensorFlow's generated classes, loaded without TensorFlow itself, which takes seconds to import."""
     package = importlib.util.find_spec("tensorflow")
     if package is None or not package.submodule_search_locations:
         sys.exit("TensorFlow is not installed beside xprof: pip install 'traceviz-toolkit[tensorflow]'")

@@ -112,7 +112,7 @@ def test_unknown_texts_in_all_columns_end_no_command_and_archives_store_known_on
 
 
 def check_report(folder, columns):
-    """The report names these columns, but for those of tables that no section reads."""
+    """Check that the report names these columns, except those of tables that no section reads."""
     report = run("report", folder, "--format", "json")
     assert (report.returncode, report.stderr) == (0, "")
     assert sorted(messages(report)) == sorted(column for column in columns if column[0] not in UNREAD)

@@ -239,7 +239,7 @@ def truncated(entry):
 
 
 def spoilt(entry):
-    """Bytes of a page, which are found after other tables have been given out."""
+    """Damage bytes of a page; readers find them after other tables have been given out."""
     file = entry / "cuda_api.parquet"
     content = bytearray(file.read_bytes())
     content[4:40] = b"\xff" * 36
@@ -259,7 +259,7 @@ def with_nonsense(entry):
 
 
 def cut_to_nothing(entry):
-    """Files as a machine leaves them that lost its power."""
+    """Change files as after a power failure."""
     for file in entry.iterdir():
         file.write_bytes(b"")
 

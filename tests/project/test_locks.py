@@ -49,7 +49,7 @@ def entries(name):
 
 
 def locked(name, environment):
-    """Versions that a lock installs in ``environment``, by name."""
+    """Return versions that a lock installs in ``environment``, by name."""
     versions = {}
     for requirement, _ in entries(name):
         if requirement.marker is None or requirement.marker.evaluate(environment):
@@ -59,7 +59,7 @@ def locked(name, environment):
 
 
 def disagreements(asked, versions, environment):
-    """Requirements that hold in ``environment`` and that the locked versions do not meet."""
+    """Return requirements that hold in ``environment`` and that the locked versions do not meet."""
     wanted = [
         requirement
         for requirement in map(Requirement, asked)

@@ -56,7 +56,7 @@ class Planted:
 
 
 def planted(random):
-    """One private text and more of each kind."""
+    """Return one private text and more of each kind."""
 
     def some(count, letters=LETTERS + "23456789"):
         return "".join(random.choices(letters, k=count))
@@ -156,7 +156,7 @@ SURROUNDINGS = {
 
 
 def around(form, text):
-    """``text`` in a surrounding."""
+    """Return ``text`` in a surrounding."""
     if form == "percent":
         return f"https://localhost/?q={quote(text, safe='')}%26x"
     if form == "escapes":
@@ -174,7 +174,7 @@ def suits(secret, name):
 
 
 def traces(builder, seed, name, folder):
-    """A source with all kinds in a surrounding, and their bodies alone; and what must be nowhere in the output."""
+    """Return a source with all kinds in a context, their bodies alone, and texts that the output must not hold."""
     secrets = [secret for secret in planted(Random(seed)) if suits(secret, name)]
     form = SURROUNDINGS[name]
     shaped = [around(form, secret.text) for secret in secrets]
@@ -183,7 +183,7 @@ def traces(builder, seed, name, folder):
 
 
 def left(folder, secrets):
-    """Kinds, texts and places of what is left in a folder."""
+    """Return kinds, texts and places of what is left in a folder."""
     found = []
     for where, content in everything(folder):
         folded = content.lower()

@@ -26,7 +26,7 @@ class Measured:
 
 
 def measured(*arguments, address_space=None, env=None):
-    """``traceviz ARGUMENTS`` as a process, which may use ``address_space`` bytes of it (``None``: no limit)."""
+    """Return ``traceviz ARGUMENTS`` as a process, which may use ``address_space`` bytes of it (``None``: no limit)."""
     command = [sys.executable, "-m", "traceviz", *map(str, arguments)]
     if address_space is not None:
         command = ["sh", "-c", f'ulimit -v {address_space // 1024}; exec "$@"', "sh", *command]

@@ -136,7 +136,7 @@ def _names_assigned(module):
 
 
 def _uses(module):
-    """Methods that are called on names of the module, and calls of ``re`` with the function they are in."""
+    """Return methods that are called on names of the module, and calls of ``re`` with the function they are in."""
     methods, calls = {}, []
 
     def visit(node, function):

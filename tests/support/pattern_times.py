@@ -75,7 +75,7 @@ def fault(found, bound, most):
 
 
 def main(part, most, bounds):
-    """Prints a line for each pattern that is not linear, and how many there were."""
+    """Print a line for each pattern that is not linear, and how many there were."""
     resource.setrlimit(resource.RLIMIT_CPU, (1_200, 1_200))
     signal.signal(signal.SIGPROF, _stop)
     every, unknown = patterns()

@@ -27,7 +27,7 @@ _STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u20
 
 
 def seen(*arguments: object, columns: int = 80) -> tuple[int, str]:
-    """Exit code of ``traceviz ARGUMENTS`` in this process, and all that a terminal of so many columns gets."""
+    """Return the exit code of ``traceviz ARGUMENTS`` in this process, and all output to a terminal of so many columns."""
     master, slave = pty.openpty()
     tty.setraw(slave)
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
@@ -70,7 +70,7 @@ def _read(master: int, received: bytearray) -> None:
 
 @contextmanager
 def _standard_streams(terminal: int) -> Iterator[None]:
-    """Standard output and error go to ``terminal``, for compiled code as well."""
+    """Send standard output and error to ``terminal``, for compiled code as well."""
     kept = {number: os.dup(number) for number in (1, 2)}
     unset = {"COLUMNS", "LINES", "NO_COLOR"}
     plain = {name: value for name, value in os.environ.items() if name not in unset}

@@ -34,7 +34,7 @@ _MOST_TEXTS = 90
 
 
 def units(pattern, most=_MOST_TEXTS):
-    """Pairs of a text that stands once and one that is repeated behind it."""
+    """Return pairs of a text that stands once and one that is repeated behind it."""
     text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     flags = pattern.flags & ~re.UNICODE
     tree = parser.parse(text, flags)
@@ -66,7 +66,7 @@ def _encoded(text, pattern):
 
 
 def _one(code, argument, flags):
-    """Characters that a single piece matches, an ordinary one first."""
+    """Return characters that a single piece matches, an ordinary one first."""
     if code is codes.LITERAL:
         return [chr(argument)]
     if code is codes.ANY:
@@ -151,7 +151,7 @@ def _starts(tree, flags, depth=0):
 
 
 def _characters(tree, flags):
-    """Characters that pieces of the pattern match, the most frequent first."""
+    """Return characters that pieces of the pattern match, the most frequent first."""
     counts = {}
 
     def count(part):

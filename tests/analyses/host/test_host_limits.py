@@ -259,7 +259,7 @@ class TestGarbage:
 
 
 def operators(count, each_ns, gap_ns, steps=10):
-    """Operators of one step after another, on a program without a device."""
+    """Return operators of one step after another, on a program without a device."""
     rows, marks, moment = [], [], 0
     for number in range(steps):
         begin = moment

@@ -16,7 +16,7 @@ TORCH = {"framework": "PyTorch"}
 
 
 def loop(waits, name=SINGLE, *, step=1000, inside=(), **more):
-    """Steps of ``step`` ns that take a batch for ``waits[i]`` ns, during which ``inside`` runs, and then compute."""
+    """Return steps of ``step`` ns that take a batch for ``waits[i]`` ns, with ``inside`` running, and then compute."""
     begins = [i * step for i in range(len(waits))]
     host = [(begin, wait, name, "input") for begin, wait in zip(begins, waits, strict=True) if wait]
     host += [(begin + start, dur, *rest) for begin in begins for start, dur, *rest in inside]
@@ -195,7 +195,7 @@ def test_the_class_of_the_iterator_says_where_a_loader_works(name, kind):
 
 
 def launching(host_ops, kernels=None):
-    """Five steps of 1000 ns whose device works in the last 200, launched at 500."""
+    """Return five steps of 1000 ns whose device works in the last 200, launched at 500."""
     return {
         "steps": [(i * 1000, 1000, i, {"thread_id": 0}) for i in range(5)],
         "host_ops": [(i * 1000 + start, dur, *rest) for i in range(5) for start, dur, *rest in host_ops],

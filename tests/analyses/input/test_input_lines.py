@@ -21,7 +21,7 @@ LOOP = "torch/utils/data/_utils/worker.py:349 _worker_loop"
 
 
 def steps(stacks: list[tuple[Any, ...]], waits: int = 800, name: str = SINGLE) -> dict[str, Any]:
-    """Five steps of 1,000 ns that wait for 800, and ``stacks`` in each of them, by their start in it."""
+    """Return five steps of 1,000 ns that wait for 800, and ``stacks`` in each of them, by their start in it."""
     rows = [(begin * 1000 + start, *rest) for begin in range(5) for start, *rest in stacks]
     literals: dict[str, Any] = loop([waits] * 5, name)  # type: ignore[no-untyped-call]
     return literals | sampled(*rows)

@@ -81,7 +81,7 @@ def test_exposed_copies_of_input_count_as_input():
 
 
 def fetching(name):
-    """Steps of 1000 ns with three layers: a copy of 300 ns, called in a range of this name, and 30 ns of computing."""
+    """Return steps of 1000 ns with three layers: a copy of 300 ns, in a range of this name, and 30 ns of computing."""
     at = [(i * 1000 + 330 * k, i * 10 + k) for i in range(5) for k in range(3)]
     return tables(
         nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)] + [(t, 20, f"{name} (layers.{n % 10})") for t, n in at],

@@ -33,7 +33,7 @@ def sequential(pipeline, start, i):
 
 
 def prefetched(pipeline, start, i):
-    """A prefetch that runs empty: the producer on thread 1 maps while the program waits."""
+    """Check a prefetch that runs empty: the producer on thread 1 maps while the program waits."""
     pipeline.add(start, 500, "IteratorGetNextOp::DoCompute", "input", thread=2, group=i)
     pipeline.add(start, 500, "Iterator::Root", thread=2, group=i, id=1, cpu_budget=4)
     pipeline.add(

@@ -165,7 +165,7 @@ def test_a_process_without_steps_is_not_judged_beside_one_that_has_them():
 
 
 def waiting(wait_name, *, op=None, memcpy=(), steps=5):
-    """Steps of 1000 ns: launch, wait until the kernel has ended at 500, and prepare for 300 ns before the next one."""
+    """Return steps of 1000 ns: launch, wait until the kernel has ended at 500, and prepare for the next for 300 ns."""
     begins = [i * 1000 for i in range(steps)]
     api = [(begin + 10, 10, "cudaLaunchKernel") for begin in begins]
     api += [(begin + 100, 420, wait_name, {"correlation_id": 10 + i}) for i, begin in enumerate(begins)]

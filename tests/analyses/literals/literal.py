@@ -71,13 +71,13 @@ class Literal:
         return figures_of(section)
 
     def check(self) -> None:
-        """Every figure is as worked by hand, and none is without."""
+        """Check that every figure is as calculated by hand, and that none is missing."""
         assert self.figures.keys() == self.expected.keys()
         for title, expected in self.expected.items():
             assert self.figures[title] == {key: _near(value) for key, value in expected.items()}, title
 
     def names(self) -> set[str]:
-        """``title/key`` of every figure that has a value."""
+        """Return ``title/key`` of every figure that has a value."""
         return {
             f"{title}/{key}" for title, found in self.expected.items() for key, value in found.items() if _says(value)
         }

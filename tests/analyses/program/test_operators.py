@@ -34,7 +34,7 @@ def shown(view):
 
 
 def linear(**extra):
-    """``aten::linear`` of 100 ns around ``aten::addmm`` of 40 ns that launches a kernel of 500 ns."""
+    """Return ``aten::linear`` of 100 ns around ``aten::addmm`` of 40 ns that launches a kernel of 500 ns."""
     return {
         "host_ops": [(0, 100, "aten::linear"), (10, 40, "aten::addmm")],
         "cuda_api": [(20, 15, "cudaLaunchKernel", {"correlation_id": 7})],

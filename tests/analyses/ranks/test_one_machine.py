@@ -60,7 +60,7 @@ def result(job):
 
 
 def late(job):
-    """Message and advice of the finding on late ranks."""
+    """Return the message and advice of the finding on late ranks."""
     (finding,) = (finding for finding in RanksAnalysis().judge(result(job)) if finding.code == "TV503")
     return finding.message, finding.advice
 

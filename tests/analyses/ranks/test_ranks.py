@@ -20,7 +20,7 @@ NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
 
 def job(computes, transfer=10, steps=6, clocks=None, **more):
-    """Ranks (by process) that compute for some µs of each step and then reduce together, 200 µs a step.
+    """Return ranks (by process) that compute for some µs of each step and then reduce together, 200 µs a step.
 
     ::
 
@@ -45,7 +45,7 @@ def job(computes, transfer=10, steps=6, clocks=None, **more):
 
 
 def unequal(durations, numbers=None):
-    """Ranks whose steps follow each other and take so many µs; no collective holds them together."""
+    """Return ranks whose steps follow each other and take so many µs; no collective holds them together."""
     marks = []
     for rank, own in enumerate(durations):
         start = 0
@@ -294,7 +294,7 @@ class TestBlame:
 
     @staticmethod
     def of_steps(*ranks, dur, steps=5, **more):
-        """Ranks by what they do in each step of ``dur`` µs: start and end in it, and the name of a kernel."""
+        """Return ranks by what they do in each step of ``dur`` µs: start and end in it, and the name of a kernel."""
         kernels, marks = [], []
         for rank, does in enumerate(ranks):
             at, on = {"process_id": rank, "thread_id": rank}, {"process_id": rank, "device_id": rank}

@@ -45,7 +45,7 @@ def adder(place, workers, sources, **options):
 
 
 def check_mended(store, sources, whole):
-    """Adding again makes everything whole, and once more changes nothing."""
+    """Check that adding again completes everything, and that a third add changes nothing."""
     completed = add(store, sources, adding.OPTIONS, SerialRunner())
     assert (completed.quarantined, completed.refused) == ((), ())
     assert adding.tables_of(store) == whole
@@ -91,7 +91,7 @@ def manifests(store):
 
 @contextlib.contextmanager
 def small_disk(folder, size):
-    """A file system of so many bytes, where this user may mount one."""
+    """Mount a file system of so many bytes, if this user may mount one."""
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, text=True, check=False
     )

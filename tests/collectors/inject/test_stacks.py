@@ -54,7 +54,7 @@ class Process:
         return [row for (rows,) in self.of("samples") for row in rows]
 
     def stack(self, number: int | None) -> list[tuple[str, str]]:
-        """Functions and files of a stack, the outermost first."""
+        """Return functions and files of a stack, the outermost first."""
         frames = {frame[0]: (frame[1], frame[2]) for frame in self.of("frame")}
         parents = {stack: (parent, frame) for stack, parent, frame in self.of("stack")}
         found = []

@@ -21,7 +21,7 @@ DRIVER = Path(__file__).with_name("drive.py")
 
 
 def command(*arguments, collectors="fake"):
-    """Arguments and environment of a recording by the test's own ``collectors``, or (``None``) by the product's."""
+    """Return arguments and environment of a recording by the test's ``collectors``, or (``None``) the product's."""
     environment = {**os.environ, **({} if collectors is None else {"TRACEVIZ_TEST_COLLECTORS": collectors})}
     return [sys.executable, str(DRIVER), "collect", *map(str, arguments)], environment
 

@@ -26,7 +26,7 @@ def run(
     measures: Mapping[str, float] | None = None,
     **tags: object,
 ) -> Report:
-    """A run whose steps take ``step_ms`` ± 1 %, a tenth of a percent more in each repeat; none where that is 0."""
+    """Return a run with steps of ``step_ms`` ± 1 %, a tenth of a percent more in each repeat; none if it is 0."""
     sections = [tagged(**{key: str(value) for key, value in tags.items()}), *_measures(measures or {}, ending)]
     if step_ms:
         step_ms *= 1 + 0.001 * int(str(tags.get("repeat", 0)))

@@ -117,7 +117,7 @@ def test_the_order_of_intervals_does_not_matter(pairs) -> None:
 
 @st.composite
 def nested(draw, start=0, end=LAST, depth=0):
-    """Properly nesting intervals ``(start, end, depth)`` within ``[start, end)``."""
+    """Return properly nesting intervals ``(start, end, depth)`` within ``[start, end)``."""
     intervals = []
     while end - start >= 2 and depth < 4 and draw(st.booleans()):
         begin = draw(st.integers(start, end - 2))

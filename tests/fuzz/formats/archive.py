@@ -70,7 +70,7 @@ def _samples(folder: Path) -> None:
 
 
 def _examine(path: Path, depth: Depth) -> str:
-    """An archive is listed, asked, reported on, verified and added to; other folders are added to a new one."""
+    """List, query, report on, verify and extend an archive; add other folders to a new one."""
     if not (path / "archive.json").exists() and any(path.glob("traces.*")):
         return _examine_sources(path, depth)
     outcomes = {_outcome(path, task) for task in (_listed, *_tasks(depth))}

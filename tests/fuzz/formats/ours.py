@@ -65,7 +65,7 @@ def _stacks(folder: Path) -> None:
 
 
 def _change_line(random: Random, path: Path) -> None:
-    """One line changed, lost, repeated, moved or cut."""
+    """Change, lose, repeat, move or cut one line."""
     lines = path.read_bytes().splitlines(keepends=True) or [b"\n"]
     at, to = random.randrange(len(lines)), random.randrange(len(lines))
     match random.randrange(8):
@@ -96,7 +96,7 @@ def _reports(folder: Path) -> None:
 
 
 def _examine_report(path: Path, depth: Depth) -> str:
-    """A saved report is shown, and compared with another."""
+    """Show a saved report, and compare it with another."""
     try:
         report = load_report(path)
         check_report(report, ours=False)  # what it says may be wrong, but not do anything

@@ -42,12 +42,12 @@ def jax_step() -> bytes:
 
 
 def contents() -> dict[str, bytes]:
-    """Small files, by name."""
+    """Return small files, by name."""
     return {"jax": jax_step(), "training": training(2), "tpu": _TPU.read_bytes()}
 
 
 def change(random: Random, data: bytes) -> bytes:
-    """One change of a field."""
+    """Return one change of a field."""
     return wire.change(random, data, SPACE)
 
 

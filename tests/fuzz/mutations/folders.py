@@ -17,7 +17,7 @@ def files(folder: Path, *suffixes: str) -> list[Path]:
 
 
 def in_one(step: Step, *suffixes: str) -> Step:
-    """``step`` on one file of a folder, of these endings."""
+    """Return ``step`` on one file of a folder, of these endings."""
 
     def in_folder(random: Random, folder: Path) -> None:
         found = files(folder, *suffixes)
@@ -35,7 +35,7 @@ ROWS = in_one(sqlite_logic.change, ".sqlite")
 
 
 def rearrange(random: Random, folder: Path) -> None:
-    """One file lost, emptied, repeated, exchanged, renamed, or a folder or a link in its place."""
+    """Lose, empty, repeat, exchange or rename one file, or put a folder or a link in its place."""
     found = files(folder)
     if not found:
         return

@@ -101,7 +101,7 @@ def values(text: bytes) -> list[Value]:
 
 
 def token(random: Random, text: bytes = b"") -> bytes:
-    """Some value as JSON, or nearly."""
+    """Return some value as JSON, or nearly."""
     match random.randrange(8):
         case 0 | 1 | 2:
             return random.choice(_NUMBERS)
@@ -117,7 +117,7 @@ def token(random: Random, text: bytes = b"") -> bytes:
 
 
 def quoted(text: str) -> bytes:
-    """``text`` as JSON."""
+    """Return ``text`` as JSON."""
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n"}
     return b'"' + "".join(escapes.get(c, c if c >= " " else f"\\u{ord(c):04x}") for c in text).encode() + b'"'
 
@@ -142,7 +142,7 @@ def _near(random: Random, text: bytes) -> bytes:
 
 
 def change(random: Random, text: bytes) -> bytes:
-    """``text`` with one value replaced, removed, repeated or exchanged; or with one member of all objects."""
+    """Return ``text`` with one value replaced, removed, repeated or exchanged; or with one member of all objects."""
     every = [] if len(text) > LARGE else values(text)
     if not every:
         return spoil(random, text)
@@ -189,7 +189,7 @@ def change(random: Random, text: bytes) -> bytes:
 
 
 def _replaced(text: bytes, changes: list[tuple[Value, bytes]]) -> bytes:
-    """``text`` with other texts at these values; of values that overlap, the first."""
+    """Return ``text`` with other texts at these values; of values that overlap, the first."""
     parts: list[bytes] = []
     at = 0
     for value, new in sorted(changes, key=lambda change: change[0].begin):

@@ -64,7 +64,7 @@ def encoded(fields: Message) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """``value`` as a varint of at most ten bytes."""
+    """Return ``value`` as a varint of at most ten bytes."""
     value &= 2**64 - 1
     out = bytearray()
     while value > 127:
@@ -99,7 +99,7 @@ def _messages(fields: Message, depth: int = 0) -> Iterator[tuple[int, Message]]:
 
 
 def change(random: Random, data: bytes, shape: Shape) -> bytes:
-    """``data`` with one field somewhere lost, repeated, moved, of another type or with another value.
+    """Return ``data`` with one field somewhere lost, repeated, moved, of another type or with another value.
 
     Every depth has the same chance, as most messages are at the innermost.
     """
@@ -149,7 +149,7 @@ def change(random: Random, data: bytes, shape: Shape) -> bytes:
 
 
 def _value(random: Random) -> tuple[int, Any]:
-    """Any value, with its wire type."""
+    """Return any value, with its wire type."""
     wire = random.choice((_VARINT, _VARINT, _BYTES, _BYTES, _EIGHT, _FOUR))
     return wire, _changed(random, wire, b"")
 

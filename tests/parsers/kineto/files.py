@@ -40,7 +40,7 @@ def bare(events: Sequence[Event]) -> bytes:
 
 
 def compressed(data: bytes) -> bytes:
-    """``data`` as a gzip file, the same bytes each time."""
+    """Return ``data`` as a gzip file, the same bytes each time."""
     return gzip.compress(data, mtime=0)
 
 
@@ -122,7 +122,7 @@ def loader(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """The program takes its next batch from a DataLoader."""
+    """Return a range in which the program takes its next batch from a DataLoader."""
     return annotation(f"enumerate(DataLoader)#{kind}.__next__", start, duration, category=category, pid=pid, tid=tid)
 
 
@@ -179,7 +179,7 @@ def kernel(
     args: Mapping[str, Any] | None = None,
     category: str = "kernel",
 ) -> Event:
-    """A kernel: Kineto gives the device as pid and the stream as tid. ``occupancy`` is the achieved one in percent."""
+    """Return a kernel: Kineto gives the device as pid and the stream as tid. ``occupancy`` is achieved percent."""
     known = {
         "External id": external,
         "device": device,
@@ -209,7 +209,7 @@ def collective(
     args: Mapping[str, Any] | None = None,
     **known: Any,
 ) -> Event:
-    """A kernel of NCCL with what it says of the collective operation; ``kind=None`` for one that says nothing."""
+    """Return a kernel of NCCL with its facts about the collective operation; ``kind=None`` for one without facts."""
     arguments = {
         "Collective name": kind,
         "In msg nelems": elements,
@@ -270,7 +270,7 @@ def sync(
     stream: int = 7,
     args: Mapping[str, Any] | None = None,
 ) -> Event:
-    """A synchronisation that CUPTI saw: ``Event Sync``, ``Stream Sync``, ``Context Sync``, ``Stream Wait Event``."""
+    """Return a synchronisation from CUPTI: ``Event Sync``, ``Stream Sync``, ``Context Sync``, ``Stream Wait Event``."""
     known = {"cuda_sync_kind": kind, "stream": stream, "correlation": correlation, "device": device, "context": 1}
     return complete(kind, start, duration, "cuda_sync", pid=device, tid=stream, args=args, **known)
 
@@ -287,7 +287,7 @@ def memory(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """An allocation (``size`` > 0) or a release (< 0) by the framework's allocator; ``device=None`` for the CPU's."""
+    """Return an allocation (``size`` > 0) or a release (< 0) of the framework's allocator; no ``device`` is the CPU."""
     known = {
         "Device Type": 0 if device is None else 1,
         "Device Id": -1 if device is None else device,

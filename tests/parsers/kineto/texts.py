@@ -18,7 +18,7 @@ BOTH = ("msgspec",) if library is None else ("compiled", "msgspec")
 
 
 def reading(path: Path, scanner: str) -> Callable[..., RawTrace]:
-    """Decodes a text as the file ``path``."""
+    """Decode a text as the file ``path``."""
 
     def work(text: str | bytes, **options) -> RawTrace:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())

@@ -65,12 +65,12 @@ _TEXT = {"value", "text", "name", "data", "metricName", "typeName", "uuid", "dev
 
 
 def process(pid: int) -> int:
-    """``globalPid`` of a process."""
+    """Return ``globalPid`` of a process."""
     return MACHINE | pid << 24
 
 
 def thread(pid: int, tid: int) -> int:
-    """``globalTid`` of a thread."""
+    """Return ``globalTid`` of a thread."""
     return process(pid) | tid
 
 
@@ -110,7 +110,7 @@ def is_text(table: str, column: str) -> bool:
 
 
 def to_parquet(database: Path, folder: Path, *, inline_names: bool = False) -> Path:
-    """The tables of ``database`` as a folder of Parquet files, as ``nsys export --type parquetdir`` lays them out."""
+    """Return the tables of ``database`` as a folder of Parquet files, as ``nsys export --type parquetdir`` does."""
     folder.mkdir()
     with closing(sqlite3.connect(database)) as connection:
         connection.text_factory = lambda content: content.decode("utf-8", "replace")

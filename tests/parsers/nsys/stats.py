@@ -60,7 +60,7 @@ def _row(row: dict[str, str], unit: str) -> Expected:
 
 
 def summary(tables: TraceTables, name: str) -> pl.DataFrame:
-    """The same summary from our tables: key columns, then count, total, minimum, maximum, median, mean, percent."""
+    """Return the same summary of our tables: key columns, count, total, minimum, maximum, median, mean, percent."""
     frame, keys = _SOURCES[name](tables)
     value = pl.col("value")
     sums = frame.group_by(keys).agg(

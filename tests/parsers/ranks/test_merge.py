@@ -235,7 +235,7 @@ def test_the_first_device_of_two_ranks_is_two_devices_unless_they_state_the_same
 
 
 def on_node(rank, *work, size=8, uuid=None):
-    """A rank whose trace lists all devices of its node; ``work`` are those it runs kernels on, most on the first."""
+    """Return a rank whose trace lists all devices of its node; it runs kernels on ``work``, most on the first."""
     devices = [(number, "H100", {"ordinal": number, "uuid": uuid and f"GPU-{uuid}-{number}"}) for number in range(size)]
     kernels = [(at, 1, "k", {"device_id": device}) for at, device in enumerate((*work, *work[:1]))]
     return part(rank, kernels=kernels, devices=devices)

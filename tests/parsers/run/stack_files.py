@@ -29,7 +29,7 @@ def described(stacks: dict[str, str | None] = STACKS, tid: int = 12, name: str =
 
 
 def sample(start: int, dur: int, stack: int, **more: Any) -> list[Any]:
-    """One row of a line of samples."""
+    """Return one row of a line of samples."""
     return [start, dur, more.get("thread", 0), stack, more.get("n", 1), more.get("cpu"), more.get("state")]
 
 
@@ -48,7 +48,7 @@ WHOLE = [process(), *described(), SAMPLES, PHASE, ["cost", {"cpu_ns": 20, "ticks
 
 
 def training(steps: int = 4) -> list[Any]:
-    """A program of some steps of 100 ms, each with loading, a model and, at its end, a checkpoint; one thread waits."""
+    """Return a program of some steps of 100 ms, with loading, a model and a checkpoint; one thread waits."""
     ms = 1_000_000
     stacks = {
         "main": None,

@@ -86,7 +86,7 @@ def sampler(t0=0, pid=12, until=2_000, step=500, **given):
 
 
 def stacks(t0=0, until=10, *, ended=True):
-    """Stacks of a program of 10 s that were sampled until then, in seconds."""
+    """Return stacks of a program of 10 s that were sampled until then, in seconds."""
     of_process = {"thread_id": None}
     rows = [(0, until * SECOND, "program", "program", of_process)]
     rows += [] if ended else [(until * SECOND, 0, "unsampled", "stacks", of_process)]

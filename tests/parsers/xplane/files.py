@@ -42,7 +42,7 @@ Stats = Mapping[str | int, Value] | Sequence[tuple[str | int, Value]]
 
 
 def varint(value: int) -> bytes:
-    """``value`` as a varint; negative numbers take ten bytes, as int64 does."""
+    """Return ``value`` as a varint; negative numbers take ten bytes, as int64 does."""
     rest = value & (2**64 - 1)
     out = bytearray()
     while rest >= 0x80:
@@ -53,18 +53,18 @@ def varint(value: int) -> bytes:
 
 
 def number(tag: int, value: int) -> bytes:
-    """Field ``tag`` as a varint."""
+    """Return the field ``tag`` as a varint."""
     return varint(tag << 3) + varint(value)
 
 
 def chunk(tag: int, content: bytes | str) -> bytes:
-    """Field ``tag`` with a length: text, bytes, or a message."""
+    """Return the field ``tag`` with a length: text, bytes, or a message."""
     raw = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
     return varint(tag << 3 | 2) + varint(len(raw)) + raw
 
 
 def fixed64(tag: int, raw: bytes) -> bytes:
-    """Field ``tag`` as eight bytes."""
+    """Return the field ``tag`` as eight bytes."""
     return varint(tag << 3 | 1) + raw
 
 
@@ -109,7 +109,7 @@ def event(
     occurrences: int | None = None,
     extra: bytes = b"",
 ) -> Event:
-    """An event; a ``name`` that is a number is written as the metadata id itself, and no entry is made for it."""
+    """Return an event; a ``name`` that is a number is written as the metadata id itself, without an entry."""
     return Event(name, offset_ps, dur_ps, _pairs(stats or {}), occurrences, extra)
 
 

@@ -32,7 +32,7 @@ def rows(tables: TraceTables, table: str, *columns: str) -> list[tuple]:
 
 
 def notes(tables: TraceTables) -> dict[str, tuple]:
-    """Severity, count and message of the notes by code."""
+    """Return severity, count and message of the notes by code."""
     return {row["code"]: (row["severity"], row["count"], row["message"]) for row in tables.arrow("notes").to_pylist()}
 
 
@@ -62,7 +62,7 @@ def gpu(*lines: object, number: int = 0, **given: object) -> bytes:
 
 
 def training(steps: int = 3) -> bytes:
-    """A training run on one GPU: each step of 100 µs takes its input for 10 µs, and launches a copy and a kernel."""
+    """Return a training run on one GPU: each step of 100 µs takes 10 µs of input, and launches a copy and a kernel."""
     host_events, stream, copies, iterators = [], [], [], []
     for step in range(steps):
         at, call = step * 100 * US, 10 * step

@@ -133,7 +133,7 @@ def check_ranges(view):
 
 
 def check_laws(view):
-    """The graphs of a page keep what holds for all graphs."""
+    """Check that the graphs of a page keep the rules for all graphs."""
     for flame in flames(view):
         checked(flame)
         assert len(flame.names) <= 3000

@@ -14,7 +14,7 @@ INPUT, COMPUTE = ("input_wait", "input wait"), ("host_compute", "other host time
 
 
 def both(flame):
-    """Base and new by path."""
+    """Return the base and new by path."""
     pairs = zip(flame.base.sum(axis=1).tolist(), flame.times.sum(axis=1).tolist(), strict=True)
     return dict(zip(paths(flame), pairs, strict=True))
 

@@ -26,7 +26,7 @@ def paths(flame: Flame):
 
 
 def times(flame: Flame):
-    """Inclusive nanoseconds by path."""
+    """Return inclusive nanoseconds by path."""
     return dict(zip(paths(flame), flame.times.sum(axis=1).tolist(), strict=True))
 
 

@@ -33,7 +33,7 @@ def said(element: ET.Element) -> str:
 
 
 def rectangles(svg: str) -> list[Rectangle]:
-    """Rectangles that say something: parts of bars."""
+    """Return rectangles that say something: parts of bars."""
     return [
         Rectangle(*(float(rect.get(name, "nan")) for name in ("x", "y", "width", "height")), said(rect))
         for rect in found(svg, "rect")

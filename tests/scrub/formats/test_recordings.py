@@ -88,7 +88,7 @@ def run(folder: Path, command: str = COMMAND) -> Path:
 
 
 def everything(folder: Path) -> str:
-    """Names, raw bytes, and decoded content of all files of a folder."""
+    """Return names, raw bytes, and decoded content of all files of a folder."""
     texts = []
     for path in folder.rglob("*"):
         texts.append(path.relative_to(folder).as_posix())

@@ -49,7 +49,7 @@ def test_a_tree_without_calls_is_around_nothing():
 
 @st.composite
 def nests(draw):
-    """Calls that nest: each lies in a random earlier one, or in none."""
+    """Return calls that nest: each lies in a random earlier one, or in none."""
     calls = [(0, 64, 0)]
     for _ in range(draw(st.integers(0, 8))):
         start, dur, _ = draw(st.sampled_from(calls))

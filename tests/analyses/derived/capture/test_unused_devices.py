@@ -18,13 +18,13 @@ STEPS = [(step * 10 * MS, 10 * MS, step) for step in range(10)]
 
 
 def sampled(*values, device=0, last=100 * MS, metric="GPU utilisation"):
-    """Utilisation of a device in percent, at even distances up to ``last``."""
+    """Return the utilisation of a device in percent, at even distances up to ``last``."""
     distance = last // max(len(values) - 1, 1)
     return [(number * distance, metric, value, {"device_id": device}) for number, value in enumerate(values)]
 
 
 def on_cpu(**given):
-    """PyTorch trains on the CPU of a machine with one GPU, whose utilisation is sampled, for 100 ms."""
+    """Return a trace in which PyTorch trains on the CPU for 100 ms, with samples of the machine's one GPU."""
     parts = {
         "devices": GPU,
         "host_ops": [*BACKWARD, *FORWARD],

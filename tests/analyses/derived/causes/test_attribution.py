@@ -13,7 +13,7 @@ OTHER = {"thread_id": 1}
 
 
 def causes(view: TraceView) -> dict[tuple[str, str | None], int]:
-    """Time by kind and cause."""
+    """Return the time by kind and cause."""
     rows = host_causes(view).group_by("kind", "cause").agg(pl.col("time_ns").sum())
     return {(kind, cause): time for kind, cause, time in rows.iter_rows()}
 

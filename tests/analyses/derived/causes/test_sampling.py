@@ -15,7 +15,7 @@ MM = "train.py:90 main > model.py:7 forward > torch/nn/modules/linear.py:114 for
 
 
 def causes(view: TraceView) -> list[tuple[object, ...]]:
-    """Kind, cause, line and time, the largest first."""
+    """Return kind, cause, line and time, the largest first."""
     return host_causes(view).select("kind", "cause", "location", "time_ns").rows()
 
 
@@ -100,7 +100,7 @@ ACQUIRE = "train.py:90 main > train.py:60 add_metric > threading.py:324 wait > l
 
 
 def waits(stack: str, *used: tuple[int, str, float], call: str = "futex") -> dict[str, int]:
-    """Time by kind of a program that waits in a system call for 200 ns, where samples see ``stack``."""
+    """Return the time by kind of a program that waits in a system call for 200 ns, where samples see ``stack``."""
     view = trace(
         nvtx=[(0, 200, "epoch")], os_calls=[(0, 200, call)], samples=list(used), **sampled((0, 200, stack)), span_ns=200
     )

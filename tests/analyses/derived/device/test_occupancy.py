@@ -65,7 +65,7 @@ def test_limits_are_those_of_nvidias_table_for_20_compute_capabilities():
 
 
 def launched(capability="8.0", **launch):
-    """Achieved occupancy of a kernel with more blocks than fit on 10 SMs."""
+    """Return the achieved occupancy of a kernel with more blocks than fit on 10 SMs."""
     shape = {**dict.fromkeys(SHAPE[:6], 1), "grid_x": 10**4, **dict.fromkeys(SHAPE[6:]), "registers_per_thread": 32}
     types = {name: pl.Float64 if name in SHAPE[9:] else pl.Int32 for name in SHAPE}
     row = {**shape, "static_shared_bytes": 0, **launch}

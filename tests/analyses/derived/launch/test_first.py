@@ -10,14 +10,14 @@ US, MS = 1_000, 1_000_000
 
 
 def firsts(**tables):
-    """``(name, what, ms)`` of the first calls of a trace."""
+    """Return ``(name, what, ms)`` of the first calls of a trace."""
     found = first_calls(trace(**tables))
     times = ((found["end_ns"] - found["start_ns"]) / MS).to_list()
     return list(zip(found["name"].cast(str).to_list(), found["what"].to_list(), times, strict=True))
 
 
 def launched(*durations, kernels=None):
-    """Launches of these durations in µs, one after the other, of kernels with these names."""
+    """Return launches of these durations in µs, one after the other, of kernels with these names."""
     names = kernels or ["gemm"] * len(durations)
     begins = [sum(durations[:n]) * US for n in range(len(durations))]
     key = [{"correlation_id": n} for n in range(len(durations))]

@@ -87,7 +87,7 @@ def test_a_trace_whose_clocks_are_right_stays_as_it_is():
 
 
 def idle_device(delay_ns):
-    """Twenty launches 100 µs apart whose kernels take 10 µs: idle for nine tenths of the time, and in the program."""
+    """Return twenty launches 100 µs apart of 10 µs kernels: idle nine tenths of the time, and in the program."""
     calls, kernels = launches(delay_ns)
     return tables(cuda_api=calls, kernels=kernels, os_calls=[])
 

@@ -19,7 +19,7 @@ SECOND = 10**9
 
 
 def profiled(window=(10, 2), seconds=60, **more):
-    """A run in which one source saw ranges all along, and another saw the device, 95 % busy, for some seconds."""
+    """Return a run in which one source saw ranges throughout, and another the device, 95 % busy, for some seconds."""
     begin, length = window
     work = [(begin * SECOND + n * SECOND // 10, 95 * SECOND // 1000, "gemm") for n in range(length * 10)]
     steps = [(n * SECOND // 10, SECOND // 10, f"step {n}") for n in range(seconds * 10)]

@@ -182,7 +182,7 @@ RARE = [
 
 
 def looping(rare_stack=4, usual_stack=2, long=300):
-    """Twenty steps of 20 ms, the fifteenth followed by ``long`` ms of something else before the optimizer is called."""
+    """Return twenty steps of 20 ms; ``long`` ms of other work follow the fifteenth before the next optimizer call."""
     phases, stacks, begin = [], [], 100
     for number in range(20):
         lasts = 20 + long * (number == 15)

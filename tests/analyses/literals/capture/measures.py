@@ -19,7 +19,7 @@ LONGER = [1000, 0, 100, 200, 300, 400, 500, 600]
 
 
 def epochs():
-    """``start_ns, dur_ns, kind, name`` of epochs and their steps; the torch recording is saved after the first."""
+    """Yield ``start_ns, dur_ns, kind, name`` of epochs and their steps; the recording is saved after the first."""
     begin = 3 * S
     for number, longer in enumerate(LONGER):
         yield (begin, (1000 + longer) * MS, "epoch", "torch", {"number": number})

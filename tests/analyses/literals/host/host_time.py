@@ -23,7 +23,7 @@ SAMPLES = 80
 
 
 def interval(share: float) -> tuple[float, float]:
-    """Wilson's interval of a share of the samples in steps."""
+    """Return Wilson's interval of a share of the samples in steps."""
     middle, square = (share * SAMPLES + 1.96**2 / 2) / (SAMPLES + 1.96**2), share * (1 - share) * SAMPLES + 1.96**2 / 4
     half = 1.96 * sqrt(square) / (SAMPLES + 1.96**2)
     return middle - half, middle + half

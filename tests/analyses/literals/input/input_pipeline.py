@@ -104,7 +104,7 @@ def batches():
 
 
 def zipped():
-    """Calls of two ranks, two each: a stage has the parts that those below it leave over.
+    """Return calls of two ranks, two each: a stage has the parts that those below it leave over.
 
     ::
 

@@ -24,7 +24,7 @@ def frame(start, dur, name):
 
 
 def launches(*found):
-    """Calls of 5 ns that launch a kernel each, on (start, duration of the kernel, thread)."""
+    """Return calls of 5 ns that launch a kernel each, on (start, duration of the kernel, thread)."""
     calls, kernels = [], []
     for number, (start, dur, thread) in enumerate(found):
         calls.append((start, 5, "cudaLaunchKernel", {"correlation_id": number, "thread_id": thread}))

@@ -5,7 +5,7 @@ from tests.analyses.literals.literal import Literal
 
 
 def steps(*given):
-    """Annotations of vLLM: start, duration, prompts, their tokens, requests that generate a token each."""
+    """Return annotations of vLLM: start, duration, prompts, their tokens, requests that generate a token each."""
     names = (
         f"execute_context_{prompts}({tokens})_generation_{running}({running})"
         for _, _, prompts, tokens, running in given
@@ -18,7 +18,7 @@ def launches(*calls):
 
 
 def kernels(*given):
-    """Kernels: the moment of their launch, start, duration."""
+    """Return kernels: the moment of their launch, start, duration."""
     return [(start, dur, "gemm", {"correlation_id": called}) for called, start, dur in given]
 
 

@@ -10,7 +10,7 @@ from traceviz.analyses.steps.bases.xprof_sweep import sweep
 
 
 def swept(*events):
-    """Time per kind of step 0 for events ``(start, end, kind)``."""
+    """Return the time per kind of step 0 for events ``(start, end, kind)``."""
     spans = spans_of([(0, *event) for event in events])
     times = {}
     for _, start, end, kind in spans:

@@ -117,7 +117,7 @@ def test_a_trainer_that_tells_of_epochs_is_not_doubled(inject) -> None:
 
 
 def paddle_of(inject: SimpleNamespace) -> SimpleNamespace:
-    """Optimizers as PaddlePaddle has them: classes of their own define ``step``, some in terms of another."""
+    """Return optimizers as PaddlePaddle has them: classes of their own define ``step``, some in terms of another."""
 
     class Optimizer:
         def __init__(self) -> None:

@@ -39,7 +39,7 @@ def tables(tmp_path: Path, data: bytes) -> TraceTables:
 
 
 def parents(spans: list[tuple[int, int, int]]) -> list[tuple[str, str | None]]:
-    """Name of each event and of its parent: the last before it, by start and falling end, that ends no earlier."""
+    """Return the name of each event and of its parent: the last before it by start and falling end that encloses it."""
     order = sorted(range(len(spans)), key=lambda i: (spans[i][0], -spans[i][1], i))
     parents_ = []
     for place, i in enumerate(order):

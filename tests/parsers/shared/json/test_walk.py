@@ -12,7 +12,7 @@ TRACE = b'{"a": 1, "traceEvents": [{"n": 1}, {"n": 2}], "b": {"c": [2]}}'
 
 
 def scan(text: bytes, place: int) -> Step:
-    """Whole elements, one after the other."""
+    """Return whole elements, one after the other."""
     while True:
         while text[place : place + 1] in {b",", b" "}:
             place += 1

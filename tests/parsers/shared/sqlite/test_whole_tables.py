@@ -67,7 +67,7 @@ def build(path: Path, rows, page_size: int = 512, reserved: int = 0) -> Path:
 
 
 def whole(path: Path, wishes, keeps=(), *, early=False) -> tuple[int, list]:
-    """Rows, and for each wish the column, or what its codes stand for in each row."""
+    """Return rows, and for each wish the column, or what its codes stand for in each row."""
     with closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
         table = tables.whole("x")
         assert table is not None

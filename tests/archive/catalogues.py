@@ -1,4 +1,4 @@
-"""Catalogues made for a purpose: rows that say only what a test is about, and archives of a few samples."""
+"""Catalogues made for a purpose: rows with only the facts that a test needs, and archives of a few samples."""
 
 import polars as pl
 import pyarrow as pa
@@ -25,7 +25,7 @@ KNOWN = {
 
 
 def catalogue_of(*rows):
-    """Return rows of a catalogue, each a trace of its own unless it says which."""
+    """Return rows of a catalogue, each a trace of its own unless it states an id."""
     known = [{**KNOWN, "trace_id": f"{number:016x}", **row} for number, row in enumerate(rows)]
     frame = pl.from_arrow(table_of(known))
     assert isinstance(frame, pl.DataFrame)

@@ -1,4 +1,4 @@
-"""Sources for archives: a few traces of several formats, and files that are none though their names say so."""
+"""Sources for archives: a few traces of several formats, and files with trace names that are no traces."""
 
 import shutil
 from pathlib import Path

@@ -32,7 +32,7 @@ def zip_of(path, members, **options):
 
 
 def tar_of(path, members, **options):
-    """Return a tar file of ``members``: pairs of a name (or TarInfo) and bytes; compressed as its name says."""
+    """Return a tar file of ``members``: pairs of a name (or TarInfo) and bytes; compressed according to its name."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", **options) as file:
         for name, content in members:

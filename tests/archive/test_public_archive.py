@@ -1,4 +1,4 @@
-"""All public traces in one archive: every readable one is in, once, and says what its own report says."""
+"""All public traces in one archive: every readable one is in, once, and states the same as its own report."""
 
 import tarfile
 import zipfile

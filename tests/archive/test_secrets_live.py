@@ -121,7 +121,7 @@ def added(folder, *sources, **options):
 
 
 def left(folder):
-    """Return the secrets that are left in a folder, and where."""
+    """Return the secrets that are left in a folder, and their places."""
     return {secret: places for secret in SECRETS if (places := holding(folder, secret))}
 
 

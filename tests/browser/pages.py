@@ -35,7 +35,7 @@ def all_samples() -> list[str]:
 
 
 def without_timeline(page: Path) -> int:
-    """Return bytes of a page but for its timeline: the section with the data, its scripts and its style."""
+    """Return bytes of a page without its timeline: the section with the data, its scripts and its style."""
     text, sections = _TIMELINE.subn("", page.read_text(encoding="utf-8"))
     assets = sum(file.stat().st_size for file in _ASSETS.glob("timeline*")) if sections else 0
     return len(text.encode()) - assets

@@ -135,7 +135,7 @@ def picture(path: Path) -> Picture:
 
 
 def difference(reference: Picture, other: Picture) -> float:
-    """Return the share of blocks of the reference that are not where they were, or near it."""
+    """Return the share of blocks of the reference that are not at their place, or near it."""
     if reference.shape != other.shape:
         return 1.0
     padded = np.pad(other, ((MOVED, MOVED), (0, 0), (0, 0)), mode="edge")

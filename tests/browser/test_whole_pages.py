@@ -1,4 +1,4 @@
-"""Pages as the command writes them: they ask for nothing, fit any screen, and everybody can use them."""
+"""Pages as the command writes them: no requests, any screen size, and accessible."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def with_odd_schema(sample: Path, place: Path) -> Path:
 
 
 def json_of(value, key=None):
-    """Return a Kineto document whose texts end with what steers a terminal, but for words of the format."""
+    """Return a Kineto document whose texts end with terminal controls, except words of the format."""
     if isinstance(value, dict):
         return {name: json_of(item, name) for name, item in value.items()}
     if isinstance(value, list):

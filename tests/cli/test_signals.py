@@ -44,7 +44,7 @@ class Run:
         self.began = time.monotonic()
 
     def wait_until_guarded(self):
-        """Wait until the process takes signals: before it runs anything of ours, Python may say what it likes."""
+        """Wait until the process takes signals: before it runs our code, Python may print anything."""
         while self.process.poll() is None and not self._takes(signal.SIGTERM):
             time.sleep(0.002)
         self.began = time.monotonic()

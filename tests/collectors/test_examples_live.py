@@ -104,7 +104,7 @@ def test_the_repaired_pipeline_of_the_cnn_waits_less_than_half_as_much(oracle_py
 
 
 def test_a_switch_that_is_out_of_range_is_refused_with_exit_code_2(oracle_python):
-    # Without steps, Keras would take batches from the endless pipeline for ever.
+    # Without steps, Keras would take batches from the endless pipeline forever.
     words = [oracle_python, str(EXAMPLES / "cifar10_cnn.py"), "--steps", "0"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (

@@ -1,4 +1,4 @@
-"""The interval: by hand where that can be done, and by how often it is right."""
+"""The interval: calculated by hand if possible, and by how often it is right."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_an_interval_never_tells_of_more_than_all_of_a_step():
     base, new = steps(generator, 20, 3.5e8, 0.5, 0.6), steps(generator, 20, 1e8, 0.9, 0.6)
     there, back = effect([base], [new]), effect([new], [base])
     assert -1 < there.interval[0] < there.interval[1] < 0
-    # the sides exchanged, but for the chance of resampling
+    # the sides exchanged, except for the chance of resampling
     assert back.speedup_interval == pytest.approx([1 / end for end in reversed(there.speedup_interval)], rel=0.2)
 
 

@@ -216,7 +216,7 @@ def test_the_gain_of_a_quicker_loader_in_an_nsys_trace_is_input_wait(tmp_path):
 
 
 def test_the_gain_of_a_quicker_pipeline_in_an_xplane_trace_is_input_wait(tmp_path):
-    """Time is squeezed to a twentieth where the step waits for tf.data; it stays as it is elsewhere."""
+    """Waits of the step for tf.data are squeezed to a twentieth; all other time is unchanged."""
     space = next(story for story in STORIES if story.name == "gpu_keras_input_bound").space()
     (tmp_path / "slow.xplane.pb").write_bytes(space.encoded())
     squeezed_space(space, "IteratorGetNextOp::DoCompute", percent=-95)
@@ -229,7 +229,7 @@ def test_the_gain_of_a_quicker_pipeline_in_an_xplane_trace_is_input_wait(tmp_pat
 
 
 def test_the_gain_of_a_recorded_repair_adds_up_and_is_mostly_input_wait(samples):
-    """Recorded on a CPU, where the loader and the network share the cores: computing became quicker as well."""
+    """Recorded on a CPU whose cores the loader and the network share: computing became quicker as well."""
     result = compared(samples / "kineto/slow.pt.trace.json.gz", samples / "kineto/repaired.pt.trace.json.gz")
     assert result.outcome == "faster"
     classes = {key: row["difference_ns"] for key, row in result.classes().items()}

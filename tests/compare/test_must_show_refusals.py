@@ -120,7 +120,7 @@ def test_a_file_that_is_there_is_neither_replaced_nor_emptied(sides, tmp_path):
 
 
 def unjudged(*sides):
-    """Return a comparison without a verdict: exit code 0, and 4 where a gate or the user asks for a verdict."""
+    """Return a comparison without a verdict: exit code 0, and 4 if a gate or the user requires a verdict."""
     result = compared(*sides)
     assert (result.code, result.outcome, result.stderr) == (0, "cannot-judge", "")
     gated = compared(*sides, *GATE)

@@ -1,4 +1,4 @@
-"""Reports on real public traces say what NVIDIA's own nsys stats says of them, and judge them as a person would."""
+"""Reports on real public traces agree with NVIDIA's own nsys stats, and judge them as a person would."""
 
 import csv
 import json

@@ -51,7 +51,7 @@ def figures(report):
 
 
 def check(source, folder):
-    """Return the steady steps of a trace, which every way to them says are the same."""
+    """Return the steady steps of a trace, which are the same by every way to them."""
     report = traceviz.report_on(source)
     steps = figures(report)
     if not steps:

@@ -1,4 +1,4 @@
-"""Every column of every format with values that none should hold: a report, or an error of ours that says so.
+"""Every column of every format with values that none should hold: a report, or an error of ours that reports it.
 
 The columns are found in the samples, so that a new one is covered by itself. A few cases of each format run with every
 change, every eighth column with one of the values in ``make test-all``, and all of them in ``make extremes``.

@@ -204,7 +204,7 @@ class Cases:
         self.group, self.kind, self.data = -1, "", b""
 
     def run(self, number: int) -> str:
-        """Run a case; gives its kind, or that it ended in an exception that says so."""
+        """Run a case; return its kind, or that a proper exception refused it."""
         group, place = divmod(number, GROUP)
         if group != self.group:
             random = Random(f"native/{group}")
@@ -444,7 +444,7 @@ class Cases:
 
     @staticmethod
     def _wide(data: bytes | bytearray, kind: str) -> memoryview:
-        """Return ``data`` as integers, where it has whole ones."""
+        """Return ``data`` as whole integers."""
         view = memoryview(data)
         return view if len(view) % struct.calcsize(kind) else view.cast("B").cast(kind)
 

@@ -55,7 +55,7 @@ class Fault(Exception):  # noqa: N818 (what was found, in the words of these tes
     Args:
         kind: ``defect``, ``rule``, ``twin``, ``control``, ``long``, ``warning``, ``timeout``, ``memory``, ``signal``.
         what: What happened, without what differs from input to input.
-        place: Where in traceviz, where that is known.
+        place: Place in traceviz, if known.
         detail: Everything else.
     """
 
@@ -140,7 +140,7 @@ def check_report(report: Report, *, every: bool = True, ours: bool = True) -> No
     Args:
         report: The report.
         every: All formats, and not only those that people look at.
-        ours: It was made just now: what it says adds up.
+        ours: True if it was made just now: its figures then add up.
     """
     if ours:
         _hold(rules.broken_report(report))
@@ -278,7 +278,7 @@ def _check_twin(path: Path, tables: TraceTables) -> None:
 
 
 def _compared(name: str, tables: TraceTables) -> pa.Table:
-    """Return a table without the note that says which reader read it."""
+    """Return a table without the note that names its reader."""
     table = tables.arrow(name)
     return table.filter(pc.not_equal(table["code"], "slow-reader")) if name == "notes" else table
 

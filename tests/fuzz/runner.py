@@ -1,6 +1,6 @@
 """Runs cases in child processes, which are forked from one that has imported everything.
 
-A child takes a batch of cases of one format, and says before and after each what it does. One that dies, hangs or takes
+A child takes a batch of cases of one format, and reports before and after each. One that dies, hangs or takes
 more memory than it may therefore costs its case and nothing else: the rest of its batch goes to a new child.
 """
 
@@ -33,7 +33,7 @@ BATCH = 100
 CPU_S = 10
 """Processor time of a case."""
 WALL_S = 120
-"""Time after which a child that says nothing hangs: the machine may be busy."""
+"""Time after which a silent child counts as hanging: the machine may be busy."""
 MORE_MEMORY = 400 << 20
 """Memory that a case may take in addition to that of the process, in bytes."""
 ADDRESS_SPACE = 3 << 30
@@ -277,7 +277,7 @@ class Runner:
         return _Child(format_, pid, reading, folder, numbers)
 
     def _listen(self, children: list[_Child], samples: Samples, *, stop: bool) -> None:
-        """Take what the children say; look after those that end or hang."""
+        """Read messages of the children; handle those that end or hang."""
         ready, _, _ = select.select([child.pipe for child in children], [], [], 1.0)
         for child in list(children):
             if child.pipe in ready:

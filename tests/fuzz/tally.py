@@ -15,7 +15,7 @@ _KEPT_CASES = 20
 
 @dataclass
 class Found:
-    """A fault, by what happened and where; ``cases`` are the first that showed it."""
+    """A fault, by its kind and place; ``cases`` are the first that showed it."""
 
     kind: str
     what: str

@@ -1,4 +1,4 @@
-"""Programs run under the real PyTorch profiler: what traceviz reads of the captures, and what PyTorch says of them."""
+"""Programs run under the real PyTorch profiler: captures as traceviz reads them, and PyTorch's own results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ INSIDE_FRAMES = "events-overlapping"
 Record = Callable[..., Path]
 """``record(program, option, ...)``: the folder that the program left."""
 Asked = tuple[TraceView, dict[str, Any]]
-"""A capture, and what PyTorch says of it."""
+"""A capture, and PyTorch's own results."""
 
 
 def run(python: str, home: Path, *command: str) -> str:
@@ -46,7 +46,7 @@ def run(python: str, home: Path, *command: str) -> str:
 
 @pytest.fixture(scope="module")
 def record(torch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Record:
-    """Runs a program of examples/."""
+    """Function that runs a program of examples/."""
 
     def run_example(program: str, *options: str) -> Path:
         home = tmp_path_factory.mktemp("live")

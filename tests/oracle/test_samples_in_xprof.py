@@ -1,4 +1,4 @@
-"""xprof accepts every XPlane sample, and says of them what traceviz does better not to say."""
+"""xprof accepts every XPlane sample, and makes statements that traceviz should not make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains a little under PyTorch's profiler: writes the capture, and prints what the profiler itself says of it.
+"""Trains a little under PyTorch's profiler: writes the capture, and prints the profiler's own results.
 
     python torch_oracle.py OUT.pt.trace.json.gz [--compile]
 

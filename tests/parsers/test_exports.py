@@ -100,7 +100,7 @@ def route(report, **options):
 
 
 def said(report, sections=None, **options):
-    """Return a report as JSON, without the words that say that its export was kept."""
+    """Return a report as JSON, without the note that its export was cached."""
     read = api.ReadOptions(**options)
     asked = sections or ("capture", "cuda_api", "kernels")
     return api.to_text(api.report_on(report, sections=asked, read=read), "json").replace(f", {KEPT}", "")

@@ -1,4 +1,4 @@
-"""Small programs with one cause each, as collect recorded them: what is shipped, and what reports say of it."""
+"""Small programs with one cause each, as collect recorded them: the shipped runs, and their reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The synthetic nvprof files hold what their generator makes, and say the same as their twins of Nsight Systems."""
+"""The synthetic nvprof files match their generator, and their twins of Nsight Systems."""
 
 from __future__ import annotations
 

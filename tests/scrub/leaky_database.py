@@ -1,4 +1,4 @@
-"""A small nsys database with a secret planted in every place where real reports hold some."""
+"""A small nsys database with a secret in every place in which real reports hold some."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The report on a scrubbed trace says what the report on the trace says."""
+"""The report on a scrubbed trace equals the report on the trace."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The command ``traceviz`` as a user sees it: in this process, where a process of its own would show nothing more."""
+"""The command ``traceviz`` as a user sees it: in this process, because a separate process would show nothing more."""
 
 import os
 import subprocess

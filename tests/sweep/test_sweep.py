@@ -1,4 +1,4 @@
-"""``traceviz sweep`` with real programs: one crashes, one hangs, one is killed; it is interrupted and goes on."""
+"""``traceviz sweep`` with real programs: one crashes, one hangs, one is killed; it is interrupted and resumes."""
 
 import json
 import signal

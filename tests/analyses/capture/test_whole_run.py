@@ -1,4 +1,4 @@
-"""Findings on the whole run, and what a verdict on steps says first where they are the smaller part of it."""
+"""Findings on the whole run, and the start of a verdict on steps if they are the smaller part of it."""
 
 import pytest
 

@@ -123,7 +123,7 @@ def filled(small_ns, in_use, grid=39, **extra):
         (filled(50, 501), []),
         (filled(500, 100, grid=40), []),
         (filled(500, 100, peak_bytes=900), []),  # was in use before the capture
-        (filled(500, 100, device_id=None, memory="pinned"), []),  # says nothing about the device
+        (filled(500, 100, device_id=None, memory="pinned"), []),  # no fact about the device
     ],
 )
 def test_small_grids_matter_where_half_of_the_memory_was_never_in_use(view, expected):

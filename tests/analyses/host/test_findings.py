@@ -185,7 +185,7 @@ class TestOversubscription:
         assert [f.code for f in host_findings(replace(result.load, machine=Machine(usable=0.1)), limits)] == codes
 
     def test_threads_of_others_are_counted_in_the_time_of_which_the_program_was_asked(self):
-        """The program is asked every four seconds: 16 threads in the last two of them are 8 on average."""
+        """The program is sampled every four seconds: 16 threads in the last two of them are 8 on average."""
         view = recorded(
             series("program runnable threads", [0, 8, 0, 0, 0, 0, 8], every_ns=4 * SECOND),
             series("machine runnable threads", [*[3] * 26, 19, 19]),

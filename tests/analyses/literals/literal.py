@@ -38,7 +38,7 @@ def figures_of(section: Section) -> Figures:
 
 
 def section_of(slug: str, tables: TraceTables) -> Section | None:
-    """Return the section of an analysis of these tables; None where it is skipped."""
+    """Return the section of an analysis of these tables; None if it is skipped."""
     analysis = entries([slug])[0].load()
     result = analysis.run(TraceView(tables))
     return None if isinstance(result, Skipped) else analysis.describe(result)

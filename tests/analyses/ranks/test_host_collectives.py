@@ -1,4 +1,4 @@
-"""Findings on collectives of the host: from which share of the steps on, and what they say."""
+"""Findings on collectives of the host: their threshold as a share of the steps, and their text."""
 
 import pytest
 

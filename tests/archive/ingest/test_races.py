@@ -52,7 +52,7 @@ def rows(*ids, changed=1):
 
 
 def put(place, text, names=("kernels.parquet", ROWS)):
-    """Write a folder whose files all say the same."""
+    """Write a folder whose files all have the same contents."""
     with place.new_folder(*PLACE) as folder:
         for name in (*names, LAST):
             (folder / name).write_text(f"{text} {name}")

@@ -1,4 +1,4 @@
-"""Queries over an archive: what they see, what they are refused, what they say when they are wrong."""
+"""Queries over an archive: visible tables, refusals, and messages for wrong queries."""
 
 import shutil
 import signal

@@ -239,7 +239,7 @@ else:
     time.sleep(0.5)
     Path({folder!r}, "saved").touch()
 """
-"""As nsys does, it handles SIGTERM even where that was ignored."""
+"""As nsys does, it handles SIGTERM even if that was ignored."""
 
 
 @pytest.mark.parametrize(("seconds", "saved"), [(0.0, ["begun", "saved"]), (60.0, [])])

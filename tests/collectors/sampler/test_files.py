@@ -323,7 +323,7 @@ def test_all_probes_together_may_take_less_than_0_6_percent_of_a_core_and_0_75_w
 
 
 class Wordy(Probe):
-    """Takes no time, and says much."""
+    """Takes no time, and yields many readings."""
 
     cpu_share = 0.001
 

@@ -1,4 +1,4 @@
-"""Steps of both sides are timed in the same way: of devices if one of them is, of the host where one cannot be."""
+"""Steps of both sides are timed in the same way: on devices if one of them is, on the host if one cannot be."""
 
 from pathlib import Path
 

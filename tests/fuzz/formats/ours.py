@@ -99,7 +99,7 @@ def _examine_report(path: Path, depth: Depth) -> str:
     """Show a saved report, and compare it with another."""
     try:
         report = load_report(path)
-        check_report(report, ours=False)  # what it says may be wrong, but not do anything
+        check_report(report, ours=False)  # its contents may be wrong, but must be harmless
     except TracevizError as error:
         if depth.whole or depth.reports:
             check_command(["compare", str(path), str(path)])

@@ -1,4 +1,4 @@
-"""Changes of JSON that know where its values are, and need not stay JSON.
+"""Changes of JSON at its values; the result need not be JSON.
 
 The text is cut into its values without decoding them, so that what one step spoilt does not hinder the next.
 """

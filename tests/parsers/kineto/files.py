@@ -30,7 +30,7 @@ TID = 101
 
 
 def trace(events: Sequence[Event], header: Mapping[str, Any] | None = None) -> bytes:
-    """Return a file: an object with what ``header`` says and ``traceEvents``. Without ``schemaVersion`` it is 1."""
+    """Return a file: an object with ``header`` and ``traceEvents``. The default ``schemaVersion`` is 1."""
     return json.dumps({"schemaVersion": 1, **(header or {}), "traceEvents": list(events)}).encode()
 
 

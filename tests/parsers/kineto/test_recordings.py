@@ -190,7 +190,7 @@ def test_slow_rank_and_a_rank_of_two_devices_keep_their_own_work(tmp_path: Path)
 
 
 def test_a_file_of_several_processes_with_ids_of_their_own_is_one_recording(tmp_path: Path) -> None:
-    """Two processes share a device: the file says so."""
+    """The file states that two processes share a device."""
     events = [
         *(
             k.runtime("cudaLaunchKernel", 10 * place, 2, correlation=1 + place, pid=100 + place % 2)

@@ -75,7 +75,7 @@ def thread(pid: int, tid: int) -> int:
 
 
 def build(path: Path, tables: Mapping[str, Sequence[Row]], era: str = NEW, names: Sequence[str | None] = ()) -> Path:
-    """Write a database with ``tables``, the strings ``names`` (ids from 1) and what its era says of itself.
+    """Write a database with ``tables``, the strings ``names`` (ids from 1) and the metadata of its era.
 
     Columns that are not given are null. Tables of a later era must not be given.
     """

@@ -1,4 +1,4 @@
-"""Public nvprof files: what other tools say of them, and what was seen in them."""
+"""Public nvprof files: results of other tools, and facts seen in the files."""
 
 import csv
 

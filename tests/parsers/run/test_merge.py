@@ -146,7 +146,7 @@ class TestClock:
             (None, 5_620, (0, 5_620)),
             (1_000, None, (1_000, 5_480)),
             (-500, 9_000, (0, 6_480)),
-            (6_900, 7_000, (0, 6_480)),  # the clocks differ: what was sampled says more than when the program ran
+            (6_900, 7_000, (0, 6_480)),  # the clocks differ: samples count more than the program's times
         ],
     )
     def test_samples_alone_last_as_long_as_the_program_and_not_as_its_recorders(self, started, ended, clock):

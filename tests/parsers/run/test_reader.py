@@ -356,7 +356,7 @@ class TestHostility:
         folder = run_folder(tmp_path / "run", {"torch": sorted((samples / "kineto" / "two_ranks").iterdir())})
         for number, path in enumerate(sorted((folder / "raw" / "torch").iterdir())):
             path.rename(path.with_name(f"rank{10**12 + number}.json" + "".join(path.suffixes[-1:])))
-        assert [row["rank"] for row in content(open_trace(folder))["processes"]] == [0, 1]  # as the files say
+        assert [row["rank"] for row in content(open_trace(folder))["processes"]] == [0, 1]  # as stated in the files
 
 
 class TestUse:

@@ -1,4 +1,4 @@
-"""Processes that launched the work of queues, where ids repeat between processes."""
+"""Processes that launched the work of queues, if ids repeat between processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Captures that break their format are read as far as they are whole, and say what was lost; never a crash."""
+"""Captures that break their format are read as far as they are intact, and losses are noted; never a crash."""
 
 import gzip
 import random

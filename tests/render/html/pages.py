@@ -61,7 +61,7 @@ class _Parser(HTMLParser):
 
 
 def parsed(html: str) -> Element:
-    """Return the elements of a page; each of them has to be closed where it should be."""
+    """Return the elements of a page; each of them must be closed properly."""
     parser = _Parser()
     parser.feed(html)
     parser.close()

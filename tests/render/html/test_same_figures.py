@@ -1,4 +1,4 @@
-"""A page, the text and the JSON say the same figures."""
+"""A page, the text and the JSON have the same figures."""
 
 import json
 import re

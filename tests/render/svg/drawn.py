@@ -10,7 +10,7 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A rectangle and what it says."""
+    """A rectangle and its text."""
 
     x: float
     y: float
@@ -33,7 +33,7 @@ def said(element: ET.Element) -> str:
 
 
 def rectangles(svg: str) -> list[Rectangle]:
-    """Return rectangles that say something: parts of bars."""
+    """Return rectangles with text: parts of bars."""
     return [
         Rectangle(*(float(rect.get(name, "nan")) for name in ("x", "y", "width", "height")), said(rect))
         for rect in found(svg, "rect")

@@ -39,7 +39,7 @@ HEADER = {
 
 
 def leaky() -> bytes:
-    """Return a trace with something private in each place where a text may stand."""
+    """Return a trace with something private in each place for a text."""
     named = {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": "/home/ada/bin/python"}}
     texts = {
         "user": "Ada Lovelace",
@@ -264,7 +264,7 @@ def test_blocks_of_any_size_give_the_same_segments(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_texts_go_under_keys_of_machines_places_persons_commands_and_output(tmp_path: Path, key: str) -> None:
-    """Numbers stay there, and elsewhere the value is looked for where it is distinctive."""
+    """Numbers stay there, and elsewhere the value is searched if it is distinctive."""
     events = [complete("f", 1, 2, category="cpu_op", args={key: "quagga-7f3a9c", f"{key}_count": 3})]
     clean = json.loads(scrubbed(tmp_path, trace(events, header={key: "quagga-7f3a9c", "category": "of quagga-7f3a9c"})))
     assert clean[key] == "[removed]"

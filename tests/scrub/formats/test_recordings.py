@@ -50,7 +50,7 @@ PRIVATE_STACKS = [
 ]
 
 COMMAND = "python train.py --arch resnet50v2 --data …/imagenet2012"
-"""As ``traceviz collect`` keeps a command: nothing in it is a secret, not even where it looks distinctive."""
+"""As ``traceviz collect`` keeps a command: nothing in it is a secret, not even if it looks distinctive."""
 
 
 def run(folder: Path, command: str = COMMAND) -> Path:
@@ -132,7 +132,7 @@ def test_a_run_keeps_its_recordings_and_gets_its_tables(tmp_path: Path) -> None:
 
 
 def test_stacks_keep_functions_lines_and_the_folders_of_public_libraries(tmp_path: Path) -> None:
-    shutil.rmtree(run(tmp_path / "run") / "raw" / "torch")  # which does not say when it was recorded
+    shutil.rmtree(run(tmp_path / "run") / "raw" / "torch")  # without the time of the recording
     scrub(tmp_path / "run", clean := tmp_path / "clean")
     lines = [json.loads(line) for line in (clean / "raw/stacks/4711/stacks.jsonl").read_text().splitlines()]
     written = {tuple(line[2:5]) for line in lines if line[0] == "frame" and line[1] >= 10}

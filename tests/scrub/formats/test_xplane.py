@@ -16,7 +16,7 @@ OPTIONS = number(2, 2) + number(4, 1) + chunk(10, "/home/ada/runs") + number(9, 
 
 
 def leaky() -> bytes:
-    """Return a capture with something private in each place where a text may stand."""
+    """Return a capture with something private in each place for a text."""
     return space(
         plane(
             "/host:CPU",

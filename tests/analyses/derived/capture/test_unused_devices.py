@@ -1,4 +1,4 @@
-"""GPUs that nothing uses while a framework computes on the CPU; silence where nothing shows it, or none is wanted."""
+"""Unused GPUs while a framework computes on the CPU; no finding without a sign of it, or if no GPU is wanted."""
 
 import pytest
 

@@ -100,7 +100,7 @@ ACQUIRE = "train.py:90 main > train.py:60 add_metric > threading.py:324 wait > l
 
 
 def waits(stack: str, *used: tuple[int, str, float], call: str = "futex") -> dict[str, int]:
-    """Return the time by kind of a program that waits in a system call for 200 ns, where samples see ``stack``."""
+    """Return the time by kind of a program that waits in a system call for 200 ns, with samples of ``stack``."""
     view = trace(
         nvtx=[(0, 200, "epoch")], os_calls=[(0, 200, call)], samples=list(used), **sampled((0, 200, stack)), span_ns=200
     )
@@ -125,7 +125,7 @@ def test_on_a_busy_machine_a_program_that_waits_for_a_core_works() -> None:
 def test_the_stack_says_for_what_a_system_call_waits() -> None:
     assert waits(ACQUIRE, (0, CPU, 0.0), (200, CPU, 1.0)) == {"lock": 200}
     assert waits(SAVE, call="fsync") == {"saving": 200}
-    assert waits(LOAD) == {"os_call": 200}  # a line of Python says less than the call
+    assert waits(LOAD) == {"os_call": 200}  # a line of Python is less specific than the call
 
 
 def test_a_library_that_reads_does_not_compute() -> None:

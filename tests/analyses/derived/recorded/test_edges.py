@@ -1,4 +1,4 @@
-"""The profiler's own start and stop are left out of the captured time, where nothing of the program runs in them."""
+"""The profiler's own start and stop are excluded from the captured time if no part of the program runs in them."""
 
 import pytest
 

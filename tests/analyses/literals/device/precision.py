@@ -22,7 +22,7 @@ LITERALS = (
             "facts": {
                 "total_ns": 1_680,
                 "full_share": (800 + 120) / 1_680,
-                "unknown_share": 160 / 1_680,  # the name does not say
+                "unknown_share": 160 / 1_680,  # unknown from the name
             },
             "": {
                 "type": ["gemm", "MatMul", "Conv2D", "MatMul"],  # without an operation, the family of the kernel

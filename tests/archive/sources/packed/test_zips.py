@@ -1,4 +1,4 @@
-"""Directories of zip files that say much: nothing is made of them."""
+"""Directories of zip files with exaggerated sizes: no memory is allocated for them."""
 
 import struct
 import zipfile

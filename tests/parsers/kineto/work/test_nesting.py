@@ -1,4 +1,4 @@
-"""Nesting, pairing and links of random events equal what the definition says, compiled or not."""
+"""Nesting, pairing and links of random events match the definition, compiled or not."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 2), SMALL, st.integers(-2, 9)), max_si
 
 
 def columns_of(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return line, start and duration, by line and, but for a few, by start."""
+    """Return line, start and duration, in order of line and, with a few exceptions, of start."""
     line, start, duration = np.array(rows, np.int64).reshape(-1, 3).T
     return line.astype(np.int32), np.ascontiguousarray(start), np.ascontiguousarray(duration)
 

@@ -309,7 +309,7 @@ def test_changed_bytes_never_give_rows_that_sqlite_does_not_give(tmp_path_factor
 
 
 def trace(path: Path, scanner: str):
-    """Return the tables that a reader gives, or what it says instead."""
+    """Return the tables of a reader, or its message."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRACEVIZ_SCANNER", scanner)
         try:

@@ -1,4 +1,4 @@
-"""Both scanners of XPlane files: what they read, what they say of damage, and that they agree on any bytes."""
+"""Both scanners of XPlane files: results, reports of damage, and agreement on any bytes."""
 
 import random
 import struct
@@ -42,7 +42,7 @@ WHOLE = space(
 
 
 def parts(space_: Space) -> list[object]:
-    """Return all that a space says, as values that compare."""
+    """Return all contents of a space, as comparable values."""
 
     def plain(plane_: Plane) -> list[object]:
         columns = [plane_.events.line, plane_.events.name, plane_.events.offset_ps, plane_.events.dur_ps]

@@ -19,7 +19,7 @@ def grouped(*planes: bytes) -> Groups:
 
 
 def annotated(*planes: bytes) -> Groups:
-    """Return the same, where annotations may mark steps."""
+    """Return the same, if annotations may mark steps."""
     return group_with_annotations(read_space(space(*planes)))
 
 

@@ -19,7 +19,7 @@ from traceviz.cli.main import main
 
 _CONCEALING = "\x1b[8;41m"
 PAYLOAD = f"EVIL{_CONCEALING}\x1b]52;c;cm0gLXJm\x07\x9b2J\r\n\t\x08\x7f\x85\u202e\u2066\u2028\u200f"
-"""Hides what follows, writes to the clipboard, clears the screen, reorders what follows; and reports its place."""
+"""Hides what follows, writes to the clipboard, clears the screen, reorders what follows; EVIL marks its place."""
 _COLOUR = re.compile(r"\x1b\[(?:[0-9;]*)m")
 _BAR = re.compile(r" {19,}\r|\r\x1b\[K")
 """Progress of ``collect``: a new line that is blank, and a line that is drawn again."""

@@ -1,7 +1,7 @@
 """Quality figures that Keras, Lightning and transformers pass to their loggers.
 
-Only figures that are reported once per epoch, or when logging, are recorded: reading a figure of each batch would wait
-for the device.
+Only figures that are reported once per epoch, or when logging, are recorded: a figure of each batch would require a
+wait.
 """
 
 from __future__ import annotations

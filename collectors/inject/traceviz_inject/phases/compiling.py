@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _JAX_COMPILES = "/jax/core/compile/"
-"""Events of tracing a function, lowering it, and compiling it for the devices; the suffix names the unit."""
+"""Events of tracing a function, lowering it, and compiling it for the devices; they end in :data:`_LASTED`."""
 _LASTED = "_duration"
 
 _MARK = "__traceviz_phase__"

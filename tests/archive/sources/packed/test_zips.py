@@ -1,4 +1,4 @@
-"""Directories of zip files with exaggerated sizes: no memory is allocated for them."""
+"""Directories of zip files with too many members or bytes: zipfile never reads them."""
 
 import struct
 import zipfile

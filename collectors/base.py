@@ -1,6 +1,6 @@
-"""What a collector is: something that records a run of a program, and says beforehand whether it can.
+"""Interfaces of collectors, which record a run of a program and report beforehand whether they can.
 
-Standard library only: this is imported before a run starts, and must not slow it.
+Standard library only: this module is imported before a run starts and must not slow it down.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from typing import Any, ClassVar, Literal
 from traceviz.untrusted.json_documents import read_object
 
 NSYS, NVTX, PYSPY, RESOURCES, STACKS = "nsys", "nvtx", "py-spy", "resources", "stacks"
-"""Names of collectors that others have to know of: one records what another one makes, or waits for."""
+"""Names of collectors that other collectors depend on: one records the data of another, or waits for it."""
 
 State = Literal["ready", "not-installed", "too-old", "not-permitted", "no-device", "unsupported"]
 
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a collector can record here.
+    """Availability of a collector on this machine.
 
     Args:
-        state: ``ready``, or why not.
-        detail: A version, a path, a setting; one sentence.
-        fix: The command that mends it; empty where nothing needs mending, or nothing can be done.
+        state: ``ready``, or the reason why not.
+        detail: A version, a path or a setting, as one sentence.
+        fix: The command that fixes the problem; empty if there is no problem or no fix.
     """
 
     state: State
@@ -35,23 +35,23 @@ class Availability:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can record."""
+        """True if the collector can record."""
         return self.state == "ready"
 
     @property
     def words(self) -> str:
-        """The state in words: ``not installed``."""
+        """The state as text: ``not installed``."""
         return self.state.replace("-", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which part of the run the profilers record; samplers record all of it.
+    """The part of the run that profilers record. Samplers record the whole run.
 
     Args:
-        first_step: First step recorded, counted from 0; earlier ones are warm-up.
+        first_step: First step recorded, counted from 0; earlier steps are warm-up.
         steps: Number of steps recorded; ``None`` for all that follow.
-        delay_s: Begin this long after the program started, instead of at a step.
+        delay_s: Start this long after the program started, instead of at a step.
         duration_s: Record this long, instead of a number of steps.
     """
 
@@ -63,20 +63,20 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything decided before the program starts; a collector derives its command and environment from it.
+    """All decisions made before the program starts; collectors derive their command and environment from them.
 
     Args:
         folder: The run folder while it is being written; ``raw/NAME`` in it belongs to the collector NAME.
         command: The user's command.
         collectors: Names of the collectors that record, in the order in which they wrap the command.
-        window: Which part of the run they record.
-        nvtx: Whether there are NVTX ranges around steps, input and epochs.
-        device_tracer: The one collector that may trace the GPU, as a process has only one CUPTI. ``None``: nobody
-            claims it, and every framework profiler may trace the GPU.
-        nsys_args: Flags that the user passes on to ``nsys profile``; they win over ours.
+        window: The part of the run that they record.
+        nvtx: True if NVTX ranges mark steps, input and epochs.
+        device_tracer: The one collector that may trace the GPU, because a process has only one CUPTI. ``None``: no
+            collector claims it, and every framework profiler may trace the GPU.
+        nsys_args: The user's flags for ``nsys profile``; they override ours.
         rate_hz: Samples per second of the resource sampler.
         stacks_hz: Samples per second of Python's stacks.
-        events: Folders in which the program writes event files of TensorBoard, where the hooks cannot tell.
+        events: Folders with the program's TensorBoard event files, if the hooks cannot find them.
         options: Further settings by collector.
     """
 
@@ -93,7 +93,7 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def raw(self, name: str) -> Path:
-        """The folder of collector ``name``; it exists before the program starts."""
+        """Return the folder of collector ``name``; it exists before the program starts."""
         return self.folder / "raw" / name
 
 
@@ -108,12 +108,12 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """What a collector left behind.
+    """The results of a collector.
 
     Args:
         sources: Files and folders to read, in the formats that :mod:`traceviz.parsers` knows.
         problems: What went wrong.
-        facts: What the manifest says of it: versions, steps recorded, overhead in nanoseconds.
+        facts: Facts for the manifest: versions, steps recorded, overhead in nanoseconds.
     """
 
     sources: tuple[Path, ...] = ()
@@ -123,14 +123,15 @@ class Harvest:
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """The program below what wraps it.
+    """The program that a collector wraps.
 
     Args:
         pid: Its process id.
         code: Its exit code once it has ended, 128 + n for signal n.
         began_unix_ns: When it was started.
         ended_unix_ns: When it ended.
-        usage: ``user_ns`` and ``system_ns`` of it and the children that it waited for; empty until it has ended.
+        usage: ``user_ns`` and ``system_ns`` of the program and the children that it waited for; empty until it has
+            ended.
     """
 
     pid: int
@@ -141,11 +142,11 @@ class Wrapped:
 
 
 class Companion(ABC):
-    """A process that runs beside the program, started once the program's pid is known."""
+    """A process that runs alongside the program; it starts once the program's pid is known."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End it in order, once the program has ended; it saves what it has."""
+        """Stop it in order once the program has ended; it saves its data."""
 
 
 class Collector(ABC):
@@ -156,58 +157,58 @@ class Collector(ABC):
     title: ClassVar[str]
     """Name for people."""
     traces_device: ClassVar[bool] = False
-    """Whether it may use CUPTI, of which a process has only one."""
+    """True if it may use CUPTI; a process has only one."""
     own_session: ClassVar[bool] = False
-    """Whether it wraps the program in processes that stay around it, and are started in a session of their own: signals
-    of the terminal do not reach them, and are passed on to the program itself (:meth:`program`)."""
+    """True if it wraps the program in processes that stay around it, started in a session of their own. Signals of the
+    terminal do not reach these processes; they are passed on to the program itself (:meth:`program`)."""
     room_bytes: ClassVar[int] = 0
-    """Free space that it needs where the run folder lies; with less, it would harm the program."""
+    """Free space that it needs on the disk of the run folder; with less, it would harm the program."""
 
     @abstractmethod
     def availability(self) -> Availability:
-        """Whether it can record on this machine; asks the machine, and changes nothing."""
+        """Return whether it can record on this machine. This changes nothing."""
 
     def command(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:  # noqa: ARG002
-        """The command that runs ``command`` under this collector; ``command`` itself where it wraps nothing."""
+        """Return the command that runs ``command`` under this collector; ``command`` itself if it wraps nothing."""
         return command
 
     def typed(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """:meth:`command` as a person would type it, without what it takes to keep terminal and exit code."""
+        """Return :meth:`command` as a user would type it, without the parts that preserve terminal and exit code."""
         return self.command(command, plan)
 
     def caution(self, plan: Plan) -> str:  # noqa: ARG002
-        """A warning before the run where it will record another part than the user named; else an empty text."""
+        """Return a warning if the recording will differ from the part that the user named; else an empty text."""
         return ""
 
     def program(self, plan: Plan) -> Wrapped | None:  # noqa: ARG002
-        """The user's program, where this wraps it and has started it; else ``None``."""
+        """Return the user's program if this collector wraps it and has started it; else ``None``."""
         return None
 
     def last_words(self, plan: Plan) -> str:  # noqa: ARG002
-        """The last line that what this wraps the program in wrote, as a sentence; empty where it wrote none."""
+        """Return the last line that the wrapper wrote, as a sentence; empty if it wrote none."""
         return ""
 
     def may_start_again(self, plan: Plan) -> bool:  # noqa: ARG002
-        """Whether what this wraps the program in has ended without starting that, of a fault that may pass."""
+        """Return whether the wrapper ended without starting the program, for a reason that may be temporary."""
         return False
 
     def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:  # noqa: ARG002
-        """Variables to set for the program; values may build on ``inherited``, for example PYTHONPATH."""
+        """Return variables to set for the program; values may build on ``inherited``, for example PYTHONPATH."""
         return {}
 
     def start(self, plan: Plan, pid: int) -> Companion | None:  # noqa: ARG002
-        """Start what runs beside the program with process id ``pid``."""
+        """Start the companion of the program with process id ``pid``."""
         return None
 
     def helpers(self, plan: Plan) -> Iterable[int]:  # noqa: ARG002
-        """Process ids of daemons of its own, which descend from none of our processes: they end with the recording."""
+        """Return process ids of its daemons that descend from none of our processes; they end with the recording."""
         return ()
 
     def harvest(self, plan: Plan) -> Harvest:  # noqa: ARG002
-        """Collect what was recorded, once the program has ended however it did. Never raises for missing files."""
+        """Collect what was recorded, once the program has ended in any way. Never raises for missing files."""
         return Harvest()
 
 
 def read_facts(path: Path) -> dict[str, Any]:
-    """The facts in a file of JSON; none where it is missing or damaged."""
+    """Return the facts in a JSON file; none if it is missing or damaged."""
     return read_object(path)

@@ -1,4 +1,4 @@
-"""Recording a run of a program: ``traceviz collect``, for programs and notebooks.
+"""Record a run of a program: ``traceviz collect``, for programs and notebooks.
 
 >>> outcome = collect(CollectOptions(), ["python", "train.py"])
 >>> print(traceviz.to_text(traceviz.report_on(outcome.folder)))
@@ -39,9 +39,9 @@ class Outcome(Shown):
         folder: The run folder.
         exit_code: The program's exit code; 128 + n for signal n.
         status: ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``.
-        tables: Rows of each table that was recorded; empty where nothing was, or it could not be read.
-        verdict: The first lines of the report on it, if there was to be one and something was recorded.
-        problems: What went wrong in the recording, and is not in the first lines.
+        tables: Rows of each recorded table; empty if nothing was recorded or it could not be read.
+        verdict: The first lines of the report, if one was requested and something was recorded.
+        problems: Problems of the recording that the first lines do not mention.
     """
 
     shown_as: ClassVar[str] = "outcome"
@@ -57,14 +57,14 @@ class Outcome(Shown):
 
 
 def silent(line: str) -> None:
-    """A :data:`~traceviz.collectors.run.record.Tell` that drops the line."""
+    """Drop the line: a :data:`~traceviz.collectors.run.record.Tell` that shows nothing."""
 
 
 def prepare(options: CollectOptions, command: Sequence[str]) -> Prepared:
-    """What :func:`collect` would do. Nothing is created or started.
+    """Return the plan of :func:`collect`. Nothing is created or started.
 
     Raises:
-        TracevizError: as :func:`collect`, but for what only starting shows.
+        TracevizError: as :func:`collect`, except for errors that only a start shows.
     """
     words = tuple(command)
     if not words:
@@ -89,11 +89,11 @@ def collect(
     Signals that ask this process to end go to the program, so call it from the main thread.
 
     Args:
-        options: What to record, and where to.
+        options: What to record, and where to write it.
         command: The program and its arguments.
-        verdict: Whether to analyse what was recorded.
-        tell: Receives lines for the user as they come up.
-        progress: Receives what is done once the program has ended: a stage, how much is done, and of how much.
+        verdict: True to analyse what was recorded.
+        tell: Receives lines for the user as they occur.
+        progress: Receives progress after the program has ended: a stage, how much is done, and of how much.
 
     Raises:
         UsageError: the options contradict each other, or there is no command.
@@ -108,7 +108,7 @@ def collect(
 
 
 def run_folder(options: CollectOptions, command: tuple[str, ...]) -> Path:
-    """The run folder, absolute: the user's, else one that does not exist, named after the run and the time."""
+    """Return the absolute run folder: the user's, else a new one, named after the run and the time."""
     if options.output is not None:
         return Path(os.path.abspath(options.output))  # noqa: PTH100 (a link stays a link)
     label = file_name(options.name) if options.name else program_name(command)
@@ -120,7 +120,7 @@ def run_folder(options: CollectOptions, command: tuple[str, ...]) -> Path:
 def _with_tables(
     run: Prepared, recording: Recording, watch: Watch, *, verdict: bool, tell: Tell, progress: Progress
 ) -> Outcome:
-    """Have tables made of the recordings; whatever happens there, the program's exit code and ``raw/`` stay."""
+    """Make tables of the recordings; a failure here leaves the program's exit code and ``raw/`` as they are."""
     folder, options, manifest = run.plan.folder, run.options, recording.manifest
     lines: tuple[str, ...] = ()
     if recording.complete and any(entry.sources for entry in manifest.collectors):
@@ -137,14 +137,14 @@ def _with_tables(
             drop_raw(folder)
         save(folder, manifest, tell)
     problems = (*(problem for entry in manifest.collectors for problem in entry.problems), *manifest.problems)
-    said = " ".join(lines)  # a verdict on a run without steps says why there are none
-    distinct = dict.fromkeys(problems)  # several collectors may say the same of one program
+    said = " ".join(lines)  # a verdict on a run without steps explains why there are none
+    distinct = dict.fromkeys(problems)  # several collectors may report the same problem of one program
     left = tuple(problem for problem in distinct if problem.message.rstrip(".") not in said)
     return Outcome(folder, recording.exit_code, manifest.status, manifest.tables, lines, left)
 
 
 def _lines_to_show(tables: Tables, manifest: Manifest) -> tuple[str, ...]:
-    """The first lines of the report, but for advice on what it could not judge where the run itself says why."""
+    """Return the first lines of the report, without advice on missing steps if the run itself explains them."""
     if tables.judged or not tables.lines:
         return tables.lines
     if manifest.status == "finished":

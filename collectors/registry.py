@@ -1,4 +1,4 @@
-"""The collectors, in order of their names: a new one is its own file and one line here."""
+"""The collectors, in order of their names. A new one is its own file and one line here."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLLECTORS: Registry[Collector] = Registry(
     instance_of(Collector),
     attrgetter("name"),
 )
-"""Every collector that ``traceviz collect --with`` and ``traceviz doctor`` know, those of plugins among them."""
+"""Every collector that ``traceviz collect --with`` and ``traceviz doctor`` know, including those of plugins."""
 
 
 def state_of(collector: Collector) -> Availability:

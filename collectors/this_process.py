@@ -1,4 +1,4 @@
-"""Recording a part of this very process: what ``%%traceviz`` does with a cell of a notebook.
+"""Recording a part of this process, as ``%%traceviz`` does with a cell of a notebook.
 
 >>> with recorded_here(CollectOptions()) as part:
 ...     train(model)
@@ -24,13 +24,13 @@ from traceviz.version import __version__
 __all__ = ["WHOLE", "Around", "CollectOptions", "Part", "prepare_here", "recorded_here", "watch_frameworks"]
 
 LONGEST_S = 30.0
-"""How much of a part the profilers record unless they are told: they hold all of it in memory until it is saved."""
+"""Default length of a recording by the profilers: they hold all of it in memory until it is saved."""
 WHOLE = Window(0, None, 0.0, LONGEST_S)
-"""From the beginning of the part."""
+"""From the start of the part."""
 
 
 def watch_frameworks() -> None:
-    """Put our hooks in place ahead of a recording: of JAX, they see only functions that are jitted afterwards.
+    """Install our hooks before a recording: of JAX, they see only functions that are jitted afterwards.
 
     Raises:
         UsageError: ``traceviz collect`` records this process.
@@ -39,7 +39,7 @@ def watch_frameworks() -> None:
 
 
 def prepare_here(options: CollectOptions, command: Sequence[str]) -> Prepared:
-    """What :func:`recorded_here` would do. Nothing is created.
+    """Return the plan of :func:`recorded_here`. Nothing is created.
 
     Raises:
         UsageError, MissingToolError: there is no such collector, or one cannot record here.
@@ -61,16 +61,17 @@ def recorded_here(
     around: Around | None = None,
     tell: Tell | None = None,
 ) -> Iterator[Part]:
-    """Record the body into a run folder like one of ``traceviz collect``; its tables are made by who reads it.
+    """Record the body into a run folder like one of ``traceviz collect``; readers make its tables.
 
-    The window counts from the beginning of the body: :data:`WHOLE`, or steps of its own. What ends the body with an
-    error may be stated as ``part.error`` instead of being raised.
+    The window counts from the start of the body: :data:`WHOLE`, or its own steps. An error that ends the body may be
+    set as
+    ``part.error`` instead of being raised.
 
     Args:
-        options: What to record, and where to.
-        command: What the manifest says was run.
-        around: Threads and callers whose stacks are no part of it.
-        tell: Receives lines for the user as they come up.
+        options: What to record, and where to write it.
+        command: The command that the manifest names.
+        around: Threads and callers whose stacks are not part of it.
+        tell: Receives lines for the user as they occur.
 
     Raises:
         UsageError, MissingToolError: as :func:`prepare_here`; or this process is being recorded already.

@@ -38,7 +38,7 @@ def pytest_collection_finish() -> None:
 
 
 def named_python(variable: str, required: str, holds: str, target: str = "oracle") -> str:
-    """The Python that ``variable`` names; the test is skipped where it names none, and fails where it must."""
+    """Return the Python that ``variable`` names; without one, the test is skipped, or fails if required."""
     python = os.environ.get(variable)
     if python:
         return python
@@ -78,7 +78,7 @@ def mxnet_python() -> str:
 
 
 def named_folder(variable: str) -> Path:
-    """The folder of public traces that ``variable`` names; the test is skipped where it names none."""
+    """Return the folder of public traces that ``variable`` names; without one, the test is skipped."""
     folder = os.environ.get(variable)
     if not folder:
         pytest.skip(f"{variable} names no folder of public traces")
@@ -87,7 +87,7 @@ def named_folder(variable: str) -> Path:
 
 @pytest.fixture(scope="session")
 def public_traces() -> Path:
-    """Folder of real public traces with what independent tools say of them, from TRACEVIZ_TRACES."""
+    """Folder of real public traces with results of independent tools, from TRACEVIZ_TRACES."""
     return named_folder("TRACEVIZ_TRACES")
 
 

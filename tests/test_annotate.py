@@ -62,7 +62,7 @@ with jax.profiler.trace(sys.argv[1]):
 
 
 class Recorder:
-    """Notes in ``seen`` what begins and ends."""
+    """Notes starts and ends in ``seen``."""
 
     def __init__(self, seen, name):
         self.seen, self.name = seen, name
@@ -236,7 +236,7 @@ def test_4_threads_that_share_a_decorated_step_have_a_number_for_each_of_400_cal
 
 def test_a_range_that_nobody_records_tries_none_of_the_modules_that_are_loaded(loaded, monkeypatch):
     class Name(str):
-        """A program may have loaded thousands: whoever looks for one of them elsewhere asks for its hash."""
+        """A program may have loaded thousands: a search for one of them elsewhere asks for its hash."""
 
         __slots__ = ()
         hashed = 0

@@ -68,7 +68,7 @@ def test_traces_of_others_have_the_same_report_with_the_plugin(installed, tmp_pa
 
 
 def broken(folder, group, name, home, code="raise RuntimeError('half installed')"):
-    """A package whose entry point fails, and which tells by a file that it was imported."""
+    """Make a package whose entry point fails; it writes a file when it is imported."""
     metadata = folder / "broken-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")

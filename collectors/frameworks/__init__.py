@@ -1,1 +1,1 @@
-"""Collectors that ride in the program: the profilers of TensorFlow, JAX and PyTorch, and NVTX ranges."""
+"""Collectors inside the program: the profilers of TensorFlow, JAX and PyTorch, and NVTX ranges."""

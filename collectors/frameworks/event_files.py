@@ -1,7 +1,7 @@
-"""Figures of quality that the program wrote for TensorBoard, taken from its event files once it has ended.
+"""Quality figures that the program wrote for TensorBoard, read from its event files after it has ended.
 
-Only scalars are taken: images, graphs, texts and the names of files stay where they are. They become a recording in the
-form of the stacks' files, one for each process that wrote, which :mod:`traceviz.parsers` reads like these.
+Only scalars are read, not images, graphs, texts or file names. They become recordings in the format of the stacks'
+files, one per process that wrote, which :mod:`traceviz.parsers` reads in the same way.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _EVENTS = re.compile(r"\.tfevents\.(?P<created>\d{9,11})\..*?(?:\.(?P<pid>\d{1,1
 """Names of event files: when they were created, on which machine, by which process."""
 _LEFT_OUT = frozenset({"traceviz-runs", "node_modules", "site-packages", "__pycache__"})
 MOST_FOLDERS, MOST_DEPTH, MOST_SECONDS = 2_000, 6, 1.0
-"""The search below the working folder ends there: it may be a home, or on a slow disk."""
+"""Limits of the search below the working folder: it may be a home folder, or on a slow disk."""
 MOST_FILES, MOST_BYTES, MOST_SCALARS = 200, 256 << 20, 200_000
-"""No more is read."""
+"""Limits of what is read."""
 _EARLIER_S = 2.0
-"""File systems and names tell times in whole seconds."""
+"""File systems and names record times in whole seconds."""
 _EPOCH = "epoch_"
-"""In front of the tags in which the callback of Keras counts epochs rather than steps."""
+"""Prefix of the tags in which the callback of Keras counts epochs rather than steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ class EventFile:
     """A file with events of this run.
 
     Args:
-        path: Where it is.
-        pid: The process that wrote it, where its name tells.
-        prefix: In front of its tags: the folder in which it lies below the one of all files, as ``validation/``.
+        path: Its path.
+        pid: The process that wrote it, if its name contains the pid.
+        prefix: Prefix for its tags: its folder relative to the common folder of all files, such as ``validation/``.
     """
 
     path: Path
@@ -73,20 +73,21 @@ def harvest_events(plan: Plan, folder: Path) -> tuple[tuple[Path, ...], tuple[Pr
             try:
                 target.mkdir(parents=True, exist_ok=True)
                 (target / "stacks.jsonl").write_text("".join(_lines(pid, found)), encoding="utf-8")
-            except OSError as error:  # a full disk costs these figures, and no stacks
+            except OSError as error:  # a full disk loses these figures, but no stacks
                 problems.append(Problem("events-unsaved", f"What TensorBoard shows cannot be kept: {error.strerror}."))
             else:
                 written.append(target)
     return tuple(written), tuple(problems)
 
 
-# Which files ----------------------------------------------------------------------------------------------------------
+# Search for files -----------------------------------------------------------------------------------------------------
 
 
 def event_files(plan: Plan) -> tuple[EventFile, ...]:
-    """Event files that were written since the run began: where the hooks and the user say, else below this folder.
+    """Return event files written since the run started, from known folders, else from below the working folder.
 
-    Runs beside each other may write into one folder: where files are of processes of this run, others are not its own.
+    Known folders come from the hooks and the user. Concurrent runs may write into one folder: if some files belong to
+    processes of this run, all others are ignored.
     """
     begun_s = _begun(plan) - _EARLIER_S
     told = _told(plan)
@@ -107,7 +108,7 @@ def event_files(plan: Plan) -> tuple[EventFile, ...]:
 
 
 def _processes(plan: Plan) -> frozenset[int]:
-    """Process ids of the run's Pythons: those that the hooks reached, and those that wrote stacks."""
+    """Return process ids of the run's Pythons: those that the hooks reached, and those that wrote stacks."""
     folders = plan.raw(STACKS).glob("*/")
     written = {int(number) for folder in folders if (number := folder.name.partition("-")[0]).isdecimal()}
     try:
@@ -119,7 +120,7 @@ def _processes(plan: Plan) -> frozenset[int]:
 
 
 def _prefix(folder: Path, common: Path) -> str:
-    """``validation/`` of a file in ``logs/validation``; a folder of one file's own tells nothing."""
+    """Return ``validation/`` for a file in ``logs/validation``; empty if all files share one folder."""
     return "".join(f"{part}/" for part in folder.relative_to(common).parts)
 
 
@@ -128,7 +129,7 @@ def _pid(match: re.Match[str]) -> int | None:
 
 
 def _is_since(path: Path, match: re.Match[str], begun_s: float) -> bool:
-    """Whether a file is none of an earlier run: it was created, and written to, since this one began."""
+    """Return whether a file belongs to this run: it was created and written to since the run started."""
     try:
         stat = path.stat()
     except OSError:
@@ -137,7 +138,7 @@ def _is_since(path: Path, match: re.Match[str], begun_s: float) -> bool:
 
 
 def _begun(plan: Plan) -> float:
-    """When the run began, in seconds: when the settings of the hooks were written."""
+    """Return the start of the run in seconds: the time when the settings of the hooks were written."""
     try:
         return (plan.folder / "inject.json").stat().st_mtime
     except OSError:
@@ -145,7 +146,7 @@ def _begun(plan: Plan) -> float:
 
 
 def _told(plan: Plan) -> tuple[Path, ...]:
-    """The folders that the hooks heard of. Their list, which names folders of the user, goes."""
+    """Return the folders that the hooks found, and delete their list, because it names folders of the user."""
     path = plan.folder / "raw" / FOLDERS
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -170,7 +171,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _below(top: Path) -> Iterator[Path]:
-    """Files at any depth that may be event files, the nearest first; within bounds."""
+    """Yield possible event files at any depth, the nearest first, within limits."""
     ends = time.monotonic() + MOST_SECONDS
     pending = [(top, 0)]
     for looked_into, (folder, depth) in enumerate(pending):
@@ -190,10 +191,10 @@ def _below(top: Path) -> Iterator[Path]:
                 pending.append((folder / entry.name, depth + 1))
 
 
-# What is in them ------------------------------------------------------------------------------------------------------
+# Contents of the files -----------------------------------------------------------------------------------------------
 
 Found = tuple[str, Scalar]
-"""What is in front of the tag, and the value."""
+"""The prefix of the tag, and the value."""
 
 
 def _read(files: Iterable[EventFile], most: int, problems: list[Problem]) -> list[Found]:
@@ -222,7 +223,7 @@ def _problem(event_file: EventFile, why: str) -> Problem:
 
 
 def _lines(pid: int | None, found: Iterable[Found]) -> Iterator[str]:
-    """A recording of these figures alone: its clock is the time of day."""
+    """Yield the lines of a recording of only these figures; its clock is the time of day."""
     yield _line(["process", {"pid": pid, "role": "program", "name": "TensorBoard"}])
     yield _line(["clock", 0, 0])
     metrics, last = Metrics(), 0

@@ -1,4 +1,4 @@
-"""Reading what the hooks inside the program left: one folder per process with its status, problems and recordings."""
+"""Read the results of the hooks inside the program: one folder per process with status, problems and recordings."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ STATUS, PROBLEMS, PROCESSES, VERSIONS = "status.json", "problems.jsonl", "proces
 XPLANE = "*.xplane.pb"
 
 WAITING, RECORDING, NOT_STARTED = "waiting", "recording", "not-started"
-"""States of a process that left no recording: killed before its window, killed in it, ended before it."""
+"""States of a process without a recording: killed before its window, killed in its window, ended before its window."""
 
 SHORTENED = (
     *("steps_recorded", "first_step", "source", "version", "pid", "state", "start_cost_ns", "stop_cost_ns"),
     *("trial_cost_ns", "events_per_step", "ended_by", "accelerators"),
 )
-"""What the manifest says of each process."""
+"""The facts in the manifest about each process."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessRecord:
-    """What one process left.
+    """The results of one process.
 
     Args:
         folder: Its folder below the collector's.
-        status: How far it got.
+        status: Its last status.
         problems: What went wrong in it.
     """
 
@@ -42,15 +42,15 @@ class ProcessRecord:
 
 
 def read_processes(folder: Path) -> tuple[ProcessRecord, ...]:
-    """What each process left below a collector's folder, in order of the folders' names."""
+    """Return the results of each process below a collector's folder, in order of the folders' names."""
     files = sorted({path.parent for name in (STATUS, PROBLEMS) for path in folder.rglob(name)})
     return tuple(ProcessRecord(own, read_facts(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
 
 
 def read_versions(raw: Path, pid: int | None) -> dict[str, str]:
-    """Versions of Python and of the frameworks in the program, as the hooks noted them below the folder ``raw``.
+    """Return versions of Python and of the frameworks in the program, as the hooks noted them below the folder ``raw``.
 
-    Python's is that of process ``pid``, else of the first process that had the hooks.
+    Python's version is that of process ``pid``, else of the first process that had the hooks.
     """
     processes = list(_documents(raw / PROCESSES))
     own = [stated for stated in processes if stated.get("pid") == pid] or processes
@@ -61,7 +61,7 @@ def read_versions(raw: Path, pid: int | None) -> dict[str, str]:
 
 
 def _documents(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects in a file with one per line; a line that was cut off is left out."""
+    """Yield the objects in a file with one per line; truncated lines are skipped."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -74,7 +74,7 @@ def _documents(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_problems(path: Path) -> tuple[Problem, ...]:
-    """The problems in a file with one per line; a line that was cut off is left out."""
+    """Return the problems in a file with one per line; truncated lines are skipped."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -91,20 +91,20 @@ def _problem(line: str) -> Problem | None:
 
 
 def harvest_files(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
-    """What the processes of a collector left.
+    """Return the results of a collector's processes.
 
     Args:
-        plan: What records.
+        plan: The plan of the run.
         name: The collector.
-        patterns: File names of its recordings, the best first: of two recordings beside each other with one stem, the
-            second is left out.
+        patterns: File names of its recordings, the best first. Of two recordings in one folder with the same stem, only
+            the first counts.
     """
     folder = plan.raw(name)
     processes = read_processes(folder)
     files = [path for pattern in patterns for path in sorted(folder.rglob(pattern)) if path.stat().st_size]
     sources = _first_of_each_stem(files)
     problems = [problem for process in processes for problem in process.problems]
-    # Where one trained, others that merely imported the framework are no loss: launchers, parents of forks.
+    # If one process trained, processes that only imported the framework are no loss: launchers, parents of forks.
     trained = [process for process in processes if _has_trained(process)] or processes
     lost = [process for process in trained if _is_lost(process, sources)]
     if sources:
@@ -116,9 +116,9 @@ def harvest_files(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
 
 
 def harvest_xplane(plan: Plan, name: str) -> Harvest:
-    """What the processes of a collector left whose recordings are XPlane files.
+    """Return the results of a collector's processes whose recordings are XPlane files.
 
-    Of a capture of more than 2 GiB, a profiler leaves an empty file, without a word.
+    For a capture of more than 2 GiB, a profiler leaves an empty file without a message.
     """
     _without_host_names(plan.raw(name))
     recorded = harvest_files(plan, name, (XPLANE,))
@@ -134,7 +134,7 @@ def harvest_xplane(plan: Plan, name: str) -> Harvest:
 
 
 def _without_host_names(folder: Path) -> None:
-    """Give captures names without that of this machine: the manifest lists them, and must not tell it."""
+    """Rename captures so that their names, which the manifest lists, do not contain the name of this machine."""
     ours = re.compile(r"host\d*\.xplane\.pb")
     for path in sorted(folder.rglob(XPLANE)):
         names = (f"host{number or ''}.xplane.pb" for number in count())
@@ -143,7 +143,7 @@ def _without_host_names(folder: Path) -> None:
 
 
 def facts_of(processes: Sequence[ProcessRecord]) -> dict[str, Any]:
-    """What the manifest says of the processes: totals, and each one shortened."""
+    """Return the facts about the processes for the manifest: totals, and a short form of each."""
     if not processes:
         return {"processes": []}
     statuses = [process.status for process in processes]
@@ -172,12 +172,12 @@ def _first_of_each_stem(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _is_lost(process: ProcessRecord, sources: Sequence[Path]) -> bool:
-    """Whether it left neither a recording nor a problem that says why."""
+    """Return whether it left neither a recording nor a problem that explains the lack."""
     return not process.problems and not any(process.folder in source.parents for source in sources)
 
 
 def _has_trained(process: ProcessRecord) -> bool:
-    """Whether steps were seen in it, recorded or not."""
+    """Return whether steps were seen in it, recorded or not."""
     return bool(process.status.get("steps_seen")) or process.status.get("state") != NOT_STARTED
 
 
@@ -198,12 +198,12 @@ def _without_trace(process: ProcessRecord, name: str, window: Window, *, is_only
             "Record an earlier part with --steps.",
         )
     detail = process.status.get("detail") or "it left no trace and no reason"
-    # Of this profiler alone: others may have recorded the program.
+    # This concerns only this profiler: others may have recorded the program.
     return Problem("not-started", f"The {name} profiler recorded nothing of {who[0].lower()}{who[1:]}: {detail}.")
 
 
 def _not_reached(plan: Plan) -> list[Problem]:
-    """No process came as far as to record: that is a problem only if the hooks were nowhere."""
+    """Return the problem that no process loaded the hooks; nothing if at least one did."""
     if (plan.folder / "raw" / PROCESSES).exists():
         return []
     return [

@@ -1,4 +1,4 @@
-"""Getting our hooks into the program: two environment variables and one file; see ``collectors/inject``."""
+"""Injection of our hooks into the program: two environment variables and one file; see ``collectors/inject``."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings that the hooks read."""
 
 OWNER = "TRACEVIZ_INJECT_OWNER"
-"""Environment variable in which a process that records tells its children to stay out."""
+"""Environment variable by which a recording process keeps its children from recording."""
 
 FOLDER = Path(__file__).parent.with_name("inject")
 """The folder that goes on the program's PYTHONPATH: its ``sitecustomize`` runs at the start of every Python."""
 
 STACKS_RATE = "TRACEVIZ_INJECT_STACKS"
-"""Environment variable with the samples of stacks per second; empty where none are asked for."""
+"""Environment variable with the stack samples per second; empty if stacks are not requested."""
 
 _HOOKS = "traceviz_inject"
 
@@ -33,40 +33,40 @@ INJECTED = ("tensorflow", "jax", "torch", "nvtx", STACKS)
 
 
 class InjectedCollector(Collector):
-    """A collector whose work is done by the hooks inside the program.
+    """A collector whose hooks work inside the program.
 
-    It is always ready: whether there is a framework is the program's matter, whose Python may be another one.
+    It is always ready. Only the program's Python, which may be another one, decides whether the framework exists.
     """
 
     needs: ClassVar[str] = ""
-    """What the program has to train with."""
+    """The frameworks that the program may train with."""
 
     def availability(self) -> Availability:
-        """Ready, and for which programs."""
+        """Return ready, and the programs that it can record."""
         return Availability("ready", f"records if the program trains with {self.needs}")
 
     def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The hooks."""
+        """Return the variables of the hooks."""
         return injection_environment(plan, inherited)
 
 
 def injection_environment(plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The variables that put the hooks into every Python that the program starts.
+    """Return the variables that put the hooks into every Python that the program starts.
 
     Args:
-        plan: What records.
-        inherited: The environment that the program would have had; its PYTHONPATH stays, behind ours.
+        plan: The plan of the run.
+        inherited: The environment that the program would have had; its PYTHONPATH stays, after our folder.
     """
     return {
         "PYTHONPATH": _with_our_folder(inherited.get("PYTHONPATH", "")),
         VARIABLE: str(_settings_file(plan)),
         STACKS_RATE: f"{plan.stacks_hz:g}" if STACKS in plan.collectors else "",
-        OWNER: "",  # a traceviz that runs within a recorded program starts afresh
+        OWNER: "",  # a traceviz within a recorded program starts with a clean state
     }
 
 
 def _with_our_folder(python_path: str) -> str:
-    """``python_path`` behind our folder. An empty entry means the current folder: none may arise, and none may go."""
+    """Put our folder before ``python_path``. Empty entries mean the current folder: none is added or removed."""
     if not python_path:
         return str(FOLDER)
     if python_path.split(os.pathsep, maxsplit=1)[0] == str(FOLDER):
@@ -75,7 +75,7 @@ def _with_our_folder(python_path: str) -> str:
 
 
 def write_injection(plan: Plan) -> Path:
-    """Write the settings that the hooks read, before the program starts; the path of the file.
+    """Write the settings that the hooks read, before the program starts; return the path of the file.
 
     Raises:
         OSError: the run folder cannot be written.
@@ -86,7 +86,7 @@ def write_injection(plan: Plan) -> Path:
 
 
 def injection_settings(plan: Plan) -> dict[str, object]:
-    """The settings of the hooks as JSON holds them. No path: the file stays in the run folder, which may be shared."""
+    """Return the settings of the hooks for JSON. They hold no path, because the run folder may be shared."""
     names = [name for name in INJECTED if name in plan.collectors]
     window = plan.window
     return {
@@ -103,9 +103,9 @@ def injection_settings(plan: Plan) -> dict[str, object]:
 
 
 def hooks_here() -> Any:
-    """The hooks in this very process, for recording parts of it: :mod:`traceviz_inject.notebook`, in place.
+    """Install the hooks in this process, for recording parts of it; return :mod:`traceviz_inject.notebook`.
 
-    They go by the name that they have in recorded programs, under which ranges and figures of the program find them.
+    They use the module name that they have in recorded programs, by which the program's ranges and figures find them.
 
     Raises:
         UsageError: ``traceviz collect`` records this process.
@@ -128,15 +128,15 @@ def hooks_here() -> Any:
 
 
 def settings_path(plan: Plan) -> str:
-    """The path of the settings, as the variable holds it."""
+    """Return the path of the settings, as the variable holds it."""
     return str(_settings_file(plan))
 
 
 def through_env(command: Sequence[str], added: Mapping[str, str], inherited: Mapping[str, str]) -> tuple[str, ...]:
-    """``command`` such that ``env`` at its start does not drop the hooks: ``env PYTHONPATH=src python train.py``.
+    """Return ``command`` so that a leading ``env`` does not drop the hooks: ``env PYTHONPATH=src python train.py``.
 
-    Words of ``env`` that assign or unset one of our variables, or that empty the environment, are followed by
-    assignments of ours, just before the program that it executes. The user's folders of PYTHONPATH stay, behind ours.
+    Some words of ``env`` assign or unset our variables, or empty the environment. Our assignments then follow, directly
+    before the program that ``env`` executes. The user's folders of PYTHONPATH stay, after ours.
 
     Args:
         command: The user's command.
@@ -164,7 +164,7 @@ def through_env(command: Sequence[str], added: Mapping[str, str], inherited: Map
             next(words, None)
         elif word in {"--", "-v", "--debug"} or word.startswith("--chdir="):
             continue
-        elif word.startswith("-"):  # an option that this does not know
+        elif word.startswith("-"):  # an unknown option
             return tuple(command)
         elif is_assignment:
             values[name] = value
@@ -177,7 +177,7 @@ def through_env(command: Sequence[str], added: Mapping[str, str], inherited: Map
 
 
 _OURS = ("PYTHONPATH", VARIABLE, STACKS_RATE, OWNER)
-"""Variables through which the hooks come into a program."""
+"""Variables that bring the hooks into a program."""
 
 
 def _settings_file(plan: Plan) -> Path:

@@ -10,7 +10,7 @@ from traceviz.collectors.frameworks.injection import InjectedCollector
 
 
 class JaxCollector(InjectedCollector):
-    """Records compiled functions, XLA operations and, where nobody else does, kernels and copies on the GPU."""
+    """Records compiled functions and XLA operations; GPU kernels and copies if no other collector does."""
 
     name: ClassVar[str] = "jax"
     title: ClassVar[str] = "JAX profiler"
@@ -18,5 +18,5 @@ class JaxCollector(InjectedCollector):
     needs: ClassVar[str] = "JAX 0.5 or later, or Keras on it"
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The captures of all processes that trained."""
+        """Return the captures of all processes that trained."""
         return harvest_xplane(plan, self.name)

@@ -23,20 +23,20 @@ _DOMAINS = (
 
 
 class NvtxCollector(InjectedCollector):
-    """Puts ranges into the program. It records nothing itself: nsys does, and is asked afterwards whether it did."""
+    """Puts ranges into the program. nsys records them; its report is checked for them afterwards."""
 
     name: ClassVar[str] = NVTX
     title: ClassVar[str] = "NVTX ranges"
 
     def availability(self) -> Availability:
-        """Ready where an nsys is: the ranges need no package in the program."""
+        """Return ready if there is an nsys; the ranges need no package in the program."""
         nsys = NsysCollector().availability()
         if not nsys.is_ready:
             return Availability(nsys.state, f"nsys records the ranges. {nsys.detail}", nsys.fix)
         return Availability("ready", "ranges go to nsys through its own interface; no package is needed")
 
     def harvest(self, plan: Plan) -> Harvest:
-        """How many ranges were made, and whether they arrived in the report of nsys."""
+        """Return the number of ranges made, and whether they arrived in the report of nsys."""
         processes = read_processes(plan.raw(self.name))
         emitted = sum(int(process.status.get("emitted") or 0) for process in processes)
         arrived = arrived_ranges(plan.raw(NSYS))
@@ -46,7 +46,7 @@ class NvtxCollector(InjectedCollector):
 
 
 def _counts(processes: tuple[ProcessRecord, ...]) -> dict[str, Any]:
-    """Ranges by what they are around, and what was done about the program's own."""
+    """Return ranges by the part that they mark, and whether the program's own NVTX package was fixed."""
     ranges: dict[str, int] = {}
     for process in processes:
         for part, count in (process.status.get("ranges") or {}).items():
@@ -62,7 +62,7 @@ def _counts(processes: tuple[ProcessRecord, ...]) -> dict[str, Any]:
 
 
 def _problems(processes: tuple[ProcessRecord, ...], emitted: int, arrived: int | None) -> list[Problem]:
-    """What is wrong with ``emitted`` ranges of which ``arrived`` are in the report (``None``: it cannot be asked)."""
+    """Return the problems of ``emitted`` ranges if ``arrived`` are in the report (``None``: unknown)."""
     off = [process for process in processes if process.status.get("state") == "off"]
     if off and not emitted:
         return [
@@ -84,9 +84,9 @@ def _problems(processes: tuple[ProcessRecord, ...], emitted: int, arrived: int |
 
 
 def arrived_ranges(folder: Path) -> int | None:
-    """Ranges of ours in what nsys left below ``folder``; ``None`` if none of its files can be asked.
+    """Return how many of our ranges are in the files of nsys below ``folder``; ``None`` if no file is readable.
 
-    The answer comes from an SQLite export or from a folder of Parquet files, whichever is there.
+    The count comes from an SQLite export or from a folder of Parquet files.
     """
     counts = [count for path in sorted(folder.rglob("*.sqlite")) if (count := _in_sqlite(path)) is not None]
     counts += [
@@ -102,7 +102,7 @@ def _in_sqlite(path: Path) -> int | None:
             marks = ", ".join("?" * len(named))
             return int(database.execute(_RANGES.format(domains=marks), named).fetchone()[0])
     except sqlite3.OperationalError as error:
-        # An export without the table has none; anything else is no export.
+        # An export without the table has no ranges; other errors mean that it is no export.
         return 0 if "no such table: NVTX_EVENTS" in str(error) else None
     except (sqlite3.DatabaseError, OSError):
         return None
@@ -122,7 +122,7 @@ def _in_parquet(path: Path) -> int | None:
 
 
 def _text(path: Path) -> Any:
-    """Expression for the text of an event: its own, else that of its number."""
+    """Return the expression for the text of an event: its own, else that of its number."""
     import polars as pl  # noqa: PLC0415 loaded only once a run is over
 
     strings = path.with_name("StringIds.parquet")

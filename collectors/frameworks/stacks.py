@@ -1,4 +1,4 @@
-"""The stacks collector: samples the Python stacks of all threads, from within the program."""
+"""The stacks collector: samples the Python stacks of all threads, from inside the program."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class StacksCollector(InjectedCollector):
     title: ClassVar[str] = "Python stacks"
 
     def availability(self) -> Availability:
-        """Ready on Linux: threads' processor times are asked for in its way."""
+        """Return ready on Linux: the processor times of threads are read in a Linux-specific way."""
         if not sys.platform.startswith("linux"):
             return Availability("unsupported", "Sampling stacks needs Linux.")
         return Availability("ready", "samples Python's stacks from within the program (Python 3.9 or later)")
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The folder of each process, what sampling cost it, and the figures that it wrote for TensorBoard."""
+        """Return the folder of each process, the cost of sampling, and the figures that it wrote for TensorBoard."""
         folders = tuple(sorted(path.parent for path in plan.raw(self.name).glob(f"*/{FILE}")))
         noted = sorted(plan.raw(self.name).glob(f"*/{PROBLEMS}"))
         problems = tuple(problem for path in noted for problem in read_problems(path))
@@ -38,7 +38,7 @@ class StacksCollector(InjectedCollector):
 
 
 def _facts(folders: tuple[Path, ...]) -> dict[str, Any]:
-    """What the manifest says of the processes: totals, and each."""
+    """Return the facts about the processes for the manifest: totals, and each process."""
     processes = list(_processes(folders))
     if not processes:
         return {}

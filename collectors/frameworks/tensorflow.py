@@ -10,7 +10,7 @@ from traceviz.collectors.frameworks.injection import InjectedCollector
 
 
 class TensorFlowCollector(InjectedCollector):
-    """Records operations, input pipelines and, where nobody else does, kernels and copies on the GPU."""
+    """Records operations and input pipelines; GPU kernels and copies if no other collector does."""
 
     name: ClassVar[str] = "tensorflow"
     title: ClassVar[str] = "TensorFlow profiler"
@@ -18,5 +18,5 @@ class TensorFlowCollector(InjectedCollector):
     needs: ClassVar[str] = "TensorFlow 2.16 or later, or Keras on it"
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The captures of all processes that trained."""
+        """Return the captures of all processes that trained."""
         return harvest_xplane(plan, self.name)

@@ -14,11 +14,11 @@ from traceviz.collectors.frameworks.harvest import harvest_files
 from traceviz.collectors.frameworks.injection import InjectedCollector
 
 QUIET = "KINETO_LOG_LEVEL"
-"""Environment variable of the profiler's own messages, which it writes between those of the program."""
+"""Environment variable for the profiler's own messages, which it writes between those of the program."""
 
 
 class TorchCollector(InjectedCollector):
-    """Records operators on the CPU and, where nobody else does, kernels and copies on the GPU."""
+    """Records operators on the CPU; GPU kernels and copies if no other collector does."""
 
     name: ClassVar[str] = "torch"
     title: ClassVar[str] = "PyTorch profiler"
@@ -26,14 +26,14 @@ class TorchCollector(InjectedCollector):
     needs: ClassVar[str] = "torch 2.0 or later"
 
     def environment(self, plan: Plan, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The hooks, and a quiet profiler, unless the user set how much it says."""
+        """Return the hooks, and a setting that silences the profiler unless the user set its log level."""
         quiet = {} if QUIET in inherited else {QUIET: "99"}
         return {**super().environment(plan, inherited), **quiet}
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The Kineto traces of all processes that trained, compressed to about a twentieth of their size."""
+        """Return the Kineto traces of all processes that trained, compressed to about a twentieth of their size."""
         for path in sorted(plan.raw(self.name).rglob("*.pt.trace.json")):
-            with suppress(OSError):  # no room: it stays as it is
+            with suppress(OSError):  # no space left: the file stays as it is
                 _compress(path)
         return harvest_files(plan, self.name, ("*.pt.trace.json.gz", "*.pt.trace.json"))
 

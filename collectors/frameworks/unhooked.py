@@ -1,4 +1,4 @@
-"""What is reported of Python processes that ran without the hooks, and what to change."""
+"""Problems for Python processes that ran without the hooks, with fixes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from traceviz.untrusted.json_documents import document_of
 LOST = "hooks-lost"
 """Code of the problem; :mod:`traceviz.render.first_screen` shows it first."""
 NOT_INJECTED = "not-injected"
-"""Code of the problem that no process was reached, for whatever reason."""
+"""Code of the problem that no process was reached, for any reason."""
 _LEAST_S = 0.5
-"""Processor time of a process that matters, if others have the hooks."""
+"""Smallest processor time of a process that matters, if others have the hooks."""
 _MOST_NAMED = 3
 _WHY = {"replaced": "PYTHONPATH was replaced", "emptied": "the environment was emptied"}
 _FIX = {
@@ -27,17 +27,17 @@ _FIX = {
 
 
 def hooks_of(plan: Plan) -> Hooks | None:
-    """How processes of a run find the hooks; ``None`` if no collector needs them."""
+    """Return how processes of a run find the hooks; ``None`` if no collector needs them."""
     if not set(INJECTED).intersection(plan.collectors):
         return None
     return Hooks(str(FOLDER), VARIABLE, settings_path(plan))
 
 
 def lost_hooks(plan: Plan, seen: Iterable[tuple[int, Unhooked]]) -> tuple[Problem, ...]:
-    """The problem that Python processes ran without hooks; nothing if none of them matters.
+    """Return the problem that Python processes ran without hooks; nothing if none of them matters.
 
     Args:
-        plan: What records.
+        plan: The plan of the run.
         seen: Python processes without hooks, by pid.
     """
     reached = _reached(plan.folder / "raw" / PROCESSES)
@@ -59,14 +59,14 @@ def lost_hooks(plan: Plan, seen: Iterable[tuple[int, Unhooked]]) -> tuple[Proble
 
 
 def _in_words(name: str, why: str, times: Sequence[float]) -> str:
-    """``train.py (2 processes): PYTHONPATH was replaced, 12 s of processor time``."""
+    """Return ``train.py (2 processes): PYTHONPATH was replaced, 12 s of processor time``."""
     count = f" ({len(times)} processes)" if len(times) > 1 else ""
     reason = _WHY.get(why, f"it runs with python {why}")
     return f"{name}{count}: {reason}, {format_ns(round(sum(times) * 1e9))} of processor time"
 
 
 def _reached(path: Path) -> Collection[int]:
-    """Processes that have loaded the hooks."""
+    """Return the processes that have loaded the hooks."""
     reached: set[int] = set()
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

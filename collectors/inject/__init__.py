@@ -1,5 +1,5 @@
-"""What the profiled program gets on its PYTHONPATH: this folder, and nothing else of traceviz.
+"""The folder on the profiled program's PYTHONPATH; it holds nothing else of traceviz.
 
-Everything below runs inside other people's programs, under a Python that need not be ours: standard library only,
-syntax of Python 3.9, and no framework is imported that the program did not import itself.
+This code runs inside users' programs, under a Python that may differ from ours. It uses only the standard library and
+the syntax of Python 3.9, and imports no framework that the program did not import itself.
 """

@@ -1,6 +1,6 @@
-"""Runs at the start of every Python of the profiled program: puts the hooks in place, then runs what it shadows.
+"""Runs at the start of every Python of the profiled program: installs the hooks, then runs the shadowed module.
 
-Only this file has to be understood by every Python 3: an old one may be among the program's helpers.
+Only this file must be valid in every Python 3: the program's helpers may use an old one.
 """
 
 import sys
@@ -15,7 +15,7 @@ def _install() -> None:
         from traceviz_inject import install  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415
 
         install()
-    except Exception as error:  # noqa: BLE001 the program comes first, whatever is wrong with us
+    except Exception as error:  # noqa: BLE001 no error of ours may stop the program
         sys.stderr.write(f"traceviz: nothing is recorded in this process: {error!r:.2000}\n")
 
 

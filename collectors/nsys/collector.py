@@ -2,18 +2,18 @@
 
 ::
 
-    sh: nsys's own words -> nsys.log, its files -> tmp/
+    sh: nsys's messages -> nsys.log, its files -> tmp/
       nsys profile FLAGS
         sh: stdin, stdout, stderr, TMPDIR and umask as the user has them
           sh: waits for COMMAND (see .wrapped)
 
-Without the first two shells, nsys would copy the program's output through pipes (no terminal any more), store it in the
-report, and write its progress bars between the program's lines; and of an nsys that is killed, what it had recorded
-would be left in /tmp; and what the program writes would be open to everybody. They replace themselves.
+The first two shells replace themselves. Without them, nsys would copy the program's output through pipes, which are no
+terminal, and store it in the report. It would write its progress bars between the program's lines. A killed nsys would
+leave its recording in /tmp, and files of the program would be readable by everyone.
 
-Tried with nsys 2022.4: it runs the program in a session of its own. Upon SIGINT and SIGTERM it ends, whether or not the
-program that it passes them on to does; it dies of SIGHUP without a report; on a full disk it waits forever, and ends
-with 0 when it is asked to end. So it gets no signals (:attr:`own_session`), and its exit code is not believed.
+Behavior of nsys 2022.4: it runs the program in a session of its own. It ends upon SIGINT and SIGTERM, even if the
+program, to which it passes them on, does not. SIGHUP kills it without a report. On a full disk it waits forever, and
+exits with 0 when asked to end. So it gets no signals (:attr:`own_session`), and its exit code is ignored.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ OLDEST = "2020.3"
 
 FLAGS = (
     (*TRACE, "cuda,nvtx,osrt"),
-    ("--sample", "-s", "none"),  # seven seconds of importing TensorFlow are 346 MB of samples
+    ("--sample", "-s", "none"),  # a seven-second import of TensorFlow gives 346 MB of samples
     ("--cpuctxsw", "", "none"),
-    ("--cuda-graph-trace", "", "node"),  # a graph as a whole has no kernels to judge
-    ("--wait", "", "primary"),  # a process that the program leaves behind must not hold us up
-    ("--kill", "", "none"),  # nor may it be killed, as it is not without us
+    ("--cuda-graph-trace", "", "node"),  # a graph recorded as one unit has no kernels to judge
+    ("--wait", "", "primary"),  # do not wait for a process that the program leaves running
+    ("--kill", "", "none"),  # do not kill it either: without us it would live on
     ("--force-overwrite", "-f", "true"),
 )
 """Our flags of ``nsys profile``: long, short, value. A flag of the user replaces ours."""
@@ -71,18 +71,18 @@ _INNER = (
 
 
 class NsysCollector(Collector):
-    """Wraps the program in ``nsys profile``; takes its report apart on this machine, which has a fitting nsys."""
+    """Wraps the program in ``nsys profile``; exports its report on this machine, which has a matching nsys."""
 
     name: ClassVar[str] = NSYS
     title: ClassVar[str] = "Nsight Systems"
     traces_device: ClassVar[bool] = True
     own_session: ClassVar[bool] = True
     room_bytes: ClassVar[int] = 256 << 20
-    """nsys maps files of its own into the program; where the disk has no room for them, the program dies of SIGBUS or
-    SIGSEGV. TensorFlow does with 8 MB, not with 32 MB."""
+    """nsys maps its files into the program. If the disk has no space for them, the program dies of SIGBUS or SIGSEGV.
+    TensorFlow dies with 8 MB, not with 32 MB."""
 
     def availability(self) -> Availability:
-        """Ready wherever there is an nsys that runs; it needs no rights, as it samples nothing."""
+        """Return ready if there is an nsys that runs; it needs no privileges, because it samples nothing."""
         try:
             nsys = find_nsys()
         except MissingToolError as error:
@@ -97,11 +97,11 @@ class NsysCollector(Collector):
         return _layout(nsys)
 
     def command(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """``nsys profile`` around ``command``.
+        """Return ``nsys profile`` around ``command``.
 
         Raises:
             MissingToolError: there is no nsys.
-            UsageError: the user's flags send the report elsewhere, or a name is none that nsys can take.
+            UsageError: the user's flags send the report elsewhere, or nsys cannot handle a name.
         """
         folder = plan.raw(self.name)
         return (
@@ -111,15 +111,15 @@ class NsysCollector(Collector):
         )
 
     def typed(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-        """``nsys profile`` around ``command``, without our shells."""
+        """Return ``nsys profile`` around ``command``, without our shells."""
         return (*_profile(command, plan), *command)
 
     def caution(self, plan: Plan) -> str:
-        """Steps do not bound it."""
+        """Return a warning if the user named steps: nsys records the whole run."""
         return WHOLE_RUN if ignores_steps(plan.window) else ""
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
-        """What ends the recording after ``--duration``; ``None`` where it lasts as long as the program."""
+        """Return the companion that ends the recording after ``--duration``; ``None`` if there is no such end."""
         seconds = plan.window.duration_s
         nsys = None if seconds is None else find_nsys()
         if seconds is None or nsys is None or not _can_stop(plan, nsys):
@@ -127,27 +127,27 @@ class NsysCollector(Collector):
         return stop_after(seconds, nsys.path, plan, pid)
 
     def program(self, plan: Plan) -> Wrapped | None:
-        """The program, once nsys has started it."""
+        """Return the program, once nsys has started it."""
         return read_wrapped(plan.raw(self.name))
 
     def last_words(self, plan: Plan) -> str:
-        """The last line in its log."""
+        """Return the last line in its log."""
         said = messages(plan.raw(self.name))
         return f"It said last: {said[-1].rstrip('.')}." if said else ""
 
     def may_start_again(self, plan: Plan) -> bool:
-        """On a busy machine, nsys 2022.4 fails to start now and then: its processes lose each other at once."""
+        """Return whether another try may help: on a busy machine, the processes of nsys 2022.4 may lose each other."""
         folder = plan.raw(self.name)
         return not may_have_begun(folder) and explain_no_report(folder).code != REFUSED
 
     def helpers(self, plan: Plan) -> Iterable[int]:
-        """The agent of an nsys that was killed: it would wait for another one, with the user's terminal open."""
+        """Return the agents of a killed nsys: they would wait for another nsys and keep the user's terminal open."""
         return with_variable("TMPDIR", str(plan.raw(self.name) / TEMPORARY))
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The report, its export, and what nsys said where there is none.
+        """Return the report and its export, or the messages of nsys if there is no report.
 
-        The folder for nsys's own files is removed once nothing in it is of use any more.
+        The folder for nsys's own files is removed at the end.
         """
         folder, nsys = plan.raw(self.name), find_nsys()
         can_stop = nsys is not None and _can_stop(plan, nsys)
@@ -169,10 +169,10 @@ class NsysCollector(Collector):
 
 
 def _check_names(names: tuple[str, ...]) -> None:
-    """Refuse what makes nsys end without starting the program: its messages to itself hold UTF-8 only.
+    """Refuse names that make nsys end without starting the program: its internal messages hold UTF-8 only.
 
     Raises:
-        UsageError: one of ``names`` is none.
+        UsageError: one of ``names`` is not UTF-8.
     """
     try:
         "".join(names).encode()
@@ -184,7 +184,7 @@ def _check_names(names: tuple[str, ...]) -> None:
 
 
 def _profile(command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-    """``nsys profile`` and its flags, for this command."""
+    """Return ``nsys profile`` and its flags for this command."""
     _check_names((*command, str(plan.raw(NsysCollector.name)), str(Path.cwd())))
     nsys = find_nsys()
     if nsys is None:
@@ -193,13 +193,13 @@ def _profile(command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
 
 
 def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
-    """Flags of ``nsys profile``: ours, but for those that the user gives and those that this nsys does not know.
+    """Return flags of ``nsys profile``: ours, without those that the user gives or this nsys does not know.
 
-    nsys refuses a flag that is given twice, so ours must go where the user has it under either name.
+    nsys refuses a flag that is given twice, so ours is dropped if the user gives it under either name.
 
     Args:
-        plan: What records.
-        help_text: What ``nsys profile --help`` prints; empty where it prints nothing, and all flags are taken.
+        plan: The plan of the run.
+        help_text: Output of ``nsys profile --help``; if it is empty, all flags are assumed to exist.
 
     Raises:
         UsageError: the user's flags send the report elsewhere.
@@ -218,13 +218,13 @@ def profile_flags(plan: Plan, help_text: str) -> tuple[str, ...]:
 
 
 def _is_known(flag: str, help_text: str) -> bool:
-    """Whether this nsys has the flag; one whose help does not even speak of ``--trace`` is believed to have it."""
+    """Return whether this nsys has the flag; assume so if its help does not even list ``--trace``."""
     named = frozenset(re.findall(r"--[a-z][a-z-]*", help_text))
     return "--trace" not in named or flag in named
 
 
 def _flags_of_window(window: Window, plan: Plan) -> tuple[tuple[str, str, str], ...]:
-    """The flags of ``--delay``, in the whole seconds that nsys knows, and of the session that ``--duration`` ends."""
+    """Return the flags of ``--delay``, in whole seconds as nsys requires, and of the session for ``--duration``."""
     delay = 0 if window.delay_s is None else round(window.delay_s)
     return (
         *((("--delay", "-y", str(delay)),) if delay else ()),
@@ -233,14 +233,14 @@ def _flags_of_window(window: Window, plan: Plan) -> tuple[tuple[str, str, str], 
 
 
 def _can_stop(plan: Plan, nsys: Nsys) -> bool:
-    """Whether ``nsys stop`` can end the recording: where there is an end, and the session's name is ours."""
+    """Return whether ``nsys stop`` can end the recording: there is a duration, and we named the session."""
     if plan.window.duration_s is None or given(plan.nsys_args, SESSION, ""):
         return False
     return _is_known(SESSION, output_of(nsys.path, "profile", "--help"))
 
 
 def _window_in_words(plan: Plan, *, can_stop: bool) -> str:
-    """The part of the run that nsys recorded, for the manifest."""
+    """Return the part of the run that nsys recorded, for the manifest."""
     delay = next((value for flag, _, value in _flags_of_window(plan.window, plan) if flag == "--delay"), "")
     began = f"from {delay} s after the start" if delay else "from the start"
     if plan.window.duration_s is not None and can_stop:
@@ -249,7 +249,7 @@ def _window_in_words(plan: Plan, *, can_stop: bool) -> str:
 
 
 def _layout(nsys: Nsys) -> Availability:
-    """Whether nsys finds its importer, without which it leaves a raw stream; we then run the importer ourselves."""
+    """Return the availability of an nsys, which may lack its importer: we then run the importer on the raw stream."""
     detail = f"nsys {nsys.version} at {nsys.path}"
     target = nsys.path.resolve().parent
     if any(target.parent.glob("host-linux-*/QdstrmImporter")) or not target.name.startswith("target-"):
@@ -270,7 +270,7 @@ def _to_install() -> str:
 
 
 def _problems_of_window(plan: Plan, *, can_stop: bool) -> tuple[Problem, ...]:
-    """Problems where nsys recorded another part of the run than the user named."""
+    """Return the problem that nsys recorded another part of the run than the user named."""
     window = plan.window
     if window.duration_s is not None and not can_stop:
         message = "nsys recorded to the end of the program: this nsys, or its --session-new, leaves no way to stop it."

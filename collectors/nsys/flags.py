@@ -1,4 +1,4 @@
-"""Flags of ``nsys profile`` as users write them: long ones may be cut short, values follow in three ways. Pure."""
+"""Flags of ``nsys profile`` as users write them. Long flags may be abbreviated; values follow in three ways. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ TRACE = ("--trace", "-t")
 
 
 def given(arguments: tuple[str, ...], long: str, short: str) -> bool:
-    """Whether a flag is among ``arguments``, in any of its spellings: nsys takes the beginning of a long one too.
+    """Return whether a flag is among ``arguments``, in any of its spellings. nsys also accepts prefixes of a long flag.
 
     >>> [given((flag,), "--trace", "-t") for flag in ("-tcuda", "-t", "--trace=cuda", "--tra", "-x", "--trace-fork")]
     [True, True, True, True, False, False]
@@ -17,7 +17,7 @@ def given(arguments: tuple[str, ...], long: str, short: str) -> bool:
 
 
 def values(arguments: tuple[str, ...], long: str, short: str) -> Iterator[str]:
-    """The value of a flag, each time that it is among ``arguments``; empty where it has none.
+    """Yield the value of a flag for each time that it is among ``arguments``; empty if it has none.
 
     >>> list(values(("--tra=cuda", "-tosrt", "-t", "nvtx", "--trace-fork=x", "-t"), "--trace", "-t"))
     ['cuda', 'osrt', 'nvtx', '']
@@ -32,7 +32,7 @@ def values(arguments: tuple[str, ...], long: str, short: str) -> Iterator[str]:
 
 
 def traces_cuda(arguments: tuple[str, ...]) -> bool:
-    """Whether ``nsys profile`` with these flags of the user traces CUDA, as it does by default.
+    """Return whether ``nsys profile`` with these flags of the user traces CUDA, as it does by default.
 
     >>> [traces_cuda(flags) for flags in ((), ("--trac=nvtx,osrt",), ("-t", "cuda,nvtx"), ("-tnone",))]
     [True, False, True, False]

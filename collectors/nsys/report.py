@@ -1,4 +1,4 @@
-"""What nsys left: its report, else the stream of an nsys that was ended, imported here; and the report exported."""
+"""The report of nsys, or the imported stream of an nsys that was ended; and the export of the report."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from traceviz.untrusted.sqlite import foreign_database
 REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
 
 REFUSED = "nsys-refused"
-"""Code of the problem that nsys did not take its flags: another try would end alike."""
+"""Code of the problem that nsys did not accept its flags: another try would fail in the same way."""
 
 _PATIENCE_S = 10.0
-"""An nsys that was killed leaves a helper that may still write the report."""
+"""Time to wait for a killed nsys: its helper may still write the report."""
 _LAST_LINE = 300
 
 
 def find_report(folder: Path, nsys: Nsys | None) -> tuple[Path | None, tuple[Problem, ...]]:
-    """The report that nsys left, else its stream imported, else the stream itself; and what is wrong with it."""
+    """Return the report that nsys left, else its imported stream, else the stream itself; and the problems."""
     report, stream = folder / REPORT, folder / STREAM
     partial = _rescue_stream(folder)
     complete = next((path for path in (report, report.with_suffix(".qdrep")) if path.is_file()), None)
@@ -61,9 +61,9 @@ def _streams(temporary: Path) -> list[Path]:
 
 
 def _is_busy(streams: list[Path]) -> bool:
-    """Whether some process still has one of ``streams`` open."""
+    """Return whether some process still has one of ``streams`` open."""
     for link in Path("/proc").glob("[0-9]*/fd/*"):
-        with contextlib.suppress(OSError):  # the process has just ended, or is somebody else's
+        with contextlib.suppress(OSError):  # the process has just ended, or belongs to another user
             if link.readlink() in streams:
                 return True
     return False
@@ -83,13 +83,13 @@ def _import(nsys: Nsys, stream: Path, report: Path) -> str:
 
 
 def export_report(nsys: Nsys, report: Path) -> tuple[tuple[Path, ...], tuple[Problem, ...]]:
-    """The export beside the report: later machines may have no nsys, or one that is too old for it."""
+    """Export the report, next to it: later machines may have no nsys, or one that is too old for it."""
     folder = nsys.export_type == "parquetdir"
     output = report.with_name(f"{report.stem}.{'parquetdir' if folder else 'sqlite'}")
     unfinished = output.with_name(f"{output.name}.tmp")
     outcome = run_quietly(nsys.export_command(report, unfinished), report.parent, "nsys export", _silent)
     if outcome.status == 0 and _is_complete(unfinished):
-        _remove(output)  # of an --export of the user
+        _remove(output)  # an export that the user requested with --export
         unfinished.replace(output)
         return (output,), ()
     _remove(unfinished)
@@ -98,7 +98,7 @@ def export_report(nsys: Nsys, report: Path) -> tuple[tuple[Path, ...], tuple[Pro
 
 
 def _is_complete(exported: Path) -> bool:
-    """Whether the export is whole: nsys has been seen to end with 0 and leave half of one. All have texts."""
+    """Return whether the export is complete: nsys may exit with 0 and leave half of one. Every export has texts."""
     if exported.is_dir():
         return (exported / "StringIds.parquet").exists()
     if not exported.exists() or exported.with_name(f"{exported.name}-journal").exists():
@@ -118,7 +118,7 @@ def _remove(path: Path) -> None:
 
 
 def _silent(stage: str, done: int, total: int) -> None:
-    """Show no progress: the program has the terminal."""
+    """Show no progress: the program uses the terminal."""
 
 
 def messages(folder: Path) -> list[str]:
@@ -131,7 +131,7 @@ def messages(folder: Path) -> list[str]:
 
 
 def explain_no_report(folder: Path) -> Problem:
-    """Why there is no report, in the words of nsys."""
+    """Return the problem that there is no report, with the message of nsys."""
     said = messages(folder)
     if any(line.startswith("usage:") for line in said):
         return Problem(

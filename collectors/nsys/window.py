@@ -1,8 +1,8 @@
-"""Ending what nsys records while the program goes on, for ``--duration``.
+"""Ending the nsys recording while the program keeps running, for ``--duration``.
 
-``nsys profile --duration`` returns when the time is over and leaves the program behind, and its exit code is lost.
-``nsys stop`` ends the recording of a named session alone: nsys saves the report at once, and still waits for the
-program. Tried with nsys 2022.4.
+``nsys profile --duration`` returns when the time is over; the program keeps running, and its exit code is lost.
+``nsys stop`` ends only the recording of a named session: nsys saves the report at once and still waits for the
+program. Tested with nsys 2022.4.
 """
 
 from __future__ import annotations
@@ -22,33 +22,34 @@ SESSION = "--session-new"
 _PAUSE_S = 0.1
 
 WHOLE_RUN = "nsys records the whole run: --steps bounds the profilers inside the program only"
-"""A warning where :func:`ignores_steps`: only ranges could bound nsys to steps, and programs may lack them."""
+"""Warning for :func:`ignores_steps`: only ranges could limit nsys to steps, and programs may lack them."""
 
 
 def ignores_steps(window: Window) -> bool:
-    """Whether the user named steps, which bound nsys in no way."""
+    """Return whether the user named steps, which do not limit nsys."""
     return window.delay_s is None and window != Window()
 
 
 def session_of(plan: Plan) -> str:
-    """Name of the session: the run folder's, in letters that every nsys takes."""
+    """Return the name of the session: a hash of the run folder, in characters that every nsys accepts."""
     return f"traceviz-{hashlib.sha256(str(plan.folder).encode()).hexdigest()[:12]}"
 
 
 class Stopper(Companion):
-    """Waits beside the program for the end of the time: a thread, as what we start now has our signals held back.
+    """Companion that waits for the end of the duration in a thread: a new process would inherit our blocked signals.
 
-    The time counts from when nsys says that it records: starting, and a --delay, may take seconds. It is ``nsys stop``
-    that writes the report: once begun, it is waited for.
+    The time counts from when nsys reports that it records: starting, and a --delay, may take seconds. ``nsys stop``
+    writes
+    the report; once it has started, it is waited for.
 
     Args:
-        seconds: How long to record.
+        seconds: Duration of the recording.
         nsys: The program.
         session: Name of the session.
         pid: Process id of the nsys that records.
 
     Raises:
-        RuntimeError: the machine has no room for another thread.
+        RuntimeError: the system cannot start another thread.
     """
 
     def __init__(self, seconds: float, nsys: Path, session: str, pid: int) -> None:
@@ -61,13 +62,13 @@ class Stopper(Companion):
         self._thread.start()
 
     def stop(self) -> None:
-        """The program has ended: do not wait for the time any more, but for a report that is being written."""
+        """Stop waiting for the time, because the program has ended; still wait for a report that is being written."""
         self._has_ended.set()
         self._thread.join()
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the end of the time, or a report, is still to come."""
+        """True if the end of the time, or a report, is still to come."""
         return self._thread.is_alive()
 
     def _stop_in_time(self) -> None:
@@ -81,14 +82,14 @@ class Stopper(Companion):
         return re.search(rf" Collection .* {self._session} *$", self._ask("sessions", "list"), re.MULTILINE) is not None
 
     def _ask(self, *words: str) -> str:
-        """What nsys prints, in a session of its own: no Ctrl-C reaches it there. Nothing where it cannot be run."""
+        """Return the output of nsys, run in a session of its own out of reach of Ctrl-C; empty if it cannot be run."""
         none = subprocess.DEVNULL
         command = [self._nsys, *words]
         try:
             done = subprocess.run(
                 command, stdin=none, stdout=subprocess.PIPE, stderr=none, start_new_session=True, check=False
             )
-        except OSError:  # no room for another process now
+        except OSError:  # the system cannot start another process now
             return ""
         return done.stdout.decode(errors="replace")
 
@@ -97,7 +98,7 @@ def stop_after(seconds: float, nsys: Path, plan: Plan, pid: int) -> Stopper:
     """End the session of ``plan``, whose nsys has process id ``pid``, once it has recorded for ``seconds``.
 
     Raises:
-        OSError: there is no room for another thread.
+        OSError: the system cannot start another thread.
     """
     try:
         return Stopper(seconds, nsys, session_of(plan), pid)

@@ -1,4 +1,4 @@
-"""A recorder that runs beside the program, as a process of its own: started, ended in order, and what it said."""
+"""A recorder that runs alongside the program as a separate process: starting it, stopping it, and its messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from traceviz.collectors.base import Companion
 
 
 class Recorder(Companion):
-    """A process that records, and saves what it has when it is asked to end.
+    """A process that records, and saves its data when it is asked to end.
 
     Args:
         process: The process.
-        patience_s: How long saving may take, in seconds; then it is killed.
+        patience_s: Time limit for saving, in seconds; then it is killed.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], patience_s: float) -> None:
@@ -25,7 +25,7 @@ class Recorder(Companion):
         self._patience_s = patience_s
 
     def stop(self) -> None:
-        """Ask it to save what it has and to end; one that outlives its patience is killed."""
+        """Ask it to save its data and to end; kill it when its time limit is over."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
@@ -38,14 +38,14 @@ class Recorder(Companion):
 def start_recorder(
     module: str, arguments: Sequence[str], log: Path, patience_s: float, environment: Mapping[str, str] | None = None
 ) -> Recorder | None:
-    """Start a module of ours beside the program; ``None`` where the system refuses, which ``log`` then says.
+    """Start one of our modules alongside the program; ``None`` if the system refuses, with the reason in ``log``.
 
     Args:
-        module: What Python runs.
-        arguments: What it is told.
-        log: The file for what it says.
-        patience_s: How long it may take to save what it has, in seconds.
-        environment: Variables beside those of this process. Hooks for the program are not put into it.
+        module: The module that Python runs.
+        arguments: Its arguments.
+        log: The file for its output.
+        patience_s: Time limit for saving its data, in seconds.
+        environment: Variables in addition to those of this process. Hooks for the program are not passed on.
     """
     kept = {name: value for name, value in os.environ.items() if name != "TRACEVIZ_INJECT"}
     try:
@@ -65,7 +65,7 @@ def start_recorder(
 
 
 def last_words(log: Path) -> str:
-    """The last line that a recorder said, as a sentence; an empty text where it said nothing."""
+    """Return the last line that a recorder wrote, as a sentence; an empty text if it wrote nothing."""
     try:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

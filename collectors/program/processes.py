@@ -1,4 +1,4 @@
-"""Processes as the kernel lists them: who descends from whom, when one began, what it has used; and ending them."""
+"""Processes as the kernel lists them: descendants, start times, processor time; sending signals and killing."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pathlib import Path
 
 _ROUNDS = 20
 _HAS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
-"""Whether the kernel lists the children of threads (CONFIG_PROC_CHILDREN)."""
+"""True if the kernel lists the children of threads (CONFIG_PROC_CHILDREN)."""
 
 
 def send_to(pid: int, number: int) -> None:
     """Send a signal to a process, if it is still there."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or runs as somebody else (sudo)
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it has ended, or runs as another user (sudo)
         os.kill(pid, number)
 
 
 def is_within(pid: int, ancestor: int) -> bool:
-    """Whether process ``pid`` is ``ancestor`` or descends from it."""
+    """Return whether process ``pid`` is ``ancestor`` or descends from it."""
     while pid > 1 and pid != ancestor:
         pid = _parent(pid)
     return pid == ancestor
 
 
 def kill_tree(*roots: int) -> None:
-    """Kill processes and their descendants: first stop all, so that none has children while we look."""
+    """Kill processes and their descendants. All are stopped first, so that none starts children during the search."""
     stopped: set[int] = set()
     for _ in range(_ROUNDS):
         running = {*roots, *descendants(*roots)} - stopped
@@ -43,8 +43,8 @@ def kill_tree(*roots: int) -> None:
 def descendants(*roots: int) -> set[int]:
     """Return the children of ``roots``, their children, and so on, without the roots.
 
-    The kernel lists the children of each thread. A kernel without these lists shows no file of ours either; there,
-    all processes of the machine are asked for their parents, once for all roots.
+    The kernel lists the children of each thread. A kernel without these lists has no such file for our own process
+    either. Then the parents of all processes on the machine are read, once for all roots.
     """
     if not _HAS_CHILDREN:
         return _descendants_by_parent(*roots)
@@ -74,39 +74,39 @@ def _descendants_by_parent(*roots: int) -> set[int]:
 
 
 def foreground(pid: int) -> set[int]:
-    """A process and its descendants in its process group: a terminal signals them together."""
+    """Return a process and its descendants in its process group: a terminal signals them together."""
     group = _group(pid)
     return {pid, *(below for below in descendants(pid) if _group(below) == group)}
 
 
 def with_variable(name: str, value: str) -> set[int]:
-    """The processes that were started with this variable in their environment, as far as it may be read."""
+    """Return the processes that were started with this variable in their environment, if it is readable."""
     variable = os.fsencode(f"{name}={value}")
     processes = set()
     for pid in _all():
-        with contextlib.suppress(OSError):  # it has just ended, or is somebody else's
+        with contextlib.suppress(OSError):  # it has just ended, or belongs to another user
             if variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
                 processes.add(pid)
     return processes
 
 
 def _all() -> Iterator[int]:
-    """The ids of all processes."""
+    """Return the ids of all processes."""
     return (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 (five times as fast)
 
 
 def _parent(pid: int) -> int:
-    """The parent of a process; 0 where it has just ended."""
+    """Return the parent of a process; 0 if it has just ended."""
     return int(_stat(pid)[1])
 
 
 def _group(pid: int) -> int:
-    """The process group of a process; 0 where it has just ended."""
+    """Return the process group of a process; 0 if it has just ended."""
     return int(_stat(pid)[2])
 
 
 def begin(pid: int) -> int:
-    """When a process began, in ticks since the machine did; 0 where it has ended."""
+    """Return the start time of a process in ticks since the machine started; 0 if the process has ended."""
     state, begin = _stat(pid)[0], _stat(pid)[19]
     return 0 if state in {"Z", "X"} else int(begin)
 
@@ -120,12 +120,12 @@ def name_of(pid: int) -> str:
 
 
 def cpu_ticks(pid: int) -> int:
-    """Processor time of a process and the children that it has waited for."""
+    """Return the processor time of a process and the children that it has waited for."""
     return sum(int(ticks) for ticks in _stat(pid)[11:15])
 
 
 def _stat(pid: int) -> list[str]:
-    """What the kernel says of a process from its state on (proc(5), ``stat``); all 0 where it has ended."""
+    """Return the kernel's fields of a process from its state on (proc(5), ``stat``); all 0 if it has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

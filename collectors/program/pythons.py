@@ -1,8 +1,8 @@
-"""Python processes of a program that cannot have loaded the hooks, by the environment and options that they run with.
+"""Detection of Python processes that cannot have loaded the hooks, by their environment and options.
 
 The hooks are found through ``PYTHONPATH``, and do nothing without the path of their settings. The kernel shows the
-environment and the command line that each process was executed with. A thread looks at the processes of the program
-from time to time: what matters runs for longer than the time between two looks.
+environment and the command line of each process. A thread inspects the processes of the program periodically. Processes
+that matter run for longer than one period.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pathlib import Path
 from traceviz.collectors.program.processes import descendants
 
 _FIRST_S, _LONGEST_S = 0.1, 2.0
-"""Time between two looks: it grows, so that looking costs a long run nothing."""
+"""Time between two inspections: it grows, so that their cost in a long run is negligible."""
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*t?")
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _WITH_VALUE = frozenset("WXQ")
 """Options of Python whose value may be the next word."""
 _LAST = frozenset("cm")
-"""Options of Python behind which the program's own words follow."""
+"""Options of Python after which the program's own words follow."""
 _IGNORING = "IES"
-"""Options of Python that ignore PYTHONPATH, or the module by which it loads hooks."""
+"""Options of Python that ignore PYTHONPATH or the module that loads the hooks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """How processes find the hooks.
+    """The way in which processes find the hooks.
 
     Args:
         folder: The folder on ``PYTHONPATH``.
@@ -52,7 +52,7 @@ class Unhooked:
         name: Its script or module, without folders.
         why: ``replaced``: its ``PYTHONPATH`` lacks the folder; ``emptied``: the variable is not in its environment; or
             the option of Python that ignores them: ``-I``.
-        cpu_s: Processor time that it had used when it was last seen.
+        cpu_s: Processor time that it had used when it was last inspected.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Unhooked:
 
 @dataclass(slots=True)
 class Pythons:
-    """What was seen so far.
+    """The Python processes inspected so far.
 
     Args:
         hooks: How processes find the hooks.
@@ -73,7 +73,7 @@ class Pythons:
     unhooked: dict[int, Unhooked] = field(default_factory=dict)
 
     def look(self, roots: Iterable[int]) -> None:
-        """Look at processes and their descendants: the last look at a process counts, as it may execute others."""
+        """Inspect processes and their descendants. The last inspection of a process counts: it may execute others."""
         roots = tuple(roots)
         for pid in (*roots, *descendants(*roots)):
             with suppress(OSError, ValueError, IndexError):  # it has just ended, or belongs to another user
@@ -97,7 +97,7 @@ class Pythons:
 
 
 def why_unhooked(words: Sequence[str], environment: Mapping[str, str], hooks: Hooks) -> str:
-    """Return why a Python does not load the hooks (see :class:`Unhooked`); empty if nothing keeps it from that.
+    """Return why a Python does not load the hooks (see :class:`Unhooked`); empty if it can load them.
 
     Args:
         words: Its command line.
@@ -109,7 +109,7 @@ def why_unhooked(words: Sequence[str], environment: Mapping[str, str], hooks: Ho
     settings = environment.get(hooks.variable)
     if settings is None:
         return "emptied"
-    if settings != hooks.settings:  # another recording, in it or around it
+    if settings != hooks.settings:  # another recording, inside or around this one
         return ""
     return "" if hooks.folder in environment.get("PYTHONPATH", "").split(os.pathsep) else "replaced"
 
@@ -125,7 +125,7 @@ def _ignoring_option(words: Sequence[str]) -> str:
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:
-    """The letters of each word of options of Python; the last one may name what runs."""
+    """Yield the letters of each word of Python options; the last one may name the code to run."""
     rest = iter(words[1:])
     for word in rest:
         if word.startswith("--"):
@@ -141,7 +141,7 @@ def _options(words: Sequence[str]) -> Iterator[str]:
 
 
 def _script(words: Sequence[str]) -> str:
-    """What runs, without folders: ``train.py``, ``-m package.train``, ``-c``."""
+    """Return the code that runs, without folders: ``train.py``, ``-m package.train``, ``-c``."""
     rest = list(words[1:])
     while rest:
         word = rest.pop(0)
@@ -163,11 +163,11 @@ def _script(words: Sequence[str]) -> str:
 
 @contextmanager
 def watching(hooks: Hooks | None, roots: Callable[[], Iterable[int]]) -> Iterator[Pythons]:
-    """Look at the Python processes of a program while a block lasts.
+    """Inspect the Python processes of a program during a block.
 
     Args:
-        hooks: How processes find the hooks; ``None``: none are in place, and nothing is looked at.
-        roots: Returns the processes whose descendants are looked at.
+        hooks: How processes find the hooks; ``None``: there are no hooks, and nothing is inspected.
+        roots: Returns the processes whose descendants are inspected.
     """
     seen = Pythons(hooks or Hooks("", "", ""))
     if hooks is None:

@@ -1,4 +1,4 @@
-"""The signals of a recording: which ones are held back, and who sent the next of them."""
+"""The signals of a recording: blocking them, and finding the sender of the next one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Literal
 from traceviz.collectors.program.processes import is_within
 
 ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-"""Signals that ask the program to end, and the recording with it."""
+"""Signals that ask the program, and with it the recording, to end."""
 PASSED_ON = frozenset({signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH})
-"""Signals that the program may use for itself (a scheduler's warning before it ends a job, for example)."""
+"""Signals that the program may use for itself, such as a scheduler's warning before it ends a job."""
 OF_JOBS = frozenset({signal.SIGHUP, signal.SIGCONT, signal.SIGSTOP})
 """Signals that a shell sends to all processes of a job."""
 
@@ -27,15 +27,15 @@ DEADLY = frozenset(signal.Signals) - _HARMLESS - _STOPPING
 _SI_KERNEL = 0x80
 """``si_code`` of a signal that the terminal sent."""
 _LOOK_AGAIN_S = 0.25
-"""Where another thread of this process takes the notice that the program ended, it is seen this much later."""
+"""Delay until the end of the program is noticed if another thread of this process takes the signal."""
 
 Sender = Literal["terminal", "program", "other"]
-"""Who sent a signal: the terminal, to its whole foreground group; the program or a descendant; somebody else."""
+"""The sender of a signal: the terminal, to its whole foreground group; the program or a descendant; another process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """The signals that we wait for, and those that were held back before: the program inherits the latter."""
+    """The signals that we wait for, and those that were blocked before: the program inherits the latter."""
 
     signals: frozenset[signal.Signals]
     inherited: frozenset[int]
@@ -43,9 +43,10 @@ class Watch:
 
 @contextlib.contextmanager
 def watched_signals() -> Iterator[Watch]:
-    """Hold back the signals that :func:`supervise` waits for, until the run is complete.
+    """Block the signals that :func:`supervise` waits for, until the run is complete.
 
-    ``nohup`` and shells ignore signals for what they start: the program inherits that, and we pass nothing on.
+    ``nohup`` and shells ignore signals for the programs that they start. The program inherits that, and we pass on
+    none.
     """
     watched = frozenset(number for number in _WATCHED if signal.getsignal(number) != signal.SIG_IGN)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
@@ -53,13 +54,13 @@ def watched_signals() -> Iterator[Watch]:
         yield Watch(watched, frozenset(before))
     finally:
         while signal.sigtimedwait(watched, 0) is not None:
-            pass  # what came while the run ended was meant for it
+            pass  # signals that came while the run ended were meant for it
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
 def ending_by_request(watch: Watch) -> Iterator[None]:
-    """What takes time after the program ends with KeyboardInterrupt upon :data:`ENDING`; all else is completed."""
+    """Let signals of :data:`ENDING` interrupt a long block after the program's end with KeyboardInterrupt."""
     numbers = ENDING if threading.current_thread() is threading.main_thread() else frozenset[signal.Signals]()
     before = {number: signal.getsignal(number) for number in numbers}
     for number, handler in before.items():
@@ -75,12 +76,12 @@ def ending_by_request(watch: Watch) -> Iterator[None]:
 
 
 def next_signal(watched: frozenset[signal.Signals], started: int) -> tuple[int, Sender]:
-    """The next signal within a short while (0 for none), and who sent it."""
+    """Return the next signal within a short time (0 for none), and its sender."""
     try:
         received = signal.sigtimedwait(watched, _LOOK_AGAIN_S)
-    except KeyboardInterrupt:  # where this process has other threads, one of them may have taken the signal
+    except KeyboardInterrupt:  # if this process has other threads, one of them may have taken the signal
         return signal.SIGINT, "terminal"
-    if received is None or received.si_signo not in watched:  # stopped and continued, Python may return nonsense
+    if received is None or received.si_signo not in watched:  # after stop and continue, Python may return nonsense
         return 0, "other"
     if received.si_code == _SI_KERNEL:
         return received.si_signo, "terminal"

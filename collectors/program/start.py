@@ -1,4 +1,4 @@
-"""Starting the program: finding the file that its name stands for, and saying why it cannot be run."""
+"""Starting the program: finding its file, and explaining why it cannot be run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from traceviz.core.errors import CommandNotFoundError, NotExecutableError, Outpu
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What was started: the program, or what wraps it."""
+    """The process that was started: the program, or its wrapper."""
 
     pid: int
     unix_ns: int
@@ -24,7 +24,7 @@ class Started:
 
 
 def find_program(name: str, environment: Mapping[str, str]) -> Path:
-    """The file that running ``name`` would start.
+    """Return the file that running ``name`` would start.
 
     Raises:
         CommandNotFoundError: there is none.
@@ -35,7 +35,7 @@ def find_program(name: str, environment: Mapping[str, str]) -> Path:
     else:
         folders = environment.get("PATH", os.defpath).split(os.pathsep)
         candidates = [Path(folder or ".") / name for folder in folders] if name else []
-    # To this function, a folder that may not be entered is empty, as it is to execvp.
+    # This function treats a folder without access as empty, as execvp does.
     existing = [path for path in candidates if os.path.exists(path)]  # noqa: PTH110
     for path in existing:
         if path.is_file() and os.access(path, os.X_OK):
@@ -54,7 +54,7 @@ def find_program(name: str, environment: Mapping[str, str]) -> Path:
 
 
 def _is_closed(path: Path) -> bool:
-    """Whether we may not even know if there is such a file."""
+    """Return whether the system denies access even to the existence of the file."""
     try:
         path.stat()
     except PermissionError:
@@ -77,11 +77,11 @@ def start(
 
     Raises:
         CommandNotFoundError, NotExecutableError: it cannot be run.
-        OutputError: the machine has no room for another process.
-        KeyboardInterrupt: a signal, its argument, has asked for the end already.
+        OutputError: the system cannot start another process.
+        KeyboardInterrupt: a signal, its argument, has already asked for the end.
     """
     program = find_program(command[0], environment)
-    if asked := signal.sigpending() & ENDING:  # before the program is there to take it
+    if asked := signal.sigpending() & ENDING:  # before the program exists and can take it
         raise KeyboardInterrupt(min(asked))
     # Python ignores SIGPIPE and SIGXFSZ for itself; a program must not inherit that.
     defaults = [signal.SIGPIPE, signal.SIGXFSZ]

@@ -1,4 +1,4 @@
-"""Running the program: in front of the user, with the signals that are meant for it, until it ends.
+"""Running the program in the foreground, passing signals on to it, until it ends.
 
 ::
 
@@ -7,14 +7,15 @@
     the program signals us --> it meant its own group: nothing
     a second Ctrl-C ---------> we kill the program and its descendants
 
-No clock decides which of these it was: the kernel says who sent a signal. It does not say whether a process signalled
-us alone or our whole group, as ``timeout`` does both; the program then gets it twice, which is better than never.
+No timing decides between these cases: the kernel reports the sender of a signal. It does not report whether a process
+signalled us alone or our whole group; ``timeout`` does both. The program then gets the signal twice, which is better
+than never.
 
-The program stays in our process group: a group of its own could not read the terminal, and one made the foreground
-group would put the rest of a pipeline (``traceviz collect ... | less``) into the background. Its wrapper may need a
-session of its own (nsys does): no signal of the terminal gets there, and we pass them on to the program.
+The program stays in our process group: a group of its own could not read the terminal. If it were made the foreground
+group, the rest of a pipeline (``traceviz collect ... | less``) would be in the background. Its wrapper may need a
+session of its own (nsys does). No signal of the terminal reaches that session, so we pass them on to the program.
 
-The run is over when both the program has ended and its wrapper has written down what it recorded.
+The run is over when both the program has ended and its wrapper has written its recording.
 """
 
 from __future__ import annotations
@@ -48,38 +49,38 @@ from traceviz.collectors.program.start import Started
 
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 STALLED_S = 10.0
-"""Once the program has ended, its wrapper may work for as long as it likes, but not do nothing for so long. Then it is
-asked to end, and killed if it still does nothing for half as long."""
+"""Limit of inactivity of the wrapper after the program's end; active work may take any time. Then the wrapper is asked
+to end, and killed if it stays inactive for half as long again."""
 _ASLEEP = 0.05
-"""Share of a core that a waiting wrapper may use: nsys's agent looks for news several times a second."""
+"""Share of a core that a waiting wrapper may use: nsys's agent polls several times a second."""
 _WHILE_S = 5.0
-"""The least time over which that is a share."""
+"""Shortest time over which that share is computed."""
 _LOOKS = 10
-"""How often the wrapper is looked at before it counts as idle: each look reads all its processes."""
+"""Number of checks before the wrapper counts as idle: each check reads all its processes."""
 _TRICKLE_B_PER_S = 1 << 14
-"""What it may write meanwhile: the agent keeps a log of itself."""
+"""Write rate of an idle wrapper: the agent keeps a log of itself."""
 _FILE_TIME_NS = 20_000_000
-"""Times of files are those of the kernel's last tick: at most this much too early."""
+"""File times are those of the kernel's last tick: at most this much too early."""
 KILL_AFTER_S = 10.0
-"""A program whose time is over has this long to end by itself."""
+"""Time that a program has to end by itself after its time limit."""
 _CODE_S = 2.0
-"""The exit code of a program that has vanished is written down within this time, if at all."""
+"""Time within which the exit code of a program that has vanished is written, if at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How the program ended.
+    """The end of the program.
 
     Args:
         status: As of ``os.waitstatus_to_exitcode``: the exit code, or minus the signal.
-        interrupted: Whether a signal asked for the end.
-        killed: Whether a second one did, and we killed the program.
-        timed_out: Whether we ended it because its time was over.
-        hurried: Whether a second request ended the wrapper before it had written what it recorded.
-        stalled: Names of the wrapper's processes that did nothing more once the program had ended, and were ended.
-        lost: The signal that ended the wrapper while the program went on, if one did.
+        interrupted: True if a signal asked for the end.
+        killed: True if a second signal did, and we killed the program.
+        timed_out: True if we ended it because its time was over.
+        hurried: True if a second request ended the wrapper before it had written its recording.
+        stalled: Names of the wrapper's processes that were idle after the program had ended, and were ended.
+        lost: The signal that ended the wrapper while the program kept running, if any.
         started_unix_ns: When it was started.
-        ended_unix_ns: When it ended; the wrapper may have gone on.
+        ended_unix_ns: When it ended; the wrapper may have run on.
         duration_ns: Time in between.
         usage: ``user_ns``, ``system_ns`` and ``max_rss_bytes`` of the program and the children it waited for.
     """
@@ -103,17 +104,17 @@ class Ending:
 
 
 def _no_program() -> None:
-    """Nothing wraps the program."""
+    """Return nothing, because there is no wrapper."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """The wrapper that was started in the place of the program, if any was.
+    """The wrapper that was started instead of the program, if any.
 
     Args:
-        program: Returns the program that it has started, once it has.
-        written: Returns how many bytes it has written so far.
-        own_session: Whether it is started in a session of its own.
+        program: Returns the program once the wrapper has started it.
+        written: Returns how many bytes the wrapper has written so far.
+        own_session: True if it is started in a session of its own.
     """
 
     program: Callable[[], Wrapped | None] = _no_program
@@ -128,16 +129,18 @@ def supervise(
     limit_s: float | None = None,
     program_ended: Callable[[], None] = _no_program,
 ) -> Ending:
-    """Wait until the program ends, and see that signals reach it; call it inside :func:`watched_signals`.
+    """Wait until the program ends, and pass signals on to it; call it inside :func:`watched_signals`.
 
-    It returns once the program has ended, whatever processes that has left behind; a wrapped one, once both have.
+    It returns once the program has ended, even if processes of the program still run. With a wrapper, it returns once
+    both
+    have ended.
 
     Args:
-        started: What was started.
-        watch: The signals that are held back.
-        wrapper: What was started in the place of the program, if anything was.
-        limit_s: How long the program may run. Then it is asked to end, and a while later killed with what it started.
-        program_ended: Called once the program has ended and its wrapper goes on.
+        started: The process that was started.
+        watch: The signals that are blocked.
+        wrapper: The wrapper that was started instead of the program, if any.
+        limit_s: Time limit of the program. Then it is asked to end; later it is killed with its descendants.
+        program_ended: Called once the program has ended, if its wrapper still runs.
     """
     program = _Program(started.pid, wrapper or Wrapper())
     limit = _TimeLimit(program, started.monotonic_ns, limit_s)
@@ -172,12 +175,12 @@ def supervise(
 
 
 class _TimeLimit:
-    """How long the program may run; and the processes that it had when that was over, which do not outlive it.
+    """Time limit of the program, and its processes at that time, which are killed after its end.
 
     ::
 
-        limit ----> SIGTERM to its foreground group, as from ``timeout``: what records in it saves
-        10 s later, or once it has ended ----> SIGKILL to what is left
+        limit ----> SIGTERM to its foreground group, as from ``timeout``: profilers in it save their data
+        10 s later, or once it has ended ----> SIGKILL to all that still run
     """
 
     def __init__(self, program: _Program, began_ns: int, limit_s: float | None) -> None:
@@ -187,25 +190,25 @@ class _TimeLimit:
         self.is_over = False
 
     def enforce(self) -> None:
-        """Ask the program to end, or kill it, where it is time to; to be called again and again."""
+        """Ask the program to end, or kill it, if it is time to; called repeatedly."""
         if self._end_ns is None or time.monotonic_ns() < self._end_ns:
             return
         if self.is_over:
             self._program.kill()
             return
         self._left = {pid: begin(pid) for pid in self._program.tree()}
-        self.is_over = bool(self._left)  # else it has ended, and only what wraps it is at work
+        self.is_over = bool(self._left)  # else it has ended, and only its wrapper runs
         self._end_ns += round(KILL_AFTER_S * 1e9)
         self._program.send_to_foreground(signal.SIGTERM)
 
     def end_what_is_left(self) -> None:
-        """Kill what the program has left behind, where its time was over."""
+        """Kill the remaining processes of a program whose time was over."""
         kill_tree(*(pid for pid, began in self._left.items() if began and begin(pid) == began))
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What the wrapper had used of processors and written at one time."""
+    """Processor time that the wrapper had used, and bytes that it had written, at one time."""
 
     at_s: float
     ticks: int
@@ -218,11 +221,11 @@ class _Work:
 
 
 class _Program:
-    """The program and its wrapper: whether they have ended, and how signals get to the program.
+    """State of the program and its wrapper: whether they have ended, and how signals reach the program.
 
     Args:
-        started: Process id of what was started.
-        wrapper: What that is, if it is not the program.
+        started: Process id of the process that was started.
+        wrapper: Its wrapper, if it is not the program itself.
     """
 
     def __init__(self, started: int, wrapper: Wrapper) -> None:
@@ -243,19 +246,19 @@ class _Program:
 
     @property
     def usage(self) -> Mapping[str, int]:
-        """What the program and its children used; of the wrapper's, only if it wraps none."""
+        """Resources that the program and its children used; without a wrapped program, those of the started process."""
         wrapped = self._wrapper.program()
         return self._used if wrapped is None else wrapped.usage
 
     @property
     def has_left_code(self) -> bool:
-        """Return whether the wrapped program has ended, and its exit code is known."""
+        """True if the wrapped program has ended, and its exit code is known."""
         wrapped = self._wrapper.program()
         return wrapped is not None and wrapped.code is not None
 
     @property
     def status(self) -> int:
-        """How the program ended: its exit code, or minus the signal."""
+        """The program's exit code, or minus the signal that ended it."""
         wrapped, returned = self._wrapper.program(), self._returned
         assert returned is not None
         if wrapped is None or (self.killed and wrapped.code is None):
@@ -264,9 +267,9 @@ class _Program:
         return 128 - code if code - 128 in DEADLY else code
 
     def ran(self, started: Started) -> tuple[int, int]:
-        """When the program, which has ended, began, and how long it ran; of the wrapper where that is not known.
+        """Return the start and the duration of the ended program; those of the wrapper if they are unknown.
 
-        It is not known where somebody set the clock in between, or the files are on a server with another clock.
+        They are unknown if the clock was set during the run, or if the files are on a server with another clock.
         """
         whole_ns, wrapped = time.monotonic_ns() - started.monotonic_ns, self._wrapper.program()
         if wrapped is not None and wrapped.began_unix_ns is not None and wrapped.ended_unix_ns is not None:
@@ -276,7 +279,7 @@ class _Program:
         return started.unix_ns, whole_ns
 
     def has_ended(self) -> bool:
-        """Whether the run is over; to be asked again and again."""
+        """Return whether the run is over; called repeatedly."""
         wrapped = self._look_at_program()
         if self._returned is None:
             self._look_at_started()
@@ -285,7 +288,7 @@ class _Program:
         gone = wrapped.code is not None or not self._is_there()
         if self._returned is None:
             if gone and self._is_idle(STALLED_S / 2 if self.stalled else STALLED_S):
-                # The wrapper does nothing any more. nsys still writes its report when it is asked to end.
+                # The wrapper is idle. nsys still writes its report when it is asked to end.
                 if self.stalled:
                     kill_tree(self._started)
                 else:
@@ -327,7 +330,7 @@ class _Program:
         return now.at_s - self._worked.at_s > for_s
 
     def _is_code_lost(self) -> bool:
-        """Whether the program has been gone for so long that its exit code will not be written down any more."""
+        """Return whether the program has been gone for so long that its exit code will never be written."""
         now = time.monotonic()
         if self._vanished_s is None:
             self._vanished_s = now
@@ -336,13 +339,13 @@ class _Program:
     def ask_to_end(self, number: int, sender: Sender) -> None:
         """Pass on a request to end, unless the program has it already; a second Ctrl-C kills.
 
-        So does a second request of any kind once the program has ended and only the wrapper is left.
+        A second request of any kind also kills once the program has ended and only the wrapper is left.
         """
         if sender == "program":
             return
         again, self.interrupted = self.interrupted, True
         self._by_hand += number == signal.SIGINT and sender == "terminal"
-        # A terminal that closes signals the leader of its session alone, and the others only once that has ended.
+        # A terminal that closes signals only the leader of its session, and the others once the leader has ended.
         alone = sender == "other" or self.is_apart or (number == signal.SIGHUP and os.getsid(0) == os.getpid())
         if self._by_hand > 1 or (again and not self._pid()):
             self.killed = True
@@ -351,19 +354,20 @@ class _Program:
             self.send(number, sender)
 
     def pause(self, sender: Sender) -> None:
-        """Stop ourselves and the program, as Ctrl-Z does; SIGCONT goes to it when somebody continues us."""
+        """Stop ourselves and the program, as Ctrl-Z does; SIGCONT goes to the program when we are continued."""
         if self.is_apart:
-            self.send(signal.SIGSTOP, sender)  # the system lets nobody stop there otherwise: no shell could continue it
+            self.send(signal.SIGSTOP, sender)  # the system allows no other stop there: no shell could continue it
         elif sender == "other":
             self.send(signal.SIGTSTP, sender)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTSTP})
-        os.kill(os.getpid(), signal.SIGTSTP)  # rather than SIGSTOP: nothing stops where no shell could continue it
+        os.kill(os.getpid(), signal.SIGTSTP)  # unlike SIGSTOP, it stops nothing that no shell could continue
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTSTP})
 
     def send(self, number: int, sender: Sender) -> None:
-        """Send a signal to the program itself: its wrapper may end upon what the program would handle.
+        """Send a signal to the program itself: its wrapper may end upon signals that the program would handle.
 
-        Where the terminal does not reach the program's group, the whole group gets the signal, as it would have there:
+        If the terminal does not reach the program's group, the whole group gets the signal, as it would have from the
+        terminal:
         a shell that alone is asked to end waits for the program that it runs.
         """
         to_all = self.is_apart and (sender == "terminal" or number in OF_JOBS)
@@ -372,27 +376,27 @@ class _Program:
                 send_to(receiver, number)
 
     def send_to_foreground(self, number: int) -> None:
-        """Send a signal to the program and what it has in its process group."""
+        """Send a signal to the program and its descendants in its process group."""
         for pid in self._pid():
             for receiver in foreground(pid):
                 send_to(receiver, number)
 
     def kill(self) -> None:
-        """Kill the program and its descendants; what wraps it may write down what it recorded."""
+        """Kill the program and its descendants; its wrapper may still write its recording."""
         kill_tree(*self._pid())
 
     def tree(self) -> set[int]:
-        """Process ids of the program and its descendants; none once it has ended."""
+        """Return process ids of the program and its descendants; none once it has ended."""
         roots = self._pid()
         return {*roots, *descendants(*roots)}
 
     def _pid(self) -> tuple[int, ...]:
-        """The program's process id; none once it has ended and the wrapper is writing down what it recorded."""
+        """Return the program's process id; none once it has ended, even if the wrapper still writes."""
         self._look_at_program()  # it may have started since
         if self._known is None:
             return (self._started,) if self._returned is None else ()
         return (self._known[0],) if self._is_there() else ()
 
     def _is_there(self) -> bool:
-        """Whether the wrapped program runs, and not another process that got its number since."""
+        """Return whether the wrapped program runs, and its process id has not been reused."""
         return self._known is not None and self._known[1] > 0 and begin(self._known[0]) == self._known[1]

@@ -1,12 +1,13 @@
-"""The program below what wraps it: its process id and exit code, whatever becomes of the wrapper.
+"""Process id and exit code of a wrapped program, independent of the wrapper.
 
 ::
 
     a wrapper (nsys), in a session of its own
-      sh: waits, and writes down the exit code
-        sh: writes down its process id, and becomes COMMAND
+      sh: waits, and writes the exit code
+        sh: writes its process id, and becomes COMMAND
 
-A profiler that has no room on the disk, or is killed, hands on no exit code, or a wrong one; the shell does.
+A profiler that has no disk space left, or is killed, passes on no exit code or a wrong one. The shell writes the right
+one.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from traceviz.collectors.base import Wrapped
 _PID, _CODE, _TIMES = "program.pid", "program.code", "program.times"
 
 _BECOME = 'echo $$ >"$0"; exec "$@"'
-# Room for the code is taken beforehand, and written over in place: the disk may be full by then. What the shell itself
-# has to say of a program that a signal ended is not for the program's stderr.
+# Space for the code is allocated beforehand, and overwritten in place: the disk may be full by then. The shell's own
+# message about a program that a signal ended stays out of the program's stderr.
 _WAIT = (
     'pid=$1 code=$2 times=$3; shift 3; echo "        " >"$code"; exec 3>&2 2>/dev/null; '
     f"/bin/sh -c '{_BECOME}' "
@@ -28,11 +29,11 @@ _WAIT = (
 
 
 def watched_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
-    """``command`` such that :func:`read_wrapped` knows of it; ends with its exit code, 128 + n for signal n.
+    """Return ``command`` with shells that write files for :func:`read_wrapped`; its exit code is 128 + n for signal n.
 
     Args:
-        command: What a wrapper runs.
-        folder: Where to write; it exists when the command is run.
+        command: The command that a wrapper runs.
+        folder: The folder for the files; it exists when the command is run.
     """
     return (
         "/bin/sh",
@@ -47,12 +48,12 @@ def watched_command(command: tuple[str, ...], folder: Path) -> tuple[str, ...]:
 
 
 def pid_file(folder: Path) -> Path:
-    """Where the process id of the program stands once it is started."""
+    """Return the path of the file that holds the process id of the program once it has started."""
     return folder / _PID
 
 
 def read_wrapped(folder: Path) -> Wrapped | None:
-    """The program of :func:`watched_command` with this ``folder``; ``None`` until it is started."""
+    """Return the program of :func:`watched_command` with this ``folder``; ``None`` until it has started."""
     pid, began_ns = _written(pid_file(folder))
     code, ended_ns = _written(folder / _CODE)
     return (
@@ -73,12 +74,12 @@ def _used(path: Path) -> dict[str, int]:
 
 
 def may_have_begun(folder: Path) -> bool:
-    """Whether the program of :func:`watched_command` with this ``folder`` has been started, or its shell has."""
+    """Return whether the program of :func:`watched_command` with this ``folder``, or its shell, has started."""
     return pid_file(folder).exists() or (folder / _CODE).exists()
 
 
 def _written(path: Path) -> tuple[int, int] | tuple[None, None]:
-    """The number in a file, and when it was written, in nanoseconds since 1970; nothing where it is not yet."""
+    """Return the number in a file, and its write time in nanoseconds since 1970; ``None`` until it is written."""
     try:
         return int(path.read_text(encoding="ascii")), path.stat().st_mtime_ns
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Lets py-spy sample a program, and writes its samples anew: ``python -m traceviz.collectors.pyspy``.
+"""Lets py-spy sample a program, and converts its samples: ``python -m traceviz.collectors.pyspy``.
 
 It ends with the program, or upon SIGTERM.
 """
@@ -18,13 +18,13 @@ from traceviz.collectors.pyspy.convert import Clock, write_stacks
 
 _RAW = "py-spy.json"
 _AGAIN_S = 0.1
-"""How long to wait before py-spy is started again for a program in which Python does not run yet."""
+"""Time to wait before py-spy is started again for a program in which Python does not run yet."""
 _YOUNG_S = 20.0
-"""A program in which py-spy finds no Python for so long has none."""
+"""A program in which py-spy finds no Python for this long has none."""
 
 
 def main() -> None:
-    """Run py-spy as the command line says."""
+    """Run py-spy as the command line requests."""
     parser = argparse.ArgumentParser(prog="python -m traceviz.collectors.pyspy", description=__doc__)
     parser.add_argument("--program", required=True, help="path of py-spy")
     parser.add_argument("--pid", type=int, required=True, help="process id of the program")
@@ -48,8 +48,8 @@ def _sample(options: argparse.Namespace, raw: Path) -> tuple[Clock | None, bool,
     """Run py-spy until the program ends.
 
     Returns:
-        The moment at which py-spy started, ``None`` if it recorded nothing; whether it ended before the program; and
-        how often it was killed before and lost what it had.
+        The time at which py-spy started, ``None`` if it recorded nothing; whether it ended before the program; and how
+        often it was killed before and lost its samples.
     """
     began, ended, lost = time.monotonic(), False, 0
     while not ended and time.monotonic() - began < _YOUNG_S:
@@ -73,9 +73,9 @@ def _run(command: tuple[str, ...]) -> tuple[bool, int]:
     """Run py-spy to its end.
 
     Returns:
-        Whether we were asked to end, upon which it writes what it has; and its exit code.
+        True if we were asked to end, upon which py-spy writes its samples; and its exit code.
     """
-    # The signal that is blocked here is not to be blocked there.
+    # The signal that is blocked here must not be blocked there.
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_unblock) as process:  # noqa: PLW1509
         asked = False
         while process.poll() is None:

@@ -1,7 +1,7 @@
 """The collector that lets py-spy sample the program: Python stacks with the compiled functions that they call.
 
-py-spy is a process beside the program, which it stops for each sample: what it costs, the program pays. So it records
-only where it is asked for. The sampler in the program (collector ``stacks``) needs no right to look into others.
+py-spy runs in its own process and stops the program for each sample, so its cost slows the program. It records only if
+the user requests it. The sampler inside the program (collector ``stacks``) needs no right to inspect other processes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from traceviz.collectors.program.wrapped import pid_file
 
 FILE, LOG, STATUS = "stacks.jsonl", "py-spy.log", "status.json"
 _PATIENCE_S = 30.0
-"""How long py-spy may take to write what it has, and we to write it again."""
+"""Time limit for py-spy to write its samples and for us to convert them."""
 _SCOPE = "proc/sys/kernel/yama/ptrace_scope"
 
 
@@ -28,7 +28,7 @@ class PySpyCollector(Collector):
     """Records the stacks of the program and of its worker processes.
 
     Args:
-        root: Where the kernel shows itself.
+        root: The root folder of the kernel's files.
     """
 
     name: ClassVar[str] = PYSPY
@@ -38,7 +38,7 @@ class PySpyCollector(Collector):
         self.root = root
 
     def availability(self) -> Availability:
-        """Ready where py-spy is installed, and this user may look into processes that are not children of py-spy."""
+        """Return ready if py-spy is installed, and this user may inspect processes that are not children of py-spy."""
         path = find_pyspy()
         if path is None:
             fix = f"{sys.executable} -m pip install py-spy"
@@ -50,7 +50,7 @@ class PySpyCollector(Collector):
         return Availability("ready", f"{path}; records only where --with names it")
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
-        """Start what runs py-spy; ``None`` where that fails, which :meth:`harvest` reports."""
+        """Start the module that runs py-spy; ``None`` if that fails, which :meth:`harvest` reports."""
         folder, path = plan.raw(self.name), find_pyspy()
         arguments = (
             *("--program", str(path), "--pid", str(pid), "--out", str(folder.resolve())),
@@ -60,7 +60,7 @@ class PySpyCollector(Collector):
         return start_recorder("traceviz.collectors.pyspy", arguments, folder / LOG, _PATIENCE_S)
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The folder of each process that py-spy saw."""
+        """Return the folder of each process that py-spy sampled."""
         folder = plan.raw(self.name)
         folders = tuple(sorted(path.parent for path in folder.glob(f"*/{FILE}")))
         facts = read_facts(folder / STATUS)
@@ -75,7 +75,7 @@ class PySpyCollector(Collector):
 
 @cache
 def find_pyspy() -> str | None:
-    """Where py-spy is: on PATH, or beside this Python."""
+    """Return the path of py-spy: on PATH, or in the folder of this Python's scripts."""
     return shutil.which("py-spy") or shutil.which("py-spy", path=sysconfig.get_path("scripts"))
 
 

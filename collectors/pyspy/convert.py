@@ -1,12 +1,12 @@
-"""py-spy's trace of changes (``--format chrometrace``) as files of stacks, without the machine's folders.
+"""Conversion of py-spy's trace of changes (``--format chrometrace``) to files of stacks, without the machine's folders.
 
-py-spy writes a frame's begin at the first sample that has it and its end at the first that has it no more, in
-microseconds since it was started. A sample stands for the time since the one before it: times are moved by one period.
+py-spy writes a frame's start at the first sample that has it and its end at the first sample without it, in
+microseconds since py-spy started. A sample covers the time since the previous one: times are moved by one period.
 
 ::
 
     samples   a a b b b c          B a 0  E a 20  B b 20  E b 50  B c 50
-    stands   aa aa bb bb bb cc     a: -10 to 10, b: 10 to 40
+    covers   aa aa bb bb bb cc     a: -10 to 10, b: 10 to 40
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from traceviz.collectors.inject.traceviz_inject.stacks.frame_names import NATIVE
 FILE = "stacks.jsonl"
 _PIECE = 1 << 20
 _MOST_EVENT = 16 << 20
-"""A longer event is none that py-spy wrote."""
+"""py-spy writes no events longer than this."""
 _MODULE = "<module>"
-"""What Python calls the code that a script or module is."""
+"""Python's name for the code of a script or module."""
 _UNNAMED = "(compiled)"
-"""A function that has no name but its address, which is another one in each process."""
+"""Name for functions that have only an address, which differs between processes."""
 _OURS = -1
 _MOST_ROWS = 1000
 """Rows of one line of samples."""
@@ -34,7 +34,7 @@ _MOST_ROWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The moment at which py-spy's clock is zero, on the monotonic clock and on the wall clock, in nanoseconds."""
+    """The time at which py-spy's clock is zero, on the monotonic clock and on the wall clock, in nanoseconds."""
 
     monotonic_ns: int
     unix_ns: int
@@ -42,7 +42,7 @@ class Clock:
 
 @dataclass(slots=True)
 class _Thread:
-    """A thread: its frames from the outermost on, and since when they are so."""
+    """A thread: its frames from the outermost on, and the time of their last change."""
 
     number: int
     frames: list[int] = field(default_factory=list)
@@ -52,7 +52,7 @@ class _Thread:
 
 @dataclass(slots=True)
 class _Process:
-    """What is written of a process."""
+    """The output for one process."""
 
     file: TextIO
     clock: Clock
@@ -69,7 +69,7 @@ class _Process:
         self.file.write(json.dumps(line, separators=(",", ":")) + "\n")
 
     def frame(self, name: str, file: str, line: int) -> int:
-        """The number of a frame; :data:`_OURS` for those of our own hooks."""
+        """Return the number of a frame; :data:`_OURS` for those of our own hooks."""
         key = (name, file, line)
         if key not in self.frames:
             placed = _placed(file, self.places)
@@ -81,7 +81,7 @@ class _Process:
         return self.frames[key]
 
     def stack(self, frames: list[int]) -> int | None:
-        """The number of a stack; ``None`` for one without frames, and for that of a thread of our own."""
+        """Return the number of a stack; ``None`` for a stack without frames, or of a thread of our own."""
         number: int | None = None
         python = next((frame for frame in frames if frame not in self.native), None)
         for frame in frames if python != _OURS else ():
@@ -94,7 +94,7 @@ class _Process:
         return number
 
     def change(self, thread: _Thread, at_us: int) -> None:
-        """End what the thread did until this moment."""
+        """End the thread's current stack at this time."""
         if at_us <= thread.since_us:
             return
         number = self.stack(thread.frames)
@@ -118,14 +118,14 @@ def write_stacks(
     """Write a file of stacks for each process in ``source``.
 
     Args:
-        source: What py-spy wrote; a file that was cut off is read as far as it goes.
-        folder: Where a folder is made for each process.
+        source: The file that py-spy wrote; a truncated file is read as far as possible.
+        folder: The folder that receives a folder for each process.
         clock: When py-spy was started.
         rate_hz: Samples per second.
-        ended: Whether py-spy recorded to the end of the program; otherwise the rest of it was not sampled.
+        ended: True if py-spy recorded to the end of the program; otherwise the rest was not sampled.
 
     Returns:
-        What the manifest says of each process.
+        Facts about each process for the manifest.
     """
     processes: dict[int, _Process] = {}
     try:
@@ -157,7 +157,7 @@ def _begun(folder: Path, pid: int, clock: Clock, rate_hz: float, *, is_first: bo
 
 
 def _take(process: _Process, event: dict[str, Any]) -> None:
-    """Take up the begin or the end of a frame."""
+    """Process the start or the end of a frame."""
     at_us, ident = int(event["ts"]), int(event["tid"])
     thread = process.threads.get(ident)
     if thread is None:
@@ -179,7 +179,7 @@ def _take(process: _Process, event: dict[str, Any]) -> None:
 
 
 def _placed(file: str, places: Places) -> tuple[str, str] | None:
-    """File and origin of a frame; ``None`` for our own hooks."""
+    """Return file and origin of a frame; ``None`` for our own hooks."""
     name = file.rpartition("/")[2]
     if "/traceviz_inject/" in file:
         return None
@@ -187,13 +187,13 @@ def _placed(file: str, places: Places) -> tuple[str, str] | None:
         folder, _, below = file.rpartition("/lib/python")
         version, _, rest = below.partition("/")
         if folder and version.replace(".", "").isdigit() and not rest.startswith(("site-packages/", "dist-packages/")):
-            return rest, STANDARD  # of the program's Python, which may be another one than ours
+            return rest, STANDARD  # of the program's Python, which may differ from ours
         return places.name(file, "")
     return name or "?", NATIVE
 
 
 def _events(source: Path) -> Iterator[dict[str, Any]]:
-    """The elements of a list, one at a time: a long run leaves more than fits into memory."""
+    """Yield the elements of a list, one at a time: the output of a long run does not fit into memory."""
     decoder, text = json.JSONDecoder(), ""
     with source.open(encoding="utf-8", errors="replace") as file:
         while piece := file.read(_PIECE):

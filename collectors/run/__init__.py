@@ -1,1 +1,1 @@
-"""One recorded run: what is to record, its folder, its manifest, and the recording itself."""
+"""One recorded run: its plan, its folder, its manifest, and the recording itself."""

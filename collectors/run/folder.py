@@ -1,4 +1,4 @@
-"""The run folder before the program starts: made where it can be, and taken away again if the program cannot be run."""
+"""The run folder before the program starts: created, and removed again if the program cannot be run."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ INJECTION = "inject.json"
 
 _RESERVE = ".reserve"
 _RESERVED_BYTES = 1 << 16
-"""Kept for the last manifest: it can be written after a profiler has filled the disk."""
+"""Space reserved for the last manifest: it can be written after a profiler has filled the disk."""
 
 
 @contextlib.contextmanager
 def new_run_folder(folder: Path, collectors: tuple[str, ...], *, force: bool) -> Iterator[NewRun]:
-    """Make ``folder`` with ``raw/NAME`` for each collector; it goes again unless the block calls :meth:`NewRun.keep`.
+    """Make ``folder`` with ``raw/NAME`` for each collector; remove it again unless the block calls :meth:`NewRun.keep`.
 
-    A run that is replaced is set aside, and comes back where the new one cannot start.
+    A run that is replaced is set aside, and restored if the new one cannot start.
 
     Raises:
         OutputExistsError: ``folder`` exists and may not be replaced.
@@ -52,7 +52,7 @@ class NewRun:
         self._kept = False
 
     def make(self, collectors: tuple[str, ...]) -> None:
-        """Set aside what is there and make the folders."""
+        """Set aside an existing folder and make the folders."""
         if self._folder.exists():
             self._aside = Path(tempfile.mkdtemp(prefix=f".{self._folder.name}.", dir=self._folder.parent)) / "run"
             self._folder.rename(self._aside)
@@ -66,11 +66,11 @@ class NewRun:
         reserve(self._folder)
 
     def keep(self) -> None:
-        """The program runs: the folder stays, whatever happens."""
+        """Keep the folder in any case, because the program runs."""
         self._kept = True
 
     def finish(self) -> None:
-        """Remove what was replaced; or what was made, and put back what was there."""
+        """Remove the replaced run; or remove the new folders and restore the replaced run."""
         if not self._kept and self._made is not None:
             shutil.rmtree(self._made, ignore_errors=True)
         if self._aside is not None:
@@ -81,7 +81,7 @@ class NewRun:
 
 
 def reserve(folder: Path) -> None:
-    """Take the room that the last manifest needs.
+    """Reserve the space that the last manifest needs.
 
     Raises:
         OSError: the disk is full.
@@ -95,13 +95,13 @@ def reserve(folder: Path) -> None:
 
 
 def release(folder: Path) -> None:
-    """Give back the reserved room."""
+    """Release the reserved space."""
     with contextlib.suppress(OSError):
         (folder / _RESERVE).unlink(missing_ok=True)
 
 
 def room(folder: Path) -> int:
-    """Free bytes of the file system of ``folder`` for this user; without bound where it does not say."""
+    """Return the free bytes of the file system of ``folder`` for this user; ``sys.maxsize`` if unknown."""
     try:
         system = os.statvfs(folder)
     except OSError:
@@ -110,7 +110,7 @@ def room(folder: Path) -> int:
 
 
 def bytes_of(file: Path) -> int:
-    """The size of a file; 0 where it has just gone."""
+    """Return the size of a file; 0 if it was just removed."""
     try:
         return file.lstat().st_size
     except OSError:
@@ -118,12 +118,12 @@ def bytes_of(file: Path) -> int:
 
 
 def bytes_below(folder: Path) -> int:
-    """The sizes of all files in a folder; what goes meanwhile, a folder as well, counts as nothing."""
+    """Return the total size of all files in a folder; files and folders removed during the count add nothing."""
     return sum(bytes_of(Path(parent, name)) for parent, _, names in os.walk(folder) for name in names)
 
 
 def drop_raw(folder: Path) -> None:
-    """Remove what the profilers wrote, once tables have been made of it."""
+    """Remove the recordings of the profilers, once tables have been made of them."""
     shutil.rmtree(folder / RAW, ignore_errors=True)
     with contextlib.suppress(OSError):
         (folder / INJECTION).unlink(missing_ok=True)

@@ -23,7 +23,7 @@ _PATIENCE_S = 10
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """A GPU: its number, name, identifier, and memory in bytes where known."""
+    """A GPU: its number, name, identifier, and memory in bytes if known."""
 
     ordinal: int
     name: str
@@ -33,18 +33,18 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A machine as a program on it sees it; ``None`` where it does not say.
+    """A machine as a program on it sees it; ``None`` for unknown values.
 
     Args:
         cores: Logical cores of the machine.
-        usable_cores: Those that this process may run on.
+        usable_cores: Logical cores that this process may run on.
         cpu_limit: Cores' worth of time that its control group may use.
         sockets: Processor packages.
         physical_cores: Cores, threads of one core counted once.
-        threads_per_core: Logical cores per physical one.
+        threads_per_core: Logical cores per physical core.
         cpu: Name of the processor.
         memory_bytes: Memory of the machine.
-        memory_limit_bytes: What its control group may use.
+        memory_limit_bytes: Memory that its control group may use.
         os: Name of the operating system.
         kernel: Its version.
         container: ``docker``, ``podman``, ``kubernetes`` and the like.
@@ -68,12 +68,12 @@ class Machine:
     driver: str | None
 
     def facts(self, *, keep_private: bool = False) -> dict[str, Any]:
-        """The machine as the manifest has it; its name is private."""
+        """Return the facts for the manifest; the machine's name is private."""
         return {**asdict(self), **({"host": platform.node()} if keep_private else {})}
 
 
 def read_machine(root: Path = Path("/")) -> Machine:
-    """The machine whose kernel shows itself under ``root``."""
+    """Return the machine whose kernel files are under ``root``."""
     cores, group = topology(root), cgroup("self", root)
     return Machine(
         cores=os.cpu_count(),
@@ -94,7 +94,7 @@ def read_machine(root: Path = Path("/")) -> Machine:
 
 
 def with_gpu_memory(machine: Machine) -> Machine:
-    """``machine`` with the memory of its GPUs, which takes a program (nvidia-smi) to learn: for after the run."""
+    """Return ``machine`` with the memory of its GPUs. Call it after the run, because it runs a program (nvidia-smi)."""
     program = shutil.which("nvidia-smi")
     if not machine.gpus or program is None:
         return machine
@@ -107,7 +107,7 @@ def with_gpu_memory(machine: Machine) -> Machine:
 
 
 def _with_answer(machine: Machine, answer: str) -> Machine:
-    """``machine`` with what nvidia-smi said: lines of number, identifier, mebibytes."""
+    """Return ``machine`` with the answer of nvidia-smi: lines of number, identifier, mebibytes."""
     rows = [[part.strip() for part in line.split(",")] for line in answer.splitlines()]
     memory = {row[1]: int(row[2]) << 20 for row in rows if len(row) == len(_QUERY) and row[2].isdecimal()}
     numbers = {row[1]: int(row[0]) for row in rows if len(row) == len(_QUERY) and row[0].isdecimal()}
@@ -116,7 +116,7 @@ def _with_answer(machine: Machine, answer: str) -> Machine:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file of the kernel; empty where it cannot be read."""
+    """Return the text of a file of the kernel; empty if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -129,7 +129,7 @@ def _first(pattern: str, text: str) -> str | None:
 
 
 def _container(root: Path, environment: Mapping[str, str]) -> str | None:
-    """The kind of container that this is; ``None`` for none that says so."""
+    """Return the kind of this container; ``None`` if no kind is detected."""
     if "KUBERNETES_SERVICE_HOST" in environment:
         return "kubernetes"
     if (root / ".dockerenv").exists():
@@ -142,7 +142,7 @@ def _container(root: Path, environment: Mapping[str, str]) -> str | None:
 
 
 def _gpus(root: Path) -> tuple[Gpu, ...]:
-    """NVIDIA GPUs as the driver lists them, in order of their bus numbers."""
+    """Return NVIDIA GPUs as the driver lists them, in order of their bus numbers."""
     folders = sorted((root / "proc/driver/nvidia/gpus").glob("*"))
     texts = [read_text(folder / "information") for folder in folders]
     return tuple(

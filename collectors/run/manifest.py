@@ -1,7 +1,7 @@
-"""The manifest of a run: what ran, on what, what recorded it, how it ended. One JSON file, complete at any moment.
+"""The manifest of a run: program, machine, collectors, and how it ended. One JSON file, complete at any time.
 
-It is written before the program starts with the status ``running``, and again as the run goes on. A recording that
-is killed leaves the last of them, which says so.
+It is written before the program starts, with the status ``running``, and again during the run. A killed recording
+leaves the last version, whose status is still ``running``.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ VERSION = 1
 MANIFEST = "manifest.json"
 
 COMMAND_LINE = "command line"
-"""What is left out unless the user keeps what is private; the environment is in any case."""
+"""Facts that are left out unless the user keeps private facts; the environment is always left out."""
 
 Status = Literal["running", "finished", "failed", "killed", "interrupted", "timed-out"]
-"""``failed``: it ended with another code than 0. ``killed``: a signal ended it. ``interrupted``: one that was meant
-for the recording too (Ctrl-C, a terminal that closed, ``kill``). ``timed-out``: its time was over."""
+"""``failed``: it ended with another code than 0. ``killed``: a signal ended it. ``interrupted``: a signal that was also
+meant for the recording ended it (Ctrl-C, a closed terminal, ``kill``). ``timed-out``: its time was over."""
 
 
 @dataclass(frozen=True, slots=True)
 class CollectorEntry:
-    """What the manifest says of one collector.
+    """Facts in the manifest about one collector.
 
     Args:
         name: Its name.
-        state: ``recording`` while the program runs; then ``recorded``, ``unused`` (it left nothing, as the one for
-            PyTorch does in a program without PyTorch) or ``failed`` (nothing, and problems); ``not-asked``, or why it
-            could not record (:data:`~traceviz.collectors.base.State`).
-        detail: What was found of it.
-        fix: What makes it able to record.
-        sources: What it left, relative to the run folder.
+        state: ``recording`` while the program runs. Then ``recorded``, ``unused`` (no results, as for the PyTorch
+            collector in a program without PyTorch) or ``failed`` (no results, but problems). ``not-asked``, or the
+            reason why it could not record (:data:`~traceviz.collectors.base.State`).
+        detail: Details of its availability.
+        fix: How to make it able to record.
+        sources: Its results, relative to the run folder.
         problems: What went wrong.
-        facts: What it says of itself: versions, steps, overhead.
+        facts: Its facts: versions, steps, overhead.
     """
 
     name: str
@@ -59,34 +59,34 @@ class CollectorEntry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The facts of a run. Times are nanoseconds, ``*_unix_ns`` since 1970; ``None`` where not known yet.
+    """The facts of a run. Times are nanoseconds, ``*_unix_ns`` since 1970; ``None`` if not known yet.
 
     Args:
         name: Name of the run.
         tags: The user's facts about it.
         command: The command, complete or with its plain options (:func:`~.redact.command_text`).
         left_out: Kinds of facts that were left out because they may be private.
-        status: How far the run is, or how it ended.
-        pid: Process id of the program; while it runs, of what wraps it.
+        status: ``running``, or how it ended.
+        pid: Process id of the program; while it runs, of its wrapper.
         started_unix_ns: When it was started.
         ended_unix_ns: When it ended.
-        duration_ns: Time in between, on a clock that nobody sets.
+        duration_ns: Time in between, on a clock that is never set.
         code: Exit code; 128 + n for signal n.
         signal: The signal that ended it.
-        ending: How it ended, in words; ``None`` while it runs.
-        window: Which part of the run the profilers were to record.
+        ending: How it ended, as text; ``None`` while it runs.
+        window: The part of the run that the profilers were to record.
         rate_hz: Samples of resources per second.
         collectors: Every known collector.
         machine: See :mod:`.machine`.
         versions: Versions of programs and libraries.
         settings: Variables that set threads, devices or compilation.
         usage: ``user_ns``, ``system_ns``, ``max_rss_bytes`` of the program and the children that it waited for; without
-            the last where nsys wraps the program.
-        overhead: ``before_ns``, ``harvest_ns``, ``tables_ns``: what recording took before and after the program.
+            the last if nsys wraps the program.
+        overhead: ``before_ns``, ``harvest_ns``, ``tables_ns``: time that recording took before and after the program.
         problems: What went wrong in the recording itself.
-        tables: Rows of each table under ``tables/``; empty where they were not written.
-        verdict: What the report on it said once it had ended, by ``code``, ``sentence`` and
-            ``cause``; empty where none was made.
+        tables: Rows of each table under ``tables/``; empty if they were not written.
+        verdict: The verdict of the report after the run, by ``code``, ``sentence`` and ``cause``; empty if there was
+            none.
     """
 
     name: str
@@ -114,9 +114,9 @@ class Manifest:
     verdict: Mapping[str, str] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """The manifest as JSON has it: what tells runs apart first, ``code`` and ``signal`` together as ``exit``."""
+        """Return the manifest for JSON: identifying facts first, ``code`` and ``signal`` together as ``exit``."""
         manifest = self
-        if COMMAND_LINE in self.left_out:  # problems hold what errors said, and errors name files
+        if COMMAND_LINE in self.left_out:  # problems hold error messages, which may name files
             entries = tuple(replace(entry, problems=_shortened(entry.problems)) for entry in self.collectors)
             manifest = replace(self, collectors=entries, problems=_shortened(self.problems))
         facts = asdict(manifest)
@@ -125,7 +125,7 @@ class Manifest:
         return {"kind": KIND, "version": VERSION, **head, "exit": end, **facts}
 
     def with_problems(self, problems: Iterable[Problem]) -> Manifest:
-        """The same with further ``problems``."""
+        """Return the manifest with further ``problems``."""
         return replace(self, problems=(*self.problems, *problems))
 
 
@@ -134,7 +134,7 @@ def _shortened(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
 
 
 def entries_before(states: Mapping[str, Availability], recording: tuple[str, ...]) -> tuple[CollectorEntry, ...]:
-    """Every known collector as the program starts."""
+    """Return every known collector as of the program's start."""
     return tuple(
         CollectorEntry(name, _state_before(name, state, recording), state.detail, state.fix)
         for name, state in states.items()
@@ -148,7 +148,7 @@ def _state_before(name: str, state: Availability, recording: tuple[str, ...]) ->
 
 
 def entry_after(entry: CollectorEntry, harvest: Harvest, folder: Path) -> CollectorEntry:
-    """``entry`` with what the collector left in the run ``folder``."""
+    """Return ``entry`` with the collector's results in the run ``folder``."""
     # ranges have no file of their own: another collector recorded them
     left = harvest.sources or harvest.facts.get("arrived")
     state = "recorded" if left else "failed" if harvest.problems else "unused"
@@ -157,7 +157,7 @@ def entry_after(entry: CollectorEntry, harvest: Harvest, folder: Path) -> Collec
 
 
 def versions_after(versions: Mapping[str, str], collectors: tuple[CollectorEntry, ...]) -> dict[str, str]:
-    """``versions`` and those that the collectors saw in the program."""
+    """Return ``versions`` and those that the collectors found in the program."""
     known = dict(versions)
     for entry in collectors:
         stated = entry.facts.get("versions")
@@ -170,12 +170,12 @@ def versions_after(versions: Mapping[str, str], collectors: tuple[CollectorEntry
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Replace the manifest in ``folder``: see :func:`write_document`."""
+    """Replace the manifest in ``folder``; see :func:`write_document`."""
     write_document(folder, manifest.document())
 
 
 def write_document(folder: Path, document: Mapping[str, Any]) -> None:
-    """Replace the manifest in ``folder``; whoever reads it sees the old one or the new one.
+    """Replace the manifest in ``folder``; readers see the old one or the new one.
 
     Raises:
         OSError: it cannot be written; the old one stays.
@@ -195,7 +195,7 @@ def write_document(folder: Path, document: Mapping[str, Any]) -> None:
 
 
 def _keep_name(folder: Path) -> None:
-    """Write the folder itself to the disk, where its file system can: the new name survives a power cut."""
+    """Write the folder itself to the disk if its file system can: the new name then survives a power failure."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with contextlib.suppress(OSError):
@@ -205,5 +205,5 @@ def _keep_name(folder: Path) -> None:
 
 
 def is_run_folder(folder: Path) -> bool:
-    """Whether ``folder`` holds the manifest of a run."""
+    """Return whether ``folder`` holds the manifest of a run."""
     return read_facts(folder / MANIFEST).get("kind") == KIND

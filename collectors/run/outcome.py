@@ -1,6 +1,6 @@
-"""How a run ended, in words of ours: an outcome, and a reason.
+"""The end of a run as text: an outcome, and a reason.
 
-The reason repeats nothing that the program wrote but the name of an exception's class: ``exit code 1: ValueError``.
+The reason repeats no output of the program except the name of an exception's class: ``exit code 1: ValueError``.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _SHORT_OF_MEMORY = re.compile(
     r"|CUDNN_STATUS_ALLOC_FAILED|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|oom-kill",
     re.IGNORECASE,
 )
-"""What frameworks, compiled libraries and the system write when they find no memory."""
+"""Messages of frameworks, compiled libraries and the system when memory runs out."""
 _TRACEBACK = "Traceback (most recent call last):"
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<name>[A-Za-z_]\w{0,79})(?::|$)")
-"""The last line of a traceback: the class of the exception with its modules, then what it says."""
+"""The last line of a traceback: the class of the exception with its modules, then its message."""
 _SEARCHED = 200
-"""Lines of output, from the end, in which a reason is looked for."""
+"""Lines of output, from the end, that are searched for a reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnding:
-    """How a run ended.
+    """The end of a run.
 
     Args:
         outcome: ``finished``, ``failed``, ``killed``, ``interrupted`` or ``timed-out``.
-        reason: Why, in a few words; empty where it finished.
-        last_lines: The last lines that the program wrote, where they were kept; as private as its command line.
+        reason: Why, in a few words; empty if it finished.
+        last_lines: The last lines that the program wrote, if they were kept; as private as its command line.
     """
 
     outcome: str
@@ -55,15 +55,15 @@ def ending_of(
     starved: bool = False,
     output: str = "",
 ) -> RunEnding:
-    """The ending of a run, from what is known of it.
+    """Return the ending of a run.
 
     Args:
         outcome: The status in its manifest.
         code: Exit code of the program.
         number: The signal that ended it.
-        limit_s: How long it might run.
-        starved: Whether the system killed processes to get memory while it ran.
-        output: What the program wrote last; empty where nothing was kept.
+        limit_s: Its time limit.
+        starved: True if the system killed processes to get memory while it ran.
+        output: The last output of the program; empty if none was kept.
     """
     return RunEnding(outcome, _reason(outcome, code, number, limit_s, output, starved=starved))
 
@@ -94,9 +94,9 @@ def _signal_name(number: int) -> str:
 
 
 def _last_words(lines: list[str]) -> tuple[str, list[str]]:
-    """The class of the exception that ended a Python program, and what it says; else all lines.
+    """Return the class of the exception that ended a Python program, and its message; else all lines.
 
-    Indented lines quote source code, or belong to a list. A program may run short of memory, say so, and go on.
+    Indented lines quote source code, or belong to a list. A program may report a lack of memory and keep running.
     """
     starts = [place for place, line in enumerate(lines) if line == _TRACEBACK]
     last = lines[starts[-1] + 1 :] if starts else []
@@ -107,9 +107,9 @@ def _last_words(lines: list[str]) -> tuple[str, list[str]]:
 
 
 def oom_kills() -> int:
-    """How many processes the system has killed so far to get memory, in our control group, else on this machine.
+    """Return the number of processes that the system has killed to get memory, in our control group or on this machine.
 
-    0 where it does not say.
+    0 if the system does not report it.
     """
     for path, key in ((_own_group() / "memory.events", "oom_kill"), (Path("/proc/vmstat"), "oom_kill")):
         with suppress(OSError, ValueError):
@@ -119,7 +119,7 @@ def oom_kills() -> int:
 
 
 def _own_group() -> Path:
-    """The folder of our control group, in version 2 of these."""
+    """Return the folder of our control group (version 2)."""
     root = Path("/sys/fs/cgroup")
     with suppress(OSError):
         for line in Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines():

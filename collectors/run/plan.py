@@ -1,4 +1,4 @@
-"""Deciding what records: from the user's options and what can record here to one plan. Pure."""
+"""Deciding what records: makes a plan from the user's options and the available collectors. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from traceviz.core.errors import MissingToolError, UsageError
 
 AUTO = "auto"
 RUNS = "traceviz-runs"
-"""Folder in the current one for runs, by default."""
+"""Default folder for runs, in the current folder."""
 
 _LAUNCHERS = frozenset(
     {
@@ -24,7 +24,7 @@ _LAUNCHERS = frozenset(
         *("mpirun", "mpiexec", "srun", "env", "nice", "numactl", "taskset", "time", "uv"),
     }
 )
-"""Programs and modules that run others, which a run is named after."""
+"""Programs and modules that run other programs; a run is named after the other program."""
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 60
 _STEPS = re.compile(r"(?P<first>\d*):(?P<end>\d*)")
@@ -38,17 +38,17 @@ class CollectOptions:
         collectors: Their names; ``None`` for all that can record here and do not conflict.
         output: The run folder; ``None`` for one under ``traceviz-runs`` named after the program and the time.
         name: Name of the run; empty for the program's.
-        tags: Facts to find the run by.
-        window: Which part of the run the profilers record.
-        nvtx: Whether NVTX ranges may be put around steps, input and epochs.
+        tags: Facts by which to find the run.
+        window: The part of the run that the profilers record.
+        nvtx: True if NVTX ranges may mark steps, input and epochs.
         rate_hz: Samples per second of the resource sampler.
         stacks_hz: Samples per second of Python's stacks; 0 for none.
-        nsys_args: Flags for ``nsys profile``; they win over ours.
-        events: Folders in which the program writes event files of TensorBoard, where the hooks cannot tell.
-        keep_raw: Keep what the profilers wrote once it has been read into tables.
+        nsys_args: Flags for ``nsys profile``; they override ours.
+        events: Folders with the program's TensorBoard event files, if the hooks cannot find them.
+        keep_raw: Keep the recordings of the profilers after they have been read into tables.
         keep_private: Store the command line and the host name.
         force: Replace an existing run folder.
-        limit_s: How long the program may run before it is ended; ``None`` for as long as it likes.
+        limit_s: Time limit after which the program is ended; ``None`` for no limit.
     """
 
     collectors: tuple[str, ...] | None = None
@@ -70,13 +70,13 @@ class CollectOptions:
 def make_plan(
     options: CollectOptions, command: tuple[str, ...], folder: Path, states: Mapping[str, Availability]
 ) -> Plan:
-    """What records ``command``, and how.
+    """Return the plan that decides what records ``command``, and how.
 
     Args:
         options: The user's options.
         command: The user's command.
         folder: The run folder, absolute.
-        states: Whether each known collector can record here, by name.
+        states: The availability of each known collector, by name.
 
     Raises:
         UsageError: there is no such collector.
@@ -98,7 +98,7 @@ def make_plan(
 
 
 def _automatic(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
-    """Everything that can record; NVTX ranges only with nsys, which alone records them; py-spy where it is named."""
+    """Return all available collectors except py-spy; NVTX ranges only with nsys, which alone records them."""
     ready = [name for name, state in states.items() if state.is_ready and name != PYSPY]
     left_out = {NVTX} if not options.nvtx or NSYS not in ready else set()
     if not options.stacks_hz:
@@ -107,7 +107,7 @@ def _automatic(options: CollectOptions, states: Mapping[str, Availability]) -> t
 
 
 def _by_name(options: CollectOptions, states: Mapping[str, Availability]) -> tuple[str, ...]:
-    """Those that the user named, and the ranges that nsys brings along.
+    """Return the collectors that the user named, and the ranges that come with nsys.
 
     Raises:
         UsageError: there is no such collector, or the options contradict each other.
@@ -141,9 +141,9 @@ def _cannot(name: str, state: Availability, instead: Iterable[str]) -> MissingTo
 
 
 def _device_tracer(names: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | None:
-    """The collector that claims CUPTI: nsys where it traces CUDA; else the framework profiler, if one alone records.
+    """Return the collector that claims CUPTI: nsys if it traces CUDA; else the only framework profiler, if any.
 
-    ``None`` where nobody claims it: each framework profiler may trace the GPU in the program that loads it.
+    ``None`` if no collector claims it: each framework profiler may trace the GPU in the program that loads it.
     """
     if NSYS in names and traces_cuda(nsys_args):
         return NSYS
@@ -152,20 +152,20 @@ def _device_tracer(names: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | 
 
 
 def wrapped_command(plan: Plan, collectors: Iterable[Collector]) -> tuple[str, ...]:
-    """The command that is started: the user's, wrapped by each collector that wraps, the first innermost."""
+    """Return the command that is started: the user's, wrapped by each collector that wraps, the first innermost."""
     return reduce(lambda command, collector: collector.command(command, plan), collectors, plan.command)
 
 
 def typed_command(plan: Plan, collectors: Iterable[Collector]) -> tuple[str, ...]:
-    """:func:`wrapped_command` as a person would type it."""
+    """Return :func:`wrapped_command` as a user would type it."""
     return reduce(lambda command, collector: collector.typed(command, plan), collectors, plan.command)
 
 
 def added_environment(plan: Plan, collectors: Iterable[Collector], inherited: Mapping[str, str]) -> dict[str, str]:
-    """Variables that the program gets beside those that it inherits.
+    """Return variables for the program in addition to those that it inherits.
 
-    Every collector builds on what is inherited and not on what another one set: what two of them set alike (the
-    injection) is set once. With recorders outside of the program, the hooks note only the versions in it.
+    Every collector builds on the inherited values, not on those of other collectors. Values that two of them set to the
+    same (the injection) are set once. With recorders outside of the program, the hooks note only the versions in it.
     """
     added: dict[str, str] = {}
     if not _OUTSIDE.isdisjoint(plan.collectors):
@@ -180,10 +180,10 @@ _OUTSIDE = frozenset({NSYS, PYSPY, RESOURCES})
 
 
 def window_of(steps: str | None, delay_s: float | None, duration_s: float | None) -> Window:
-    """The part of the run to record, from ``--steps FIRST:END`` (END not included), or ``--delay`` and ``--duration``.
+    """Return the part of the run to record: ``--steps FIRST:END`` (END excluded), or ``--delay`` and ``--duration``.
 
     Raises:
-        UsageError: both are given, or the steps are none.
+        UsageError: both are given, or there are no such steps.
     """
     timed = delay_s is not None or duration_s is not None
     if steps is None:
@@ -202,7 +202,7 @@ def window_of(steps: str | None, delay_s: float | None, duration_s: float | None
 
 
 def parse_tags(tags: Iterable[str]) -> dict[str, str]:
-    """Tags from texts ``key=value``.
+    """Return tags from texts ``key=value``.
 
     Raises:
         UsageError: one has no key or no ``=``, or a key is given twice.
@@ -219,7 +219,7 @@ def parse_tags(tags: Iterable[str]) -> dict[str, str]:
 
 
 def split_arguments(text: str) -> tuple[str, ...]:
-    """Arguments in ``text``, quoted as in a shell.
+    """Return arguments in ``text``, quoted as in a shell.
 
     Raises:
         UsageError: a quote is not closed.
@@ -231,7 +231,7 @@ def split_arguments(text: str) -> tuple[str, ...]:
 
 
 def program_name(command: tuple[str, ...]) -> str:
-    """What a person calls the program: the script or module that Python or a launcher runs, else the program.
+    """Return the short name of the program: the script or module that Python or a launcher runs, else the program.
 
     >>> program_name(("python", "-u", "src/train.py", "--lr", "0.1")), program_name(("python", "-m", "pkg.train"))
     ('train', 'pkg.train')
@@ -252,5 +252,5 @@ def program_name(command: tuple[str, ...]) -> str:
 
 
 def file_name(text: str) -> str:
-    """``text`` as part of a file's name."""
+    """Return ``text`` as part of a file's name."""
     return _UNFIT.sub("-", text).strip("-.")[:_LONGEST_NAME] or "run"

@@ -1,4 +1,4 @@
-"""A run before it starts: the plan, the collectors, and what follows from them for the command and its wrapper."""
+"""A run before it starts: the plan, the collectors, and the resulting command and wrapper."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Prepared:
     """A run that can be started.
 
     Args:
-        plan: What records it, and how.
+        plan: The plan of the run.
         options: The user's options.
         collectors: The collectors of the plan, in its order.
-        states: Whether each known collector can record here.
-        environment: What the program inherits.
+        states: The availability of each known collector.
+        environment: The environment that the program inherits.
         versions: Versions that are known already: our own.
     """
 
@@ -34,18 +34,18 @@ class Prepared:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The command to start: the user's, and what wraps it."""
+        """The command to start: the user's, with its wrapper."""
         command = through_env(self.plan.command, self.added, self.environment)
         return wrapped_command(replace(self.plan, command=command), self.collectors)
 
     @property
     def typed(self) -> tuple[str, ...]:
-        """That command as a person would type it."""
+        """That command as a user would type it."""
         return typed_command(self.plan, self.collectors)
 
     @property
     def added(self) -> dict[str, str]:
-        """Variables that the program gets beside those that it inherits."""
+        """Variables for the program in addition to those that it inherits."""
         return added_environment(self.plan, self.collectors, self.environment)
 
     @property
@@ -55,7 +55,7 @@ class Prepared:
 
     @property
     def wrapper(self) -> Wrapper:
-        """What the collectors wrap the program in, if any does."""
+        """The wrapper that the collectors put around the program, if any."""
         return Wrapper(self._find_program, self._bytes_written, own_session=bool(self.wrapping))
 
     def _find_program(self) -> Wrapped | None:
@@ -66,7 +66,7 @@ class Prepared:
         return sum(bytes_below(self.plan.raw(name)) for name in self.wrapping)
 
     def may_start_again(self, ending: Ending) -> bool:
-        """Whether the wrapper failed to start the program, and may succeed with another try."""
+        """Return whether the wrapper failed to start the program, and another try may succeed."""
         if ending.status == 0 or ending.interrupted or ending.timed_out:
             return False
         return any(collector.may_start_again(self.plan) for collector in self.collectors)

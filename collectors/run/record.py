@@ -1,4 +1,4 @@
-"""Recording one run: prepare, start, wait, harvest. The manifest says at every moment how far it is.
+"""Recording one run: prepare, start, wait, harvest. The manifest always holds the current state.
 
 ::
 
@@ -47,23 +47,23 @@ from traceviz.core.units import format_value
 from traceviz.untrusted.errors import foreign_errors_in_words
 
 TIMED_OUT = 124
-"""Exit code where the program's time was over, as ``timeout`` has it."""
+"""Exit code if the program's time was over, as of ``timeout``."""
 INTERRUPTED = 130
-"""Exit code where the user did not wait for the program, as shells have it for Ctrl-C."""
+"""Exit code if the user did not wait for the program, as of shells for Ctrl-C."""
 STARTS = 3
-"""How often starting is tried where the wrapper does not start the program."""
+"""Number of attempts to start if the wrapper does not start the program."""
 FULL_BYTES = 1 << 20
-"""With less free space than this, recordings are cut: the buffers of profilers are larger."""
+"""With less free space than this, recordings are truncated: the buffers of profilers are larger."""
 _MEMORY_HINT = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
 
 Tell = Callable[[str], None]
 """Receives a line for the user."""
 Progress = Callable[[str, int, int | None], None]
-"""Receives what is done once the program has ended: a stage, how much of it is done, and of how much."""
+"""Receives progress after the program has ended: a stage, how much of it is done, and of how much."""
 
 
 def no_progress(stage: str, done: int, total: int | None) -> None:
-    """Drop it."""
+    """Drop the progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Recording:
     Args:
         manifest: Its manifest.
         exit_code: The exit code of ``traceviz collect``.
-        complete: Whether everything was harvested, or, before that, may be: not where the user ended it at once.
+        complete: True if everything was harvested; before the harvest, true unless the user ended the run at once.
     """
 
     manifest: Manifest
@@ -86,12 +86,12 @@ def record(run: Prepared, watch: Watch, tell: Tell, progress: Progress = no_prog
 
     Args:
         run: The run.
-        watch: The signals that are held back.
-        tell: Receives what the user should know at once.
-        progress: Receives what is done once the program has ended.
+        watch: The signals that are blocked.
+        tell: Receives lines for the user as they occur.
+        progress: Receives progress after the program has ended.
 
     Raises:
-        OutputExistsError, OutputError: there is no place for the run folder, or too little; nothing was started.
+        OutputExistsError, OutputError: there is no place or too little space for the run folder; nothing was started.
         CommandNotFoundError, NotExecutableError: the program cannot be run; no folder is left.
     """
     began = time.monotonic_ns()
@@ -111,7 +111,7 @@ def record(run: Prepared, watch: Watch, tell: Tell, progress: Progress = no_prog
 
 
 def _exit_code(ending: Ending) -> int:
-    """The exit code of ``traceviz collect``: the program's, where nobody ended that."""
+    """Return the exit code of ``traceviz collect``: the program's, unless we ended the program."""
     if ending.killed:
         return INTERRUPTED
     return TIMED_OUT if ending.timed_out else ending.code
@@ -120,15 +120,15 @@ def _exit_code(ending: Ending) -> int:
 def _run_program(
     run: Prepared, manifest: Manifest, keep: Callable[[], None], watch: Watch, tell: Tell, *, progress: Progress
 ) -> tuple[Manifest, tuple[tuple[str, Companion], ...], Ending]:
-    """Start the program and wait for its end; start it again where its wrapper failed to.
+    """Start the program and wait for its end; start it again if its wrapper failed to.
 
     Args:
         run: The run.
         manifest: Its manifest as it was last written.
-        keep: Called once the program may have begun.
-        watch: The signals that are held back.
-        tell: Receives what the user should know at once.
-        progress: Receives what is done once the program has ended.
+        keep: Called once the program may have started.
+        watch: The signals that are blocked.
+        tell: Receives lines for the user as they occur.
+        progress: Receives progress after the program has ended.
 
     Returns:
         The manifest with the end, the companions by name, and how the program ended.
@@ -152,7 +152,7 @@ def _run_program(
         if attempt == STARTS or not run.may_start_again(ending):
             break
         tell(f"{' and '.join(run.wrapping)} ended without starting the program; starting it again")
-        # Nothing of a start that failed is left.
+        # Remove everything of the failed start.
         stop_companions(companions)
         _end_helpers(run)
         for name in run.plan.collectors:
@@ -169,13 +169,13 @@ def _run_program(
 
 
 def _roots(pid: int, wrapper: Wrapper) -> tuple[int, ...]:
-    """The process that was started, and the program that it wraps, which need not descend from it."""
+    """Return the process that was started, and the program that it wraps, which need not descend from it."""
     program = wrapper.program()
     return (pid,) if program is None else (pid, program.pid)
 
 
 def check_room(run: Prepared) -> None:
-    """Refuse what would break the program."""
+    """Refuse to run if too little space would crash the program."""
     free = room(run.plan.folder)
     for collector in run.collectors:
         if free < collector.room_bytes:
@@ -188,7 +188,7 @@ def check_room(run: Prepared) -> None:
 
 
 def _announcement(run: Prepared) -> str:
-    """What records, and what cannot."""
+    """Return the line that names the collectors that record, and those that cannot."""
     recording = ", ".join(run.plan.collectors) or "nothing but the exit code and the times"
     missing = [f"{name} ({state.words})" for name, state in run.states.items() if not state.is_ready]
     without = f"; cannot record: {', '.join(missing)}" if missing and run.options.collectors is None else ""
@@ -197,7 +197,7 @@ def _announcement(run: Prepared) -> str:
 
 
 def save(folder: Path, manifest: Manifest, tell: Tell) -> None:
-    """Write the manifest of a run that has started; where that fails, the run goes on and ``tell`` gets a line."""
+    """Write the manifest of a started run; if that fails, the run continues and ``tell`` gets a line."""
     try:
         write_manifest(folder, manifest)
     except OSError as error:
@@ -205,7 +205,7 @@ def save(folder: Path, manifest: Manifest, tell: Tell) -> None:
 
 
 def manifest_before(run: Prepared) -> Manifest:
-    """The manifest of a run that has not started."""
+    """Return the manifest of a run that has not started."""
     plan, private = run.plan, run.options.keep_private
     return Manifest(
         name=run.options.name or program_name(plan.command),
@@ -232,7 +232,7 @@ def _problems_of_wrapper(run: Prepared, ending: Ending) -> tuple[Problem, ...]:
 
 
 def _stalled(run: Prepared, names: str, left: tuple[str, ...]) -> Problem:
-    """The problem of a wrapper that was given up, with the reason: a full disk, else who waits, and its last words."""
+    """Return the problem of a stalled wrapper, with the reason: a full disk, else idle processes and the last line."""
     free = room(run.plan.folder)
     processes = ", ".join(dict.fromkeys(left))
     why = f"The disk is full: {format_value(free, 'bytes')} are free."
@@ -246,7 +246,7 @@ def _stalled(run: Prepared, names: str, left: tuple[str, ...]) -> Problem:
 
 
 def start_companions(run: Prepared, pid: int) -> tuple[tuple[tuple[str, Companion], ...], tuple[Problem, ...]]:
-    """Start what runs beside the program; one that cannot be is a problem, and no reason to stop the program."""
+    """Start the companions of the program; a failed start is a problem, but does not stop the program."""
     companions = []
     problems = []
     for collector in run.collectors:
@@ -315,7 +315,7 @@ def _finish(
 
 
 def stop_companions(companions: Sequence[tuple[str, Companion]]) -> tuple[Problem, ...]:
-    """Stop what runs beside the program; one that fails is a problem, and no reason to leave the others running."""
+    """Stop the companions of the program; one that fails is a problem, and the others are stopped too."""
     problems = []
     for name, companion in companions:
         try:
@@ -326,21 +326,21 @@ def stop_companions(companions: Sequence[tuple[str, Companion]]) -> tuple[Proble
 
 
 def _end_helpers(run: Prepared) -> None:
-    """See that nothing of ours outlives the recording."""
+    """End helper processes, so that none of ours outlives the recording."""
     for collector in run.collectors:
         for pid in collector.helpers(run.plan):
             send_to(pid, signal.SIGKILL)
 
 
 def harvest_all(run: Prepared, manifest: Manifest) -> Manifest:
-    """The manifest with what each collector left."""
+    """Return the manifest with the results of each collector."""
     began = time.monotonic_ns()
     by_name = {collector.name: collector for collector in run.collectors}
     entries = tuple(
         _harvest(run.plan, by_name[entry.name], entry) if entry.name in by_name else entry
         for entry in manifest.collectors
     )
-    if any(problem.code == LOST for problem in manifest.problems):  # that says more than that none was reached
+    if any(problem.code == LOST for problem in manifest.problems):  # this problem includes that no process was reached
         entries = tuple(
             replace(entry, problems=tuple(problem for problem in entry.problems if problem.code != NOT_INJECTED))
             for entry in entries
@@ -355,9 +355,9 @@ def harvest_all(run: Prepared, manifest: Manifest) -> Manifest:
 
 
 def _unused(run: Prepared, entries: Sequence[CollectorEntry], problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """Collectors that the user named and that had nothing to record."""
+    """Return the problem of collectors that the user named and that had nothing to record."""
     named = run.options.collectors or ()
-    lost = INJECTED if any(problem.code == LOST for problem in problems) else ()  # that is why these have nothing
+    lost = INJECTED if any(problem.code == LOST for problem in problems) else ()  # this explains why these have nothing
     names = [entry.name for entry in entries if entry.state == "unused" and entry.name in named]
     names = [name for name in names if name not in lost]
     if not names:

@@ -1,4 +1,4 @@
-"""What a manifest may hold of a command and its environment."""
+"""The parts of a command and its environment that a manifest may hold."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SETTING_PREFIXES = (
     *("TF_AUTO_", "TF_CPP_", "TF_CUDNN_", "TF_DETERMINISTIC_", "TF_DISABLE_", "TF_ENABLE_", "TF_FORCE_", "TF_GPU_"),
     *("TF_NUM_", "TF_USE_", "TF_XLA_"),  # not all of TF_: Terraform keeps secrets in TF_VAR_*
 )
-"""Variables that say how a framework uses the machine. Others may hold secrets, and are never stored."""
+"""Variables that set how a framework uses the machine. Others may hold secrets, and are never stored."""
 
 _SECRET = ("AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN")
 _PATH = re.compile(r"~?(?:/[^/:;,=\s]+)*/(?=[^/:;,=\s])")
 """The folders of a path."""
 _PATH_IN_PROSE = re.compile(r"(?<![\w.…~/:])~?/(?:[^/:;,=\s'\"]+/)+(?=[^/:;,=\s'\"])")
-"""The same between words, where a slash alone is none: *and/or*, *8/s*, an address."""
+"""The same within prose, where a single slash is no path: *and/or*, *8/s*, an address."""
 _LONGEST = 500
 
 
 def command_text(command: tuple[str, ...], environment: Mapping[str, str], *, keep_private: bool) -> str:
-    """The command as the manifest has it: complete, or with ``…`` in place of what looks private.
+    """Return the command for the manifest: complete, or with ``…`` in place of text that looks private.
 
     >>> command_text(("/home/ann/bin/python", "train.py", "--user=ann"), {}, keep_private=False)
     'python train.py --user=…'
@@ -34,7 +34,7 @@ def command_text(command: tuple[str, ...], environment: Mapping[str, str], *, ke
 
 
 def without_folders(text: str) -> str:
-    """A sentence with only the last part of each path in it: folders may name people, customers and projects.
+    """Return a sentence with only the last part of each path: folders may name people, customers and projects.
 
     >>> without_folders("cannot open '/home/ann/secret/data.bin': see https://a.org/b, 8/s or more")
     "cannot open '…/data.bin': see https://a.org/b, 8/s or more"
@@ -43,7 +43,7 @@ def without_folders(text: str) -> str:
 
 
 def settings(environment: Mapping[str, str], home: str, *, keep_private: bool) -> dict[str, str]:
-    """Variables that are known to set threads, devices or compilation; of paths in them only the last part is shown."""
+    """Return variables that set threads, devices or compilation; only the last part of paths in them is shown."""
     return {
         name: _shown(value, home, keep_private=keep_private)
         for name, value in sorted(environment.items())

@@ -1,4 +1,4 @@
-"""Having the tables of a run made, by a process that loads the libraries for it: none are loaded while programs run."""
+"""Makes the tables of a run in a separate process, so that no libraries for them are loaded while programs run."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from traceviz.report.verdicts import Cause, VerdictCode
 from traceviz.untrusted.json_documents import object_of
 
 _PROCESS = "import gc; gc.set_threshold(50_000); from traceviz.runs.run_tables import run; run()"
-"""Imports make hundreds of thousands of objects that stay: each collection would look through them."""
+"""Imports make hundreds of thousands of objects that stay: each collection would inspect them."""
 _GRACE_S = 5.0
-"""How long the process may take to remove what it was writing."""
+"""Time that the process may take to remove its unfinished files."""
 _LAST_WORDS = 500
-"""How much of a failure's last line is shown."""
+"""Length of the last line of a failure that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What came of reading a run into tables.
+    """The result of reading a run into tables.
 
     Args:
         rows: Rows of each table.
-        lines: The first lines of the report on it, if there was to be one.
+        lines: The first lines of the report, if one was requested.
         verdict: Its ``code``, ``sentence`` and ``cause``.
         problems: Why there are no tables, or no verdict.
     """
@@ -44,7 +44,7 @@ class Tables:
 
     @property
     def judged(self) -> bool:
-        """Whether the report could judge the input, or names something else that takes the time."""
+        """True if the report could judge the input, or names another cause of the time."""
         names_nothing = self.verdict.get("cause", "") in {Cause.UNKNOWN, Cause.UNEXPLAINED}
         return self.verdict.get("code") != VerdictCode.CANNOT_JUDGE or not names_nothing
 
@@ -52,9 +52,9 @@ class Tables:
 def make_tables(
     folder: Path, options: CollectOptions, watch: Watch, *, verdict: bool, progress: Progress = no_progress
 ) -> Tables:
-    """Run :mod:`traceviz.runs.run_tables` on a run folder; ``verdict`` says whether to analyse the run as well."""
+    """Run :mod:`traceviz.runs.run_tables` on a run folder; with ``verdict``, analyse the run as well."""
     flags = [flag for flag, given in (("--keep-private", options.keep_private), ("--verdict", verdict)) if given]
-    # -P: a file `random.py` in the user's folder is none of ours.
+    # -P: a file `random.py` in the user's folder must not shadow a module.
     command = [sys.executable, "-P", "-c", _PROCESS, str(folder), *flags]
     try:
         with ending_by_request(watch):
@@ -67,7 +67,7 @@ def make_tables(
 
 
 def _run(command: list[str], progress: Progress) -> tuple[int, bytes, bytes]:
-    """Exit code, stdout and stderr of a process, which may tidy up where we are asked to end."""
+    """Return exit code, stdout and stderr of a process, which may clean up if we are asked to end."""
     with (
         tempfile.TemporaryFile() as said,
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said) as process,
@@ -94,7 +94,7 @@ def _run(command: list[str], progress: Progress) -> tuple[int, bytes, bytes]:
 
 
 def parse_answer(status: int, output: bytes, errors: str) -> Tables:
-    """What became of the tables, by the exit code and the output of the process that made them."""
+    """Return the tables, from the exit code and the output of the process that made them."""
     answers: dict[str, Any] = {}
     for line in output.splitlines():
         answers |= object_of(line)

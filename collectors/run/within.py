@@ -1,8 +1,8 @@
-"""Recording a part of this very process, such as a cell of a notebook: the same run folder, and no program to start.
+"""Recording a part of this process, such as a cell of a notebook: the same run folder, but no program to start.
 
 ::
 
-    folder, raw/NAME, inject.json -> manifest "running" -> sampler beside us, hooks in here
+    folder, raw/NAME, inject.json -> manifest "running" -> sampler as a process, hooks in here
         -> the part runs and ends -> hooks save -> harvest of each collector -> manifest with its end
 """
 
@@ -36,21 +36,21 @@ from traceviz.collectors.sampler.collector import DESCRIPTION
 from traceviz.core.files import explained
 
 COLLECTORS = frozenset({"jax", RESOURCES, STACKS, "tensorflow", "torch"})
-"""Those that can record a process that is running already."""
+"""Collectors that can record a process that is running already."""
 NOT_HERE = Availability("unsupported", "It records a program from its start, and this process is running already.")
 _PATIENCE_S = 3.0
-"""How long the sampler of resources may take to begin, in seconds."""
+"""Time that the sampler of resources may take to start, in seconds."""
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What is around a part of a process, and no part of it.
+    """Threads and code outside of the recorded part of a process.
 
     Args:
         threads: Threads by their identifiers in Python.
-        code: The function that runs it; what calls that is not shown either.
+        code: The function that runs the part; its callers are not shown either.
     """
 
     threads: frozenset[int] = frozenset()
@@ -59,7 +59,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """The clocks at a moment, and what this process and its children have used until then."""
+    """The clocks at one time, and the processor time of this process and its children until then."""
 
     unix_ns: int = field(default_factory=time.time_ns)
     monotonic_ns: int = field(default_factory=time.monotonic_ns)
@@ -67,7 +67,7 @@ class _Moment:
     system_ns: int = field(default_factory=lambda: _used("ru_stime"))
 
     def usage_until(self, later: _Moment) -> Mapping[str, int]:
-        """What was used in between; memory is the most of the whole process so far."""
+        """Return the usage in between; memory is the maximum of the whole process so far."""
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         used = {"user_ns": later.user_ns - self.user_ns, "system_ns": later.system_ns - self.system_ns}
         return {**used, "max_rss_bytes": most}
@@ -75,13 +75,13 @@ class _Moment:
 
 @dataclass(slots=True)
 class Part:
-    """A part of this process while it is recorded, and then what became of it.
+    """A part of this process while it is recorded, and afterwards its results.
 
     Args:
         run: How it is recorded.
         manifest: Its manifest; complete once the part is over.
-        error: What ended it, where it was to be an error; set this before it is over.
-        began: When it did.
+        error: The error that ended it, if any; set this before the part is over.
+        began: When it started.
     """
 
     run: Prepared
@@ -103,12 +103,12 @@ def _used(what: str) -> int:
 
 @contextmanager
 def recorded_part(run: Prepared, around: Around, tell: Tell) -> Iterator[Part]:
-    """Record the body. What it raises is raised again, once what was recorded has been collected.
+    """Record the body. An exception of the body is raised again after the recordings have been collected.
 
     Args:
-        run: How.
-        around: What is around it.
-        tell: Receives what the user should know at once.
+        run: How to record.
+        around: Threads and code outside of the part.
+        tell: Receives lines for the user as they occur.
 
     Raises:
         OutputExistsError, OutputError: there is no place for the run folder.
@@ -151,7 +151,7 @@ def recorded_part(run: Prepared, around: Around, tell: Tell) -> Iterator[Part]:
 
 
 def _await_sampler(run: Prepared) -> None:
-    """Wait until resources are sampled: many a part is over before the sampler has been loaded."""
+    """Wait until resources are sampled: many parts end before the sampler has been loaded."""
     if RESOURCES not in run.plan.collectors:
         return
     begun = run.plan.raw(RESOURCES) / DESCRIPTION
@@ -161,7 +161,7 @@ def _await_sampler(run: Prepared) -> None:
 
 
 def _finish(part: Part, hooks: Any, companions: tuple[tuple[str, Companion], ...], tell: Tell) -> None:
-    """Save what recorded, and collect it; whatever happens, nothing of ours goes on."""
+    """Save and collect the recordings; in any case, stop all our processes."""
     ended = _Moment()
     manifest = _manifest_after(part, ended)
     complete = False
@@ -199,7 +199,7 @@ def _manifest_after(part: Part, ended: _Moment) -> Manifest:
 
 
 def _outcome(error: BaseException | None) -> tuple[Status, int]:
-    """Status and exit code, as of a program that ends with ``error``."""
+    """Return status and exit code, as of a program that ends with ``error``."""
     if error is None:
         return "finished", 0
     return ("interrupted", 130) if isinstance(error, KeyboardInterrupt) else ("failed", 1)

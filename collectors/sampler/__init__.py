@@ -1,1 +1,1 @@
-"""The collector of resources, which samples the program and its machine from a process beside it."""
+"""The collector of resources, which samples the program and its machine from a separate process."""

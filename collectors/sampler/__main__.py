@@ -1,7 +1,7 @@
-"""Samples a program and the machine under it, as a process of its own: ``python -m traceviz.collectors.sampler``.
+"""Samples a program and its machine in a separate process: ``python -m traceviz.collectors.sampler``.
 
-It ends upon SIGTERM, when nothing of the program is left, or when the process that started it was killed. Times are
-those of the wall clock at the start plus the monotonic clock since: a clock that is set meanwhile moves no sample.
+It ends upon SIGTERM, when all processes of the program have ended, or when the process that started it was killed.
+Times are the wall clock at the start plus the monotonic clock since: setting the clock moves no sample.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from traceviz.collectors.sampler.sampler import Sampler
 
 
 def main() -> None:
-    """Run the sampler as the command line says."""
+    """Run the sampler as the command line requests."""
     parser = argparse.ArgumentParser(prog="python -m traceviz.collectors.sampler", description=__doc__)
     parser.add_argument("--pid", type=int, required=True, help="process id of the program")
     parser.add_argument("--out", type=Path, required=True, help="existing folder for the samples")
@@ -31,7 +31,7 @@ def main() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    gc.freeze()  # what is loaded stays: without this, every full collection looks at all of Arrow and NumPy
+    gc.freeze()  # loaded objects stay: without this, every full collection scans all of Arrow and NumPy
     Sampler(options.pid, options.out, options.rate, options.wrapped, options.parent).run()
 
 

@@ -1,7 +1,7 @@
-"""The collector of resources: CPU, memory, threads, storage and GPUs, sampled by a process beside the program.
+"""The collector of resources: CPU, memory, threads, storage and GPUs, sampled by a separate process.
 
-The sampler reads the kernel's files itself. For one process that takes 9 µs, where psutil takes 75 µs; shared memory
-(PSS) is left out, as the kernel walks all pages of the program for it, 0.2 ms for a small one, and holds it up.
+The sampler reads the kernel's files itself. For one process that takes 9 µs, and 75 µs with psutil. Shared memory (PSS)
+is left out: the kernel would walk all pages of the program for it, and block the program (0.2 ms for a small one).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from traceviz.collectors.sampler.gpu import has_gpu
 DESCRIPTION = "resources.json"
 LOG = "sampler.log"
 _PATIENCE_S = 5.0
-"""How long the sampler may take to write what it has."""
+"""Time that the sampler may take to write its samples."""
 _ONE_CORE = {"OMP_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
-"""It takes one core at most."""
+"""Settings that limit the sampler to one core."""
 _FACTS = ("rate_hz", "samples", "parts", "missed", "wall_ns", "cpu_ns", "startup_cpu_ns", "memory_bytes")
 
 
@@ -40,7 +40,7 @@ class ResourcesCollector(Collector):
     """Samples of the whole process tree and of its GPUs.
 
     Args:
-        root: Where the kernel shows itself.
+        root: The root folder of the kernel's files.
     """
 
     name: ClassVar[str] = RESOURCES
@@ -50,7 +50,7 @@ class ResourcesCollector(Collector):
         self.root = root
 
     def availability(self) -> Availability:
-        """Ready wherever there is ``/proc``; GPUs are measured besides where NVML is there."""
+        """Return ready if there is ``/proc``; GPUs are also measured if there is NVML."""
         if not (self.root / "proc/self/stat").exists():
             return Availability("unsupported", "Sampling needs the /proc of Linux.")
         if not has_gpu(self.root):
@@ -61,7 +61,7 @@ class ResourcesCollector(Collector):
         return Availability("ready", "CPU, memory, threads, storage, and NVIDIA GPUs through NVML.")
 
     def start(self, plan: Plan, pid: int) -> Companion | None:
-        """Start the sampler of process ``pid``; ``None`` where that fails, which :meth:`harvest` reports."""
+        """Start the sampler of process ``pid``; ``None`` if that fails, which :meth:`harvest` reports."""
         folder = plan.raw(self.name)
         arguments = (
             *("--pid", str(pid), "--out", str(folder.resolve()), "--rate", str(plan.rate_hz)),
@@ -71,7 +71,7 @@ class ResourcesCollector(Collector):
         return start_recorder("traceviz.collectors.sampler", arguments, folder / LOG, _PATIENCE_S, _ONE_CORE)
 
     def harvest(self, plan: Plan) -> Harvest:
-        """The folder of samples, and what they cost."""
+        """Return the folder of samples, and the cost of sampling."""
         folder = plan.raw(self.name)
         description = read_facts(folder / DESCRIPTION)
         if not any(folder.glob("part-*.parquet")):

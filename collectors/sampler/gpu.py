@@ -15,7 +15,7 @@ from traceviz.collectors.sampler.metrics import Metric, Reading
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU: its number as the library counts, the library's handle, and what it is."""
+    """One GPU: its number in the library, the library's handle, and its properties."""
 
     number: int
     handle: Any
@@ -24,16 +24,16 @@ class Gpu:
     memory_bytes: int | None
 
     def facts(self) -> dict[str, Any]:
-        """What is stored of it."""
+        """Return the facts that are stored about it."""
         return {"ordinal": self.number, "name": self.name, "uuid": self.uuid, "memory_bytes": self.memory_bytes}
 
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """The GPUs that can be measured, or why none can.
+    """The GPUs that can be measured, or the reason why there are none.
 
     Args:
-        library: The module ``pynvml``, initialised; ``None`` where there is none.
+        library: The module ``pynvml``, initialised; ``None`` if it is missing.
         devices: The GPUs.
         reason: Why there are none.
     """
@@ -43,15 +43,15 @@ class Gpus:
     reason: str = ""
 
     def readings(self) -> Iterator[Reading]:
-        """How busy every GPU is, its memory, power, clocks and temperature. What a GPU cannot tell is left out."""
+        """Return utilisation, memory, power, clocks and temperature of every GPU, without unsupported values."""
         return self._readings(_MEASURES)
 
     def traffic(self) -> Iterator[Reading]:
-        """Bytes per second over PCIe; measuring them takes 40 ms for each GPU."""
+        """Return bytes per second over PCIe; measuring them takes 40 ms for each GPU."""
         return self._readings(_TRAFFIC)
 
     def close(self) -> None:
-        """Let go of the library."""
+        """Release the library."""
         if self.library is not None:
             self.library.nvmlShutdown()
 
@@ -67,7 +67,7 @@ _CORE_SENSOR = 0  # NVML_TEMPERATURE_GPU
 _SENT, _RECEIVED = 0, 1  # NVML_PCIE_UTIL_TX_BYTES, ..._RX_BYTES: kilobytes per second
 
 Measure = Callable[[Any, Any], float]
-"""Asks the library about the GPU with a handle."""
+"""Reads a value of the GPU with a handle from the library."""
 
 _MEASURES: tuple[tuple[Metric, Measure], ...] = (
     (metrics.GPU_UTILISATION, lambda nvml, gpu: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu),
@@ -84,20 +84,20 @@ _TRAFFIC: tuple[tuple[Metric, Measure], ...] = (
 
 
 _SIGNS = ("dev/nvidia[0-9]*", "proc/driver/nvidia/gpus/*", "usr/lib/wsl/lib/libnvidia-ml.so*")
-"""Where there is a GPU, one of these exists. Not ``/dev/nvidiactl``: containers have it without a GPU."""
+"""If there is a GPU, one of these exists. ``/dev/nvidiactl`` is no sign: containers have it without a GPU."""
 
 
 def has_gpu(root: Path = Path("/")) -> bool:
-    """Whether the machine shows an NVIDIA GPU, whatever is installed to measure it."""
+    """Return whether the machine has an NVIDIA GPU, even if no software to measure it is installed."""
     return any(next(root.glob(sign), None) is not None for sign in _SIGNS)
 
 
 def find_gpus(visible: str | None = None, library: Any = None) -> Gpus:
-    """The GPUs that a program may use.
+    """Return the GPUs that a program may use.
 
     Args:
-        visible: The program's ``CUDA_VISIBLE_DEVICES``; others of the machine are not measured.
-        library: The module ``pynvml``, where it is loaded already.
+        visible: The program's ``CUDA_VISIBLE_DEVICES``; other GPUs of the machine are not measured.
+        library: The module ``pynvml``, if it is loaded already.
     """
     if library is None and not has_gpu():
         return Gpus(None, (), "there is no NVIDIA GPU")
@@ -115,7 +115,7 @@ def find_gpus(visible: str | None = None, library: Any = None) -> Gpus:
 
 
 def _gpu(nvml: Any, number: int) -> Gpu | None:
-    """One GPU, or ``None`` where it has fallen off the bus or may not be used."""
+    """Return one GPU, or ``None`` if it has fallen off the bus or may not be used."""
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(number)
         name, uuid = _text(nvml.nvmlDeviceGetName(handle)), _text(nvml.nvmlDeviceGetUUID(handle))
@@ -133,7 +133,7 @@ def _text(value: str | bytes) -> str:
 
 
 def _is_visible(gpu: Gpu, visible: str | None) -> bool:
-    """Whether CUDA_VISIBLE_DEVICES names it, by number or by the beginning of its id; parts of a GPU name all."""
+    """Return whether CUDA_VISIBLE_DEVICES names it, by number or by a prefix of its id; MIG parts of a GPU name all."""
     if visible is None:
         return True
     words = [word.strip() for word in visible.split(",") if word.strip()]
@@ -143,5 +143,5 @@ def _is_visible(gpu: Gpu, visible: str | None) -> bool:
 
 
 def gpu_facts(gpus: Gpus) -> Mapping[str, Any]:
-    """What is stored of the GPUs: which there are, or why none was measured."""
+    """Return the facts that are stored about the GPUs: their list, or why none was measured."""
     return {"gpus": [gpu.facts() for gpu in gpus.devices], "gpu_reason": gpus.reason}

@@ -1,6 +1,6 @@
-"""What the machine offers to a program: cores, memory, the limits of its container, and its settings of threads.
+"""The machine's resources for a program: cores, memory, the limits of its container, and its thread settings.
 
-Everything is read from files below ``root``, so that tests can show other machines.
+Everything is read from files below ``root``, so that tests can simulate other machines.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ THREAD_VARIABLES = frozenset(
         "TF_NUM_INTRAOP_THREADS",
     }
 )
-"""Environment variables that decide about threads and cores. No other is stored: they may hold secrets and paths."""
+"""Environment variables that control threads and cores. No others are stored: they may hold secrets and paths."""
 
 _UNLIMITED = 1 << 60
-"""Limits of memory from here on mean none."""
+"""Memory limits from here on mean no limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +48,31 @@ class Cgroup:
     memory: tuple[Path, ...]
 
     def cpu_limit(self) -> float | None:
-        """Cores' worth of CPU time that the process may use; the tightest limit on the way up."""
+        """Return the cores' worth of CPU time that the process may use; the tightest limit on the way up."""
         limits = [limit for folder in self.cpu if (limit := _quota(folder)) is not None]
         return min(limits, default=None)
 
     def memory_limit(self) -> int | None:
-        """Memory that the process may use, in bytes."""
+        """Return the memory that the process may use, in bytes."""
         texts = (read_once(folder / name) for folder in self.memory for name in ("memory.max", "memory.limit_in_bytes"))
         limits = [int(text) for text in texts if text and text.strip().isdigit() and int(text) < _UNLIMITED]
         return min(limits, default=None)
 
     def throttled_ns(self) -> int | None:
-        """Time that the limit has held threads back so far; ``None`` where nothing counts it."""
+        """Return how long the limit has held threads back so far; ``None`` if this is not counted."""
         counts = [count for folder in self.cpu if (count := _throttled(folder)) is not None]
         return max(counts, default=None)
 
 
 def cgroup(pid: int | Literal["self"], root: Path = Path("/")) -> Cgroup:
-    """The control groups of process ``pid``, of either version."""
+    """Return the control groups of process ``pid``, of either version."""
     text = (read_once(root / f"proc/{pid}/cgroup") or b"").decode("utf-8", "replace")
     groups = [line.split(":", 2) for line in text.splitlines() if line.count(":") >= 2]
     return Cgroup(_folders("cpu", groups, root), _folders("memory", groups, root))
 
 
 def _folders(controller: str, groups: Iterable[list[str]], root: Path) -> tuple[Path, ...]:
-    """Folders of one controller: its own (version 1), and those that all share (version 2)."""
+    """Return folders of one controller: its own (version 1), and those that all share (version 2)."""
     mount = root / "sys/fs/cgroup"
     folders: list[Path] = []
     for _, controllers, path in groups:
@@ -84,7 +84,7 @@ def _folders(controller: str, groups: Iterable[list[str]], root: Path) -> tuple[
 
 
 def _upwards(mount: Path, path: str) -> Iterator[Path]:
-    """Folders from ``path`` up to ``mount``; within a container the path may be that on the host, and not exist."""
+    """Yield folders from ``path`` up to ``mount``; in a container, the path may be the host's, and not exist."""
     folder = mount / path.lstrip("/")
     while folder != mount and mount in folder.parents:
         yield folder
@@ -111,10 +111,11 @@ def _throttled(folder: Path) -> int | None:
 
 
 def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
-    """What process ``pid`` finds: keys ``machine.*``, and ``env.*`` for its settings of threads.
+    """Return the machine as process ``pid`` sees it: keys ``machine.*``, and ``env.*`` for its thread settings.
 
-    ``machine.usable_cores`` are those of ``machine.cores`` that the process may run on, ``machine.cpu_limit`` is how
-    many cores' worth of time its container allows. What cannot be found out is left out.
+    ``machine.usable_cores`` counts those of ``machine.cores`` that the process may run on. ``machine.cpu_limit`` is how
+    many
+    cores' worth of time its container allows. Unknown facts are left out.
     """
     groups = cgroup(pid, root)
     limit = groups.cpu_limit()
@@ -138,7 +139,7 @@ def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
 
 
 def memory_nodes(root: Path = Path("/")) -> dict[int, str]:
-    """Cores of each memory node (NUMA), as ``0-15,32-47``; nodes without cores are left out."""
+    """Return the cores of each memory node (NUMA), as ``0-15,32-47``; nodes without cores are left out."""
     folders = (root / "sys/devices/system/node").glob("node[0-9]*")
     listed = {int(folder.name[4:]): read_once(folder / "cpulist") for folder in folders if folder.name[4:].isdigit()}
     return {number: cores for number, text in sorted(listed.items()) if (cores := (text or b"").decode().strip())}
@@ -152,7 +153,7 @@ def _affinity(pid: int) -> int | None:
 
 
 class Topology(NamedTuple):
-    """Processor packages, physical cores, and logical cores of each; ``None`` where the kernel does not show them."""
+    """Processor packages, physical cores, and logical cores of each; ``None`` if the kernel does not show them."""
 
     sockets: int | None
     physical_cores: int | None
@@ -160,7 +161,7 @@ class Topology(NamedTuple):
 
 
 def topology(root: Path = Path("/")) -> Topology:
-    """How the cores of the machine belong together."""
+    """Return the numbers of packages, cores and threads of the machine."""
     folders = list((root / "sys/devices/system/cpu").glob("cpu[0-9]*/topology"))
     siblings = [text for folder in folders if (text := read_once(folder / "thread_siblings_list"))]
     sockets = {text for folder in folders if (text := read_once(folder / "physical_package_id"))}
@@ -169,7 +170,7 @@ def topology(root: Path = Path("/")) -> Topology:
 
 
 def total_memory(root: Path = Path("/")) -> int | None:
-    """Memory of the machine, in bytes."""
+    """Return the memory of the machine, in bytes."""
     match = re.search(rb"^MemTotal:\s+(\d+) kB", read_once(root / "proc/meminfo") or b"", re.MULTILINE)
     return int(match[1]) * 1024 if match else None
 
@@ -179,7 +180,7 @@ _FEATURES = ("amx_bf16", "avx512_bf16", "avx512f", "avx2")
 
 
 def processor_name(root: Path = Path("/")) -> str:
-    """What the processor calls itself; empty where it does not say."""
+    """Return the name of the processor; empty if it is unknown."""
     return _of_processor("model name", root)
 
 
@@ -190,7 +191,7 @@ def _of_processor(key: str, root: Path) -> str:
 
 
 def environment(pid: int, root: Path = Path("/")) -> dict[str, str]:
-    """Those of :data:`THREAD_VARIABLES` that the process was started with."""
+    """Return those of :data:`THREAD_VARIABLES` that the process was started with."""
     text = (read_once(root / f"proc/{pid}/environ") or b"").decode("utf-8", "replace")
     pairs = (entry.partition("=") for entry in text.split("\0"))
     return {key: value for key, _, value in pairs if key in THREAD_VARIABLES}

@@ -1,11 +1,11 @@
-"""What the sampler leaves behind: a folder of Parquet parts, each complete, and a description.
+"""The sampler's output: a folder of Parquet parts, each complete, and a description.
 
 ::
 
     resources.json      what was sampled and how: kind, settings, processes, GPUs, cost; rewritten with every part
     part-00001.parquet  half a minute of samples; the newest is rewritten every two to five seconds
 
-A part is written under another name and renamed, so a sampler that is killed loses its last seconds.
+A part is written under another name and renamed, so a sampler that is killed loses only its last seconds.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ SCHEMA = pa.schema(
         pa.field("value", pa.float64(), nullable=False),
     ]
 )
-"""Columns of a part: one row is one reading, of a process, a GPU, or the machine where both are null."""
+"""Columns of a part: one row is one reading, of a process, a GPU, or the machine if both are null."""
 
 
 class _Readings:
     """Readings as columns that grow.
 
-    Arrow takes them over as they are: given Python values, it would load pandas to see whether they are of its types,
+    Arrow takes over their memory as it is. From Python values, it would load pandas to check whether they are of its
+    types,
     which costs more than a minute of sampling.
     """
 
@@ -60,17 +61,17 @@ class _Readings:
 
     @property
     def first_ns(self) -> int:
-        """Time of the first."""
+        """Time of the first reading."""
         return self._unix_ns[0]
 
     @property
     def moments(self) -> int:
-        """At how many moments something of the host was measured."""
+        """Number of times at which a reading of the host was taken."""
         times, gpus = np.frombuffer(self._unix_ns, np.int64), np.frombuffer(self._gpus, self._gpus.typecode)
         return int(np.unique(times[gpus == _NONE]).size)
 
     def add(self, unix_ns: int, readings: Iterable[Reading]) -> None:
-        """Add readings of one moment."""
+        """Add readings of one time."""
         for metric, value, pid, gpu in readings:
             self._unix_ns.append(unix_ns)
             self._pids.append(_NONE if pid is None else pid)
@@ -80,7 +81,7 @@ class _Readings:
             self._values.append(value)
 
     def batch(self) -> pa.RecordBatch:
-        """All of them."""
+        """Return all readings."""
         words = self._words.array()
         numbers = (self._unix_ns, self._pids, self._gpus, self._metrics, self._units, self._values)
         times, pids, gpus, metrics, units, values = (_arrow(column) for column in numbers)
@@ -89,17 +90,17 @@ class _Readings:
 
 
 class _Words:
-    """Texts, each stored once, numbered as they appear."""
+    """Texts, each stored once, numbered in order of appearance."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
 
     def code(self, word: str) -> int:
-        """The number of ``word``."""
+        """Return the number of ``word``."""
         return self._codes.setdefault(word, len(self._codes))
 
     def array(self) -> pa.Array[Any]:
-        """All of them, by number."""
+        """Return all texts, by number."""
         texts = [word.encode() for word in self._codes]
         offsets = array("i", accumulate(map(len, texts), initial=0))
         buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))]
@@ -107,12 +108,12 @@ class _Words:
 
 
 _NONE = -1
-"""Stands for a process or GPU that a reading is not about, until it is written."""
+"""Stands for no process or no GPU until the reading is written."""
 _TYPES = {"q": pa.int64(), "h": pa.int16(), "i": pa.int32(), "d": pa.float64()}
 
 
 def _arrow(numbers: array[Any]) -> pa.Array[Any]:
-    """``numbers`` as an Arrow array, in which :data:`_NONE` is null."""
+    """Return ``numbers`` as an Arrow array, in which :data:`_NONE` is null."""
     there = np.frombuffer(numbers, numbers.typecode) != _NONE if numbers.typecode in "qh" else None
     bits = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little").tobytes())
     return pa.Array.from_buffers(_TYPES[numbers.typecode], len(numbers), [bits, pa.py_buffer(numbers)])
@@ -122,7 +123,7 @@ class PartWriter:
     """Writes readings into a folder.
 
     Args:
-        folder: An existing folder, which is the writer's own.
+        folder: An existing folder, used only by this writer.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -135,7 +136,7 @@ class PartWriter:
         self._part_began_ns: int | None = None
 
     def add(self, unix_ns: int, readings: Iterable[Reading]) -> None:
-        """Remember readings of one moment."""
+        """Remember readings of one time."""
         self._readings.add(unix_ns, readings)
 
     def flush(self, description: Mapping[str, Any]) -> None:
@@ -149,14 +150,14 @@ class PartWriter:
         self.describe({**description, "parts": self.parts, "samples": self.samples})
 
     def describe(self, description: Mapping[str, Any]) -> None:
-        """Write the description alone."""
+        """Write only the description."""
         text = json.dumps({"kind": KIND, "version": VERSION, **description})  # indented, it takes five times as long
         temporary = self.folder / f".{DESCRIPTION}"
         temporary.write_text(text + "\n", encoding="utf-8")
         temporary.replace(self.folder / DESCRIPTION)
 
     def _write_part(self, now_ns: int) -> None:
-        """Add what is remembered to the newest part, or begin another one."""
+        """Add the remembered readings to the newest part, or start another one."""
         if self._part_began_ns is None or now_ns - self._part_began_ns >= PART_NS:
             self._part_began_ns, self._batches = now_ns, []
             self.parts += 1

@@ -1,8 +1,8 @@
-"""What the sampler measures, one probe for each kind of thing: the program, its processes and threads, the machine.
+"""The sampler's probes, one for each kind of measurement: the program, its processes and threads, the machine.
 
-Every probe limits its own cost: after a turn that took long, it waits longer for the next. Their limits are 0.6 % of a
-core together, 0.75 % with GPUs; writing and the turns themselves take about 0.25 %. So the whole stays below one
-percent, whatever the number of cores, processes and threads.
+Every probe limits its own cost: after a turn that took long, it waits longer for the next. Together they may use 0.6 %
+of a core, 0.75 % with GPUs; writing and the turns themselves take about 0.25 %. So the sampler stays below one percent
+of a core for any number of cores, processes and threads.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from traceviz.collectors.sampler.threads import Clocks, Switches, ThreadClocks, 
 
 SECOND_NS = 1_000_000_000
 STORING_NS = 3_000
-"""CPU time that one reading takes after it was taken: its part is written 15 times until it is full."""
+"""CPU time to store one reading: its part is written 15 times until it is full."""
 
 
 class Probe(ABC):
     """Measures one kind of thing.
 
     Args:
-        period_ns: Least time between two measurements.
+        period_ns: Minimum time between two measurements.
     """
 
     cpu_share: ClassVar[float]
     """CPU time that it may take, as a share of one core."""
     wall_share: ClassVar[float] = float("inf")
-    """Time for which it may hold up the others, where it waits without using the CPU."""
+    """Time for which it may block the other probes by waits without CPU use, as a share of wall time."""
 
     def __init__(self, period_ns: int) -> None:
         self.period_ns = period_ns
         self.due_ns = 0
 
     def turn(self, now_ns: int) -> list[Reading]:
-        """Measure if it is time to, and say when it is time again."""
+        """Measure if it is due, and schedule the next measurement."""
         if now_ns < self.due_ns:
             return []
         cpu_ns, wall_ns = time.thread_time_ns(), time.monotonic_ns()
@@ -60,12 +60,12 @@ class Probe(ABC):
         cpu_ns = time.thread_time_ns() - cpu_ns + STORING_NS * len(readings)
         wall_ns = time.monotonic_ns() - wall_ns
         pause_ns = max(self.period_ns, int(cpu_ns / self.cpu_share), int(wall_ns / self.wall_share))
-        self.due_ns = now_ns + pause_ns - self.period_ns // 4  # a turn that comes a little early is not left out
+        self.due_ns = now_ns + pause_ns - self.period_ns // 4  # a turn that comes a little early is not skipped
         return readings
 
     @abstractmethod
     def measure(self, now_ns: int) -> Iterator[Reading]:
-        """What is measured now, on the monotonic clock; nothing where a rate needs a first value."""
+        """Yield the current readings, on the monotonic clock; none if a rate needs a first value."""
 
 
 class ProgramProbe(Probe):
@@ -79,12 +79,12 @@ class ProgramProbe(Probe):
         self._before: tuple[int, dict[str, dict[int, tuple[int, int]]]] | None = None
 
     def measure(self, now_ns: int) -> Iterator[Reading]:
-        """Read every process once; rates are those since the turn before."""
+        """Read every process once; rates are since the previous turn."""
         self._tree.update(now_ns)
         root, program = self._tree.root, self._tree.program
         if self._tree.has_ended:
             return
-        if any(process.is_alive for process in program):  # a profiler works before and after it, which is no use of 0
+        if any(process.is_alive for process in program):  # no readings of 0 while only a profiler runs
             yield Reading(metrics.PROGRAM_RSS, sum(process.stat.rss_bytes for process in self._settled(program)), root)
             yield Reading(metrics.PROGRAM_THREADS, sum(p.stat.threads for p in program if p.is_alive), root)
             yield Reading(metrics.PROGRAM_PROCESSES, sum(process.is_alive for process in program), root)
@@ -99,17 +99,17 @@ class ProgramProbe(Probe):
                 yield Reading(metric, rate * factor, root)
 
     def _settled(self, program: list[Process]) -> list[Process]:
-        """Processes that were there in the turn before: one just forked still shows the memory of its parent."""
+        """Return processes that existed in the previous turn: a new fork still shows the memory of its parent."""
         known = None if self._before is None else self._before[1]["cpu"]
         return program if known is None else [process for process in program if process.pid in known]
 
     def _counters(self) -> dict[str, dict[int, tuple[int, int]]]:
-        """``(parent, count)`` of every counter by pid."""
+        """Return ``(parent, count)`` of every counter by pid."""
         counters: dict[str, dict[int, tuple[int, int]]] = {name: {} for name in _RATES}
         for pid, process in self._tree.members.items():
             stat = process.stat
             if self._tree.is_around(process):
-                # its own time only, and no child's: of the children that it waits for, the program is one
+                # only its own time, not its children's: the program is one of the children that it waits for
                 counters["profiler"][pid] = (0, stat.own_cpu_ns)
                 continue
             counters["cpu"][pid] = (stat.parent, stat.cpu_ns)
@@ -128,7 +128,7 @@ _RATES = {
 
 
 class ProcessesProbe(Probe):
-    """CPU time and memory of each process of the program; what profilers take is one figure (:class:`ProgramProbe`)."""
+    """CPU time and memory of each process of the program; profilers share one figure (:class:`ProgramProbe`)."""
 
     cpu_share = 0.0005
 
@@ -137,8 +137,8 @@ class ProcessesProbe(Probe):
         self._tree = tree
         self._before: tuple[int, dict[int, int]] | None = None
 
-    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (its time is that of that reading)
-        """What :class:`ProgramProbe` has read last, process by process; nothing where it has read nothing since."""
+    def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (its time is that of the last reading)
+        """Yield the last values of :class:`ProgramProbe`, by process; none if it has read nothing since."""
         program, read_ns = self._tree.program, self._tree.read_ns
         if self._before is not None and read_ns == self._before[0]:
             return
@@ -151,7 +151,7 @@ class ProcessesProbe(Probe):
 
 
 class ThreadsProbe(Probe):
-    """How many threads of the program want a core, and how long they wait for one."""
+    """Number of the program's threads that want a core, and how long they wait for one."""
 
     cpu_share = 0.001
 
@@ -161,8 +161,8 @@ class ThreadsProbe(Probe):
         self._before: tuple[int, dict[int, Clocks]] | None = None
 
     def measure(self, now_ns: int) -> Iterator[Reading]:
-        """Means since the turn before; nothing where the kernel does not count."""
-        now_ns = time.monotonic_ns()  # the probes before it took their time, and may have lost their core
+        """Yield means since the previous turn; none if the kernel does not count."""
+        now_ns = time.monotonic_ns()  # earlier probes took time, and may have lost their core
         root, now = self._tree.root, self._clocks.read(self._tree.program)
         before, self._before = self._before, (now_ns, now)
         if before is None or not now:
@@ -175,7 +175,7 @@ class ThreadsProbe(Probe):
 
 
 class SwitchesProbe(Probe):
-    """How often threads of the program give up or lose their core; rarely, as the kernel writes a page for each."""
+    """Rates at which threads of the program yield or lose their core; rare, as the kernel writes a page for each."""
 
     cpu_share = 0.0004
 
@@ -186,7 +186,7 @@ class SwitchesProbe(Probe):
         self._has_clocks = Path("/proc/self/schedstat").exists()
 
     def measure(self, now_ns: int) -> Iterator[Reading]:
-        """Rates since the turn before; where the kernel counts no waits, also who wants a core at the moment."""
+        """Yield rates since the previous turn; if the kernel counts no waits, also the threads that want a core now."""
         root, now = self._tree.root, read_switches(self._tree.program)
         if not self._has_clocks:
             yield Reading(metrics.PROGRAM_RUNNABLE, sum(thread.runnable for thread in now.values()), root)
@@ -199,7 +199,7 @@ class SwitchesProbe(Probe):
 
 
 class MachineProbe(Probe):
-    """How busy the cores are, whoever uses them."""
+    """Utilisation of the cores by all processes."""
 
     cpu_share = 0.0006
 
@@ -209,7 +209,7 @@ class MachineProbe(Probe):
         self._before: MachineStat | None = None
 
     def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (ticks of the cores are their clock)
-        """Utilisation since the turn before."""
+        """Yield the utilisation since the previous turn."""
         now = parse_machine(self._file.read())
         before, self._before = self._before, now
         shares = core_shares(before, now) if before is not None else {}
@@ -219,7 +219,7 @@ class MachineProbe(Probe):
 
 
 class LoadProbe(Probe):
-    """How many threads of the machine want a core; on the way it finds the processes that the program has started."""
+    """Number of the machine's threads that want a core; also finds new processes of the program."""
 
     cpu_share = 0.0005
 
@@ -228,7 +228,7 @@ class LoadProbe(Probe):
         self._tree, self._load = tree, _LoadFile(tree.proc)
 
     def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (a number of the moment)
-        """Ask the program's processes for their children, if there are new processes on the machine."""
+        """Yield the threads that want a core; read the children of the program if the machine has new processes."""
         runnable, has_new = self._load.read()
         if has_new:
             self._tree.follow()
@@ -238,7 +238,7 @@ class LoadProbe(Probe):
 class NewcomersProbe(Probe):
     """Finds the processes that the program has started among all of the machine; measures nothing.
 
-    On a machine that starts many, it takes its turn rarely.
+    On a machine that starts many processes, it runs rarely.
     """
 
     cpu_share = 0.0005
@@ -248,28 +248,28 @@ class NewcomersProbe(Probe):
         self._tree, self._load = tree, _LoadFile(tree.proc)
 
     def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (nothing is measured)
-        """Look, if there are new processes on the machine."""
+        """Search if the machine has new processes."""
         if self._load.read()[1]:
             self._tree.discover()
         return iter(())
 
 
 class _LoadFile:
-    """The load of the machine, and whether it has new processes since the last time; where it does not say, it may."""
+    """The load of the machine, and whether there are new processes since the last read; true if that is unknown."""
 
     def __init__(self, proc: Path) -> None:
         self._file = ProcFile(proc / "loadavg")
         self._newest = 0
 
     def read(self) -> tuple[int, bool]:
-        """Threads that want a core, and whether there are new processes."""
+        """Return the number of threads that want a core, and whether there are new processes."""
         load = parse_load(self._file.read())
         before, self._newest = self._newest, load.newest
         return load.runnable, load.newest != before or not load.newest
 
 
 class CoresProbe(Probe):
-    """How busy each core is, and what memory is left; rarely, as there can be hundreds of cores."""
+    """Utilisation of each core, and available memory; rare, as there can be hundreds of cores."""
 
     cpu_share = 0.0005
 
@@ -281,7 +281,7 @@ class CoresProbe(Probe):
         self._throttled: tuple[int, int] | None = None
 
     def measure(self, now_ns: int) -> Iterator[Reading]:
-        """Utilisation since the turn before."""
+        """Yield the utilisation since the previous turn."""
         now = parse_machine(self._stat.read())
         before, self._before = self._before, now
         for number, share in (core_shares(before, now) if before is not None else {}).items():
@@ -302,13 +302,13 @@ class CoresProbe(Probe):
 
 
 def core_shares(before: MachineStat, now: MachineStat) -> dict[int, float]:
-    """Busy share of the time between two readings, by core; cores that were off for a while, or for no tick, lack."""
+    """Return the busy share of the time between two readings, by core; cores without ticks are left out."""
     pairs = ((core, now.total[core] - before.total.get(core, total)) for core, total in now.total.items())
     return {core: min(max(now.busy[core] - before.busy[core], 0) / ticks, 1.0) for core, ticks in pairs if ticks > 0}
 
 
 class GpuProbe(Probe):
-    """GPUs: what is cheap to ask for."""
+    """GPUs: measurements that are cheap."""
 
     cpu_share = 0.001
     wall_share = 0.2
@@ -318,7 +318,7 @@ class GpuProbe(Probe):
         self._gpus = gpus
 
     def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002 (the driver measures, not we)
-        """What the driver says now."""
+        """Return the driver's current values."""
         return self._gpus.readings()
 
 
@@ -328,5 +328,5 @@ class TrafficProbe(GpuProbe):
     cpu_share = 0.0005
 
     def measure(self, now_ns: int) -> Iterator[Reading]:  # noqa: ARG002
-        """What the driver measures in the next milliseconds."""
+        """Return transfer rates that the driver measures in the next milliseconds."""
         return self._gpus.traffic()

@@ -1,7 +1,7 @@
-"""The files of ``/proc`` that are sampled: parsing them, and the processes of a program.
+"""The sampled files of ``/proc``: parsing them, and the processes of a program.
 
-Files are opened once and read again and again: 9 µs for a process instead of the 75 µs of psutil, and a number that
-the system gives to another process later is never mistaken for it. Standard library only.
+Files are opened once and read repeatedly. That takes 9 µs for a process instead of the 75 µs of psutil, and a reused
+process id is never mistaken for the old process. Standard library only.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import NamedTuple
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 PROFILERS = ("nsys", "QdstrmImporter")
-"""How names of processes begin that belong to a profiler, not to the program."""
+"""Prefixes of the names of processes that belong to a profiler, not to the program."""
 
 PROCESS_BYTES = 1 << 12
-"""More than a file about one process holds, of those that are read again and again."""
+"""Buffer size for a file about one process, larger than its contents."""
 MACHINE_BYTES = 1 << 18
-"""More than one about the machine holds: that of 256 cores has 40 kB."""
+"""Buffer size for a file about the machine, larger than its contents: 40 kB for 256 cores."""
 _CHUNK = 1 << 14
 _OWN_PID = os.getpid()
 
 
 class ProcessStat(NamedTuple):
-    """One line of ``/proc/PID/stat``; ``cpu_ns`` includes that of the children that were waited for."""
+    """One line of ``/proc/PID/stat``; ``cpu_ns`` includes the children that were waited for."""
 
     name: str
     state: str
@@ -52,7 +52,7 @@ class Load(NamedTuple):
 
 
 def parse_stat(line: bytes) -> ProcessStat:
-    """Parse ``/proc/PID/stat``; the name may hold spaces and parentheses, so the last one ends it."""
+    """Parse ``/proc/PID/stat``; the name may hold spaces and parentheses, so the last parenthesis ends it."""
     opened, closed = line.find(b"("), line.rfind(b")")
     fields = line[closed + 2 :].split(None, 22)
     own, reaped = int(fields[11]) + int(fields[12]), int(fields[13]) + int(fields[14])
@@ -68,7 +68,7 @@ def parse_stat(line: bytes) -> ProcessStat:
 
 
 def parse_io(text: bytes) -> tuple[int, int]:
-    """Bytes fetched from and sent to storage, the fifth and sixth pair of name and number of ``/proc/PID/io``."""
+    """Return bytes read from and written to storage, the fifth and sixth name-number pair of ``/proc/PID/io``."""
     words = text.split()
     return (int(words[9]), int(words[11])) if len(words) > 11 else (0, 0)
 
@@ -88,18 +88,18 @@ def parse_machine(text: bytes) -> MachineStat:
 
 
 def parse_load(text: bytes) -> Load:
-    """Parse ``/proc/loadavg``. Whoever reads it runs, and is left out."""
+    """Parse ``/proc/loadavg``. The reading thread itself is not counted."""
     _, _, _, threads, newest = text.split()
     return Load(max(int(threads.partition(b"/")[0]) - 1, 0), int(newest))
 
 
 def parse_children(text: bytes) -> list[int]:
-    """Parse ``/proc/PID/task/TID/children``: each number is followed by a space, but for one that is cut off."""
+    """Parse ``/proc/PID/task/TID/children``: each number is followed by a space, except a truncated one."""
     return [int(number) for number in text[: text.rfind(b" ") + 1].split()]
 
 
 def parse_available(meminfo: bytes) -> int | None:
-    """Memory that programs can still have without swapping, from ``/proc/meminfo``."""
+    """Return the memory that programs can still use without swapping, from ``/proc/meminfo``."""
     for line in meminfo.splitlines():
         if line.startswith(b"MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -107,12 +107,13 @@ def parse_available(meminfo: bytes) -> int | None:
 
 
 def grown(before: Mapping[int, tuple[int, int]], now: Mapping[int, tuple[int, int]]) -> int:
-    """How much counters of processes grew together: ``(parent, count)`` by pid.
+    """Return the total growth of counters of processes, given as ``(parent, count)`` by pid.
 
-    The counter of a process takes over those of its children when it waits for them. What a child that has vanished
-    had already counted is therefore not counted again, and what it did since is not lost::
+    The counter of a process takes over those of its children when it waits for them. Counts of a vanished child that
+    were
+    seen before are therefore not counted again, and its later counts are not lost::
 
-        parent  100 ──────────── 130   grew by 30: 25 of the child, of which 20 were counted, and 5 of its own
+        parent  100 ──────────── 130   grew by 30: 25 from the child, 20 of them already counted, and 5 of its own
         child    20 ── ends at 25      so the tree grew by 10
     """
     taken_over: dict[int, int] = {}
@@ -124,11 +125,11 @@ def grown(before: Mapping[int, tuple[int, int]], now: Mapping[int, tuple[int, in
 
 
 class ProcFile:
-    """A file of ``/proc`` that is read again and again, into the same memory.
+    """A file of ``/proc`` that is read repeatedly, into the same memory.
 
     Args:
         path: The file.
-        size: The most that it can hold.
+        size: The maximum size of its contents.
 
     Raises:
         OSError: it cannot be opened.
@@ -139,21 +140,21 @@ class ProcFile:
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
     def read(self) -> bytes:
-        """What the file holds now.
+        """Return the current contents of the file.
 
         Raises:
-            OSError: what it is about is gone.
+            OSError: its process or thread has ended.
         """
         count = os.preadv(self._descriptor, [self._buffer], 0)
         return bytes(memoryview(self._buffer)[:count])
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         os.close(self._descriptor)
 
 
 def read_once(path: str | Path) -> bytes | None:
-    """What a file holds; ``None`` where it is gone or may not be read."""
+    """Return the contents of a file; ``None`` if it is missing or unreadable."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -171,7 +172,7 @@ def read_once(path: str | Path) -> bytes | None:
 
 @dataclass(slots=True)
 class Process:
-    """A process of the program: its open files, and what they said last."""
+    """A process of the program: its open files, and their last contents."""
 
     pid: int
     stat_file: ProcFile
@@ -182,16 +183,16 @@ class Process:
 
     @property
     def is_profiler(self) -> bool:
-        """Whether it belongs to a profiler and not to the program."""
+        """True if it belongs to a profiler and not to the program."""
         return self.stat.name.startswith(PROFILERS)
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still runs: one that nobody has waited for yet has a line in ``/proc``, and nothing else."""
+        """True if it still runs. A zombie has only a line in ``/proc``."""
         return self.stat.state not in {"Z", "X"}
 
     def close(self) -> None:
-        """Let go of its files."""
+        """Close its files."""
         for file in (self.stat_file, self.io_file, self.children_file):
             if file is not None:
                 file.close()
@@ -199,19 +200,21 @@ class Process:
 
 @dataclass(slots=True)
 class ProcessTree:
-    """A process and its descendants, as they come and go.
+    """A process and its current descendants.
 
-    Descendants are found in two ways. A member's main thread names its children, which takes 1 µs where there are none;
-    those that other threads started, or that a kernel without such lists has, are found among all processes of the
-    machine, which takes 1 µs for each of these, and 20 µs for each that is new.
+    Descendants are found in two ways. A member's main thread lists its children, which takes 1 µs if it has none.
+    Children
+    of other threads, or on a kernel without such lists, are found among all processes of the machine. That takes 1 µs
+    for
+    each process, and 20 µs for each new one.
 
     Args:
         root: Process id of the program.
-        proc: Where the process files are.
-        members: Who lives, by pid; after :meth:`update`.
-        denied: Processes whose reads and writes may not be seen.
-        wrapped: File in which the process id of the program will stand, where what was started wraps it.
-        names: The name of every process that was ever a member, and its pid.
+        proc: The folder of the process files.
+        members: Living processes by pid; after :meth:`update`.
+        denied: Number of processes whose reads and writes may not be seen.
+        wrapped: File that will hold the process id of the program, if the root wraps it.
+        names: The name of every process that was ever a member, by pid.
         read_ns: When :meth:`update` read the members.
     """
 
@@ -226,7 +229,7 @@ class ProcessTree:
     _wrappers: set[int] = field(default_factory=set)
 
     def discover(self) -> None:
-        """Find processes that have appeared. Only new numbers are looked at: a stranger never becomes a descendant."""
+        """Find new processes. Only new numbers are inspected: an unrelated process never becomes a descendant."""
         listed = {int(name) for name in os.listdir(self.proc) if name.isdigit()}  # noqa: PTH208 (five times as fast)
         new = listed - self._known
         self._known = listed
@@ -239,7 +242,7 @@ class ProcessTree:
                 self._adopt(pid)
 
     def follow(self) -> None:
-        """Find processes that the main threads of members have started, and those of these in turn."""
+        """Find processes that the main threads of members have started, and their descendants."""
         fresh = list(self.members.values())
         while fresh:
             children = {pid for process in fresh for pid in _children(process)} - self.members.keys()
@@ -249,7 +252,7 @@ class ProcessTree:
             fresh = [self.members[pid] for pid in children if pid in self.members]
 
     def update(self, now_ns: int) -> None:
-        """Read every member again, at time ``now_ns``, and drop those that are gone."""
+        """Read every member again, at time ``now_ns``, and drop those that have ended."""
         self.read_ns = now_ns
         for process in list(self.members.values()):
             try:
@@ -265,18 +268,18 @@ class ProcessTree:
 
     @property
     def program(self) -> list[Process]:
-        """Members that are the program's own: none of a profiler, nor of what waits around the program for its end."""
+        """Members of the program itself, without profilers and without wrappers that wait for its end."""
         return [process for process in self.members.values() if not self.is_around(process)]
 
     def is_around(self, process: Process) -> bool:
-        """Whether a member is no part of the program; all are not before what wraps the program has started it."""
+        """Return whether a member is not part of the program; always true until the wrapper has started the program."""
         if self.wrapped is not None and not self._wrappers:
             return True
         is_sampler = process.pid == _OWN_PID != self.root  # started by the program itself, to record a part of it
         return is_sampler or process.is_profiler or process.pid in self._wrappers
 
     def _above(self, pid: int) -> set[int]:
-        """Members from the parent of ``pid`` up; none where ``pid`` is no member."""
+        """Return members from the parent of ``pid`` up; none if ``pid`` is no member."""
         ancestors: set[int] = set()
         while pid in self.members and self.members[pid].stat.parent in self.members:
             pid = self.members[pid].stat.parent
@@ -285,11 +288,11 @@ class ProcessTree:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nobody is left that runs."""
+        """True if no member runs any more."""
         return not any(process.is_alive for process in self.members.values())
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for process in self.members.values():
             process.close()
         self.members.clear()
@@ -299,7 +302,7 @@ class ProcessTree:
         return parse_stat(line).parent if line else None
 
     def _adopt(self, pid: int) -> None:
-        """Make ``pid`` a member; one that has gone meanwhile is none. It is looked at again where files ran out."""
+        """Make ``pid`` a member, unless it has ended. It is tried again later if no more files could be opened."""
         try:
             stat_file = ProcFile(f"{self.proc}/{pid}/stat")
         except OSError:
@@ -325,7 +328,7 @@ class ProcessTree:
             return None
         try:
             return parse_io(process.io_file.read())
-        except OSError:  # a program with raised privileges hides it, and so does one that has ended
+        except OSError:  # hidden for programs with raised privileges, and for ended ones
             self.denied += process.is_alive and process.io is None
             process.io_file.close()
             process.io_file = None
@@ -333,7 +336,7 @@ class ProcessTree:
 
 
 def _children(process: Process) -> list[int]:
-    """Processes that the main thread of ``process`` has started and that live."""
+    """Return living processes that the main thread of ``process`` has started."""
     if process.children_file is None:
         return []
     try:

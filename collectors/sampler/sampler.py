@@ -1,4 +1,4 @@
-"""The sampler at work: all probes in turn, the clock, and what writes their readings."""
+"""The running sampler: all probes in turn, the clock, and the writer of their readings."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from traceviz.collectors.sampler.proc import ProcessTree
 from traceviz.collectors.sampler.threads import ThreadClocks
 
 FLUSH_NS = (2 * SECOND_NS, 5 * SECOND_NS)
-"""Time between two writings, in a run that has just begun, and in one of 40 s and more; longer where writing takes
-more CPU time than :data:`FLUSH_SHARE` of a core, as it does on a busy machine."""
+"""Time between two writes, at the start of a run, and in a run of 40 s and more. It is longer if writing takes more CPU
+time than :data:`FLUSH_SHARE` of a core, as it does on a busy machine."""
 FLUSH_SHARE = 0.0025
 MAX_RATE_HZ = 100.0
 
@@ -42,10 +42,10 @@ class Sampler:
 
     Args:
         pid: Process id of the program.
-        folder: Where samples go.
+        folder: The folder for samples.
         rate_hz: Samples per second.
-        wrapped: File in which the program's own process id will stand, where ``pid`` is that of what wraps it.
-        parent: Process id of the recording, with which it ends; ``None`` for a sampler that is on its own.
+        wrapped: File that will hold the program's own process id, if ``pid`` is its wrapper.
+        parent: Process id of the recording, with which it ends; ``None`` for an independent sampler.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Sampler:
 
     def _all_probes(self, groups: Cgroup, slow_ns: int) -> tuple[Probe, ...]:
         every: tuple[Probe, ...] = (
-            LoadProbe(self._period_ns, self._tree),  # it and the next one before those that measure processes
+            LoadProbe(self._period_ns, self._tree),  # this and the next probe come before those that measure processes
             NewcomersProbe(self._period_ns, self._tree),
             ProgramProbe(self._period_ns, self._tree),
             ThreadsProbe(self._period_ns, self._tree, self._clocks),
-            MachineProbe(slow_ns // 2),  # the kernel counts ticks: of 10 ms, fewer are too coarse
+            MachineProbe(slow_ns // 2),  # the kernel counts ticks of 10 ms: fewer are too coarse
             ProcessesProbe(slow_ns, self._tree),
             SwitchesProbe(slow_ns, self._tree),
             CoresProbe(slow_ns, groups),
@@ -80,7 +80,7 @@ class Sampler:
         return (*every, *gpus) if self._gpus.devices else every
 
     def run(self) -> None:
-        """Sample until SIGTERM, until nothing of the program is left, or until the recording was killed."""
+        """Sample until SIGTERM, until all processes of the program have ended, or until the recording was killed."""
         flushed_ns, took_ns = self._began_ns, 0
         self._writer.describe(self._description("recording"))
         next_ns = self._began_ns
@@ -93,7 +93,7 @@ class Sampler:
                 took_ns = time.thread_time_ns()
                 self._writer.flush(self._description("recording"))
                 flushed_ns, took_ns = now_ns, time.thread_time_ns() - took_ns
-            # Turns that the machine left no time for are counted, not made up for.
+            # Turns for which the machine left no time are counted, but not repeated.
             late = max(time.monotonic_ns() - next_ns, 0) // self._period_ns
             self._missed += late
             next_ns += (late + 1) * self._period_ns
@@ -134,14 +134,14 @@ class Sampler:
 
 
 def flush_pause(ran_ns: int, took_ns: int) -> int:
-    """Time from one writing to the next, after ``ran_ns`` of sampling, where the last one took ``took_ns``."""
+    """Return the time until the next write, after ``ran_ns`` of sampling, if the last write took ``took_ns``."""
     return max(min(max(FLUSH_NS[0], ran_ns // 8), FLUSH_NS[1]), int(took_ns / FLUSH_SHARE))
 
 
 def _is_stopped_within(seconds: float) -> bool:
-    """Wait, and return whether SIGTERM came meanwhile: it is blocked, so that it interrupts nothing else.
+    """Wait, and return whether SIGTERM arrived. It is blocked, so that it interrupts nothing else.
 
-    Stopped and continued past the time, Python returns a signal that never came.
+    After a stop and a continue past the time, Python returns a signal that never came.
     """
     received = signal.sigtimedwait({signal.SIGTERM}, max(seconds, 0.0))
     return received is not None and received.si_signo == signal.SIGTERM

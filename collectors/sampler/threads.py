@@ -1,7 +1,7 @@
-"""What the scheduler counts of the threads of a program: how long they ran, how long they waited for a core.
+"""The scheduler's counters for the threads of a program: how long they ran, and how long they waited for a core.
 
-Counters are read, not states: their growth between two readings is what happened meanwhile, however rarely they are
-read. Files stay open, as those of processes do: 5 µs for a thread instead of 60 µs. Standard library only.
+Counters are read, not states: their growth covers the whole time between two readings, even if readings are rare. Files
+stay open, as those of processes do: 5 µs for a thread instead of 60 µs. Standard library only.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from typing import NamedTuple
 from traceviz.collectors.sampler.proc import Process, read_once
 
 _BYTES = 64
-"""More than a file of three numbers holds."""
+"""Buffer size for a file of three numbers."""
 
 
 class Clocks(NamedTuple):
-    """How long a thread ran, and waited in the queue of the scheduler while it could have run; nanoseconds."""
+    """Time that a thread ran, and that it waited in the scheduler's queue while runnable; nanoseconds."""
 
     ran_ns: int
     queued_ns: int
 
 
 class Switches(NamedTuple):
-    """How often a thread gave its core up, and lost it; and whether it runs, or would if a core were free."""
+    """Number of times that a thread gave up its core, and lost it; and whether it is runnable."""
 
     runnable: bool
     voluntary: int
@@ -36,7 +36,7 @@ class Switches(NamedTuple):
 
 
 def parse_clocks(schedstat: bytes) -> Clocks | None:
-    """Parse ``schedstat`` of a thread; ``None`` where the kernel keeps no such statistics."""
+    """Parse ``schedstat`` of a thread; ``None`` if the kernel keeps no such statistics."""
     words = schedstat.split()
     return Clocks(int(words[0]), int(words[1])) if len(words) == 3 else None
 
@@ -52,7 +52,7 @@ def parse_switches(status: bytes) -> Switches:
 
 
 def growth(before: Mapping[int, tuple[int, ...]], now: Mapping[int, tuple[int, ...]], column: int) -> list[int]:
-    """How much a counter of each thread grew; that of a thread that is new, since it began."""
+    """Return the growth of a counter for each thread; for a new thread, since it started."""
     return [max(row[column] - (before[number][column] if number in before else 0), 0) for number, row in now.items()]
 
 
@@ -61,8 +61,8 @@ class ThreadClocks:
     """The clocks of all threads of a program.
 
     Args:
-        proc: Where the process files are.
-        most: So many files are kept open; further ones are opened for every reading.
+        proc: The folder of the process files.
+        most: Number of files that are kept open; further files are opened for every reading.
     """
 
     proc: Path = Path("/proc")
@@ -70,7 +70,7 @@ class ThreadClocks:
     _files: dict[int, dict[int, int]] = field(default_factory=dict)
 
     def read(self, processes: Iterable[Process]) -> dict[int, Clocks]:
-        """The clocks by thread id; empty where the kernel keeps none."""
+        """Return the clocks by thread id; empty if the kernel keeps none."""
         clocks: dict[int, Clocks] = {}
         alive = {process.pid: process for process in processes}
         for pid in self._files.keys() - alive.keys():
@@ -83,13 +83,13 @@ class ThreadClocks:
         return clocks
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for own in self._files.values():
             _close(own.values())
         self._files.clear()
 
     def _kept(self, own: dict[int, int]) -> dict[int, Clocks]:
-        """Those of threads whose files are open; what has ended is let go of."""
+        """Return the clocks of threads whose files are open; close the files of ended threads."""
         by_thread = {}
         for thread, descriptor in list(own.items()):
             try:
@@ -102,7 +102,7 @@ class ThreadClocks:
         return by_thread
 
     def _appeared(self, pid: int, own: dict[int, int]) -> dict[int, Clocks]:
-        """Those of other threads, whose files are kept open from now on, as far as that is allowed."""
+        """Return the clocks of other threads, whose files are kept open from now on, up to the limit."""
         folder, by_thread = f"{self.proc}/{pid}/task", {}
         for thread in _listed(folder) - own.keys():
             path = f"{folder}/{thread}/schedstat"
@@ -117,7 +117,7 @@ class ThreadClocks:
 
 
 def read_switches(processes: Iterable[Process], proc: Path = Path("/proc")) -> dict[int, Switches]:
-    """How often every thread of ``processes`` was switched, by thread id."""
+    """Return how often every thread of ``processes`` was switched, by thread id."""
     switches = {}
     for process in processes:
         folder = f"{proc}/{process.pid}/task"

@@ -98,14 +98,14 @@ def trace(
     run: Mapping[str, Any] | None = None,
     **literals: Sequence[Literal],
 ) -> TraceView:
-    """A view on the trace that :func:`tables` builds."""
+    """Return a view on the trace that :func:`tables` builds."""
     return TraceView(tables(span_ns=span_ns, run=run, **literals), options)
 
 
 def tables(
     *, span_ns: int | None = None, run: Mapping[str, Any] | None = None, **literals: Sequence[Literal]
 ) -> TraceTables:
-    """Tables from literals by table name (see :data:`POSITIONS`).
+    """Return tables from literals by table name (see :data:`POSITIONS`).
 
     Processes, threads and devices are those that events name. ``run.span_ns`` is the end of the last event where
     ``span_ns`` is not given. NVTX ranges and host operations get their row numbers, depths and parents.
@@ -129,7 +129,7 @@ def _row(name: str, literal: Literal) -> dict[str, Any]:
 
 
 def _nested(rows: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
-    """Rows in order of start, numbered in column ``key``, with depth and parent among those that nest on a thread."""
+    """Return rows in order of start, numbered in column ``key``, with depth and parent if they nest on a thread."""
     rows = sorted(rows, key=lambda row: row["start_ns"])
     numbered = [{**row, key: number} for number, row in enumerate(rows)]
     nests = [row for row in numbered if row.get("kind", "push_pop") == "push_pop"]
@@ -160,7 +160,7 @@ def _last_end(rows: Mapping[str, list[dict[str, Any]]]) -> int:
 
 
 def _arrow(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows as the declared table; columns that no literal names are null."""
+    """Return rows as the declared table; columns that no literal names are null."""
     declared = schema.table(name)
     columns = [
         pa.array([row.get(column.name) for row in rows], pa.string()).dictionary_encode().cast(column.type)

@@ -10,7 +10,7 @@ EIGHT = {"machine.cores": "8", "machine.physical_cores": "4", "machine.memory_by
 
 
 def series(metric, values, unit="count", every_ns=SECOND, **extra):
-    """Samples of one metric, the first after one interval."""
+    """Return samples of one metric, the first after one interval."""
     more = {"unit": unit, "device_id": None, **extra}
     return [(number * every_ns, metric, float(value), more) for number, value in enumerate(values, 1)]
 
@@ -20,7 +20,7 @@ def percent(metric, *values):
 
 
 def recorded(*samples, settings=None, steps=(), **literals):
-    """A trace of samples, with steps of which each literal is ``start, duration`` in seconds."""
+    """Return a trace of samples, with steps given as literals ``start, duration`` in seconds."""
     rows = [(round(begin * SECOND), round(length * SECOND), number) for number, (begin, length) in enumerate(steps)]
     more = {"steps": rows} if rows else {}
     return trace(

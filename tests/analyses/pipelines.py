@@ -8,7 +8,7 @@ class Pipeline:
         self._ops = []
 
     def add(self, start, dur, name, category="pipeline", /, *, thread=0, process=0, group=None, **properties):
-        """One operation; properties are integers or texts."""
+        """Return one operation; properties are integers or texts."""
         columns = {"thread_id": thread, "process_id": process, "group_id": group}
         self._ops.append((start, dur, name, category, columns, properties))
         return self
@@ -26,7 +26,7 @@ class Pipeline:
 
 
 def training(steps, each, step_ns=1000, **tables):
-    """Steps of ``step_ns`` on thread 0, marked by the trace; ``each(pipeline, start, i)`` adds the input of one."""
+    """Return marked steps of ``step_ns`` on thread 0; ``each(pipeline, start, i)`` adds the input of one."""
     pipeline = Pipeline()
     rows = []
     for i in range(steps):

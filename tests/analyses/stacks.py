@@ -21,7 +21,7 @@ NS_PER_SAMPLE = 10
 
 
 def sampled(*rows: tuple[Any, ...]) -> dict[str, Any]:
-    """Tables ``stacks`` and ``stack_frames`` for :func:`tests.analyses.builders.trace`.
+    """Return tables ``stacks`` and ``stack_frames`` for :func:`tests.analyses.builders.trace`.
 
     Args:
         rows: Start, duration, stack, and a dict of other columns. One sample stands for 10 ns unless it says otherwise.
@@ -40,7 +40,7 @@ def sampled(*rows: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _frame(text: str) -> tuple[str, str, int | None, str]:
-    """Function, file, line and origin."""
+    """Return function, file, line and origin."""
     match = re.fullmatch(r"(.+?):(\d+) (.+)", text)
     if match is None:
         return text, "", None, "native"

@@ -1,4 +1,4 @@
-"""What every analysis must keep: empty, minimal, shuffled and shifted traces, declared needs, stable names."""
+"""Requirements of every analysis: empty, minimal, shuffled and shifted traces, declared needs, stable names."""
 
 from functools import cache
 
@@ -180,7 +180,7 @@ STABLE = {
 
 
 def busy_trace(shift=0):
-    """Six steps of 100 µs with one of everything; the first step is slow."""
+    """Return six steps of 100 µs with one of everything; the first step is slow."""
     us = 1000
     nvtx, kernels, memcpy, memset, api, os_calls = [], [], [], [], [], []
     host_ops, device_ops, memory = [], [], []
@@ -225,13 +225,13 @@ def busy_trace(shift=0):
 
 
 def two_ranks(shift=0):
-    """The busy trace as that of two ranks, the second of which is a little late."""
+    """Return the busy trace as that of two ranks; the second is a little late."""
     parts = [busy_trace(shift), busy_trace(shift + 3_000)]
     return TraceTables(combine([{name: part.arrow(name) for name in part} for part in parts], ["rank0", "rank1"]))
 
 
 def sampled():
-    """The busy trace with samples of its host: three busy cores of four."""
+    """Return the busy trace with samples of its host: three busy cores of four."""
     busy = busy_trace()
     cpu = [(at * 20_000, "program CPU", 300.0, {"unit": "%", "device_id": None}) for at in range(1, 31)]
     more = tables(samples=cpu, settings=[("machine.cores", "4")])
@@ -239,7 +239,7 @@ def sampled():
 
 
 def collected():
-    """The busy trace as ``traceviz collect`` recorded it."""
+    """Return the busy trace as ``traceviz collect`` recorded it."""
     stated = {
         "run.name": "cnn",
         "run.status": "finished",
@@ -255,26 +255,26 @@ def collected():
 
 
 def served():
-    """The busy trace as an engine's: prefill, then decode."""
+    """Return the busy trace as an engine's: prefill, then decode."""
     names = ["execute_context_1(100)_generation_0(0)", *["execute_context_0(0)_generation_2(2)"] * 5]
     ranges = tables(nvtx=[(100_000 * i, 80_000, name) for i, name in enumerate(names)])
     return busy_trace().replace({"nvtx": ranges.arrow("nvtx")})
 
 
 def of_mpi():
-    """The busy trace of a program that reduces with MPI while its device idles."""
+    """Return the busy trace of a program that reduces with MPI while its device idles."""
     ranges = tables(nvtx=[(100_000 * i + 92_000, 6_000, "MPI_Allreduce") for i in range(6)])
     return busy_trace().replace({"nvtx": ranges.arrow("nvtx")})
 
 
 def without_device():
-    """The busy trace of a program that runs on the CPU."""
+    """Return the busy trace of a program that runs on the CPU."""
     busy = busy_trace()
     return TraceTables({name: busy.arrow(name) for name in busy if name not in {*DEVICE_WORK, "cuda_api"}})
 
 
 def of_another_program():
-    """Events of a program that no known profiler recorded."""
+    """Return events of a program that no known profiler recorded."""
     events = [(i * 1_000, 500, "solve", "annotation", {"thread_id": i % 2}) for i in range(6)]
     return tables(host_ops=events, run={"producer": "Chrome trace format"})
 

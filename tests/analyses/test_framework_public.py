@@ -1,4 +1,4 @@
-"""What the framework analyses say of public captures: figures counted independently from the files."""
+"""Results of the framework analyses for public captures: figures counted independently from the files."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Not recorded is not zero: what sections say of a capture that could not show something."""
+"""Not recorded is not zero: sections for a capture that could not show something."""
 
 import pytest
 

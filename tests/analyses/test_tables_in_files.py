@@ -1,4 +1,4 @@
-"""Tables in files: they are looked at in pieces, results are let go of soon, and the report is the same."""
+"""Tables in files: they are read in pieces, results are released soon, and the report is the same."""
 
 from __future__ import annotations
 

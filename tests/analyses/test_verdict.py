@@ -126,7 +126,7 @@ def test_a_line_that_is_too_long_loses_what_matters_least():
 
 
 def stepped(**more):
-    """Three steps of 1000 ns, in each of which a kernel runs for 500 ns."""
+    """Return three steps of 1000 ns; a kernel runs for 500 ns in each."""
     steps = [(i * 1000, 1000, i) for i in range(3)]
     kernels = [(i * 1000 + at, 250, name) for i in range(3) for at, name in ((500, "k"), (750, "m"))]
     return tables(steps=steps, kernels=more.pop("kernels", kernels), **more)
@@ -277,7 +277,7 @@ def test_host_bound_is_left_to_launch_bound_kernels_that_have_half_of_its_stake(
 
 
 def test_a_program_without_a_device_computes_before_a_cause_that_is_small_beside_it():
-    """Of 100 ns each step copies 10 and computes 60: computing comes first, and the copies beside it."""
+    """Of 100 ns each step copies 10 and computes 60: computing comes first, then the copies."""
     operations = [(n * 100, 60, "aten::mm", "op") for n in range(6)]
     copies = [(n * 100 + 60, 10, "TransferToDevice", "transfer") for n in range(6)]
     report = analyze(

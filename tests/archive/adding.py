@@ -33,7 +33,7 @@ def sources(samples):
 
 
 def tables_of(store):
-    """All tables of every trace, as they lie there; what says when it was added is left out, and so are reports."""
+    """Return all stored tables of every trace, without reports and without the time when it was added."""
     files = (name for name in store.sizes("traces") if Path(name).name not in OWN_FILES)
     return {name: store.read("traces", name) for name in files}
 

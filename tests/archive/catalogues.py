@@ -1,4 +1,4 @@
-"""Catalogues made for a purpose: rows that say only what a test is about, and archives of a few samples."""
+"""Catalogues made for a purpose: rows with only the facts that a test needs, and archives of a few samples."""
 
 import polars as pl
 import pyarrow as pa
@@ -25,7 +25,7 @@ KNOWN = {
 
 
 def catalogue_of(*rows):
-    """Rows of a catalogue, each a trace of its own unless it says which."""
+    """Return rows of a catalogue, each a trace of its own unless it states an id."""
     known = [{**KNOWN, "trace_id": f"{number:016x}", **row} for number, row in enumerate(rows)]
     frame = pl.from_arrow(table_of(known))
     assert isinstance(frame, pl.DataFrame)
@@ -33,7 +33,7 @@ def catalogue_of(*rows):
 
 
 def nightly(values, name="step_median", **others):
-    """A row a night with these values of a figure."""
+    """Return a row a night with these values of a figure."""
     kind = int if pa.types.is_integer(CATALOGUE.field(name).type) else float
     return [
         {name: kind(value), "recorded_ns": START_NS + night * DAY_NS, **others} for night, value in enumerate(values)
@@ -41,7 +41,7 @@ def nightly(values, name="step_median", **others):
 
 
 def archive_of(store, paths, **facts):
-    """An archive of traces, with these facts about each in the catalogue; ids count from 1."""
+    """Return an archive of traces, with these facts about each in the catalogue; ids count from 1."""
     layout.create(store)
     tables = []
     for number, path in enumerate(paths, 1):

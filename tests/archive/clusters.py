@@ -17,7 +17,7 @@ ALLOWED_FAILURES = "1"
 
 @contextlib.contextmanager
 def dask_cluster(folder, workers=2, environment=None):
-    """Address of a scheduler with so many workers of one thread, each of which is started again when it dies."""
+    """Yield the address of a scheduler with so many single-threaded workers; each is restarted when it dies."""
     variables = {
         **os.environ,
         "PYTHONPATH": str(REPOSITORY),

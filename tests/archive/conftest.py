@@ -33,7 +33,7 @@ def s3_server():
 
 @pytest.fixture
 def s3_environment(s3_server):
-    """What a process must find in its environment to use the server."""
+    """Variables that a process needs in its environment to use the server."""
     return {
         "AWS_ENDPOINT_URL": s3_server,
         "AWS_ACCESS_KEY_ID": "testing",

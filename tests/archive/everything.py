@@ -1,4 +1,4 @@
-"""Everything that somebody could read in a folder: names, raw bytes, and what these unpack to, text by text."""
+"""Everything readable in a folder: names, raw bytes, and the texts unpacked from them, text by text."""
 
 import gzip
 import io
@@ -10,7 +10,7 @@ import zstandard
 
 
 def everything(folder):
-    """``(where, bytes)`` of all that is in ``folder``: names of files, their bytes, and what is packed in them."""
+    """Yield ``(where, bytes)`` of all content of ``folder``: file names, their bytes, and packed contents."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         yield "name", name.encode()
@@ -19,7 +19,7 @@ def everything(folder):
 
 
 def holding(folder, secret):
-    """Where ``secret`` stands in ``folder``."""
+    """Return the places of ``secret`` in ``folder``."""
     return [where for where, content in everything(folder) if secret in content]
 
 
@@ -60,7 +60,7 @@ def _decoded(texts):
 
 
 def _texts(value):
-    """All texts in a value, however deep."""
+    """Yield all texts in a value, however deep."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""Sources for archives: a few traces of several formats, and files that are none though their names say so."""
+"""Sources for archives: a few traces of several formats, and files with trace names that are no traces."""
 
 import shutil
 from pathlib import Path
@@ -25,7 +25,7 @@ def make_sources(folder: Path, samples: Path) -> Path:
 
 
 def files_of(archive: Path) -> dict[str, bytes]:
-    """Every file of an archive by its path, but for the catalogue and rows, which tell times."""
+    """Return every file of an archive by its path, except the catalogue and rows, which contain times."""
     return {
         path.relative_to(archive).as_posix(): path.read_bytes()
         for path in sorted(archive.rglob("*"))

@@ -19,12 +19,12 @@ SUFFIX = ".pt.trace.json"
 
 
 def trace(name="a"):
-    """A small trace, another one for each name."""
+    """Return a small trace, another one for each name."""
     return TRACE % name.encode()
 
 
 def zip_of(path, members, **options):
-    """A zip file of ``members``: pairs of a name (or ZipInfo) and bytes."""
+    """Return a zip file of ``members``: pairs of a name (or ZipInfo) and bytes."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, **options) as file:
         for name, content in members:
             file.writestr(name, content)
@@ -32,7 +32,7 @@ def zip_of(path, members, **options):
 
 
 def tar_of(path, members, **options):
-    """A tar file of ``members``: pairs of a name (or TarInfo) and bytes; compressed as its name says."""
+    """Return a tar file of ``members``: pairs of a name (or TarInfo) and bytes; compressed according to its name."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", **options) as file:
         for name, content in members:
@@ -50,13 +50,13 @@ def compressed(content, name):
 
 
 def packed_in(folder, path):
-    """A folder as one archive file."""
+    """Return a folder as one archive file."""
     members = [(p.relative_to(folder).as_posix(), p.read_bytes()) for p in sorted(folder.rglob("*")) if p.is_file()]
     return zip_of(path, members) if path.suffix == ".zip" else tar_of(path, members)
 
 
 def without_descriptors(path, members):
-    """A zip file that was written to a pipe: sizes stand after each member, and 0 before it."""
+    """Return a zip file that was written to a pipe: sizes stand after each member, and 0 before it."""
 
     class Pipe(io.RawIOBase):
         def __init__(self):
@@ -78,7 +78,7 @@ def without_descriptors(path, members):
 
 
 def overlapping_zip(path, count, size):
-    """A zip file whose members are all the same bytes of it."""
+    """Return a zip file whose members are all the same bytes of it."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     content = bytes(size)
     data = packer.compress(content) + packer.flush()
@@ -96,7 +96,7 @@ def overlapping_zip(path, count, size):
 
 
 def find_items(*sources, limits=None):
-    """Items by name, and refusals by name, of all sources."""
+    """Return items by name, and refusals by name, of all sources."""
     listed = list(items([str(source) for source in sources], limits or Limits()))
     taken = {item.name: item for item in listed if isinstance(item, Item)}
     refused = [item for item in listed if isinstance(item, Refused)]
@@ -104,12 +104,12 @@ def find_items(*sources, limits=None):
 
 
 def codes(refused):
-    """The codes of refusals by name."""
+    """Return the codes of refusals by name."""
     return {refusal.name: refusal.code for refusal in refused}
 
 
 def fetched(item, folder, limits=None):
-    """The path that an item was fetched to, after a look that nothing was written beside it."""
+    """Return the path that an item was fetched to, after a check that nothing was written next to it."""
     into = folder / "into"
     into.mkdir()
     path = fetch(item, into, limits or Limits())
@@ -119,7 +119,7 @@ def fetched(item, folder, limits=None):
 
 
 def hashes(source, folder, limits=None):
-    """SHA-256 of every trace that a source holds, by its name without that of the source."""
+    """Return SHA-256 of every trace that a source holds, by its name without that of the source."""
     result = {}
     for number, (name, item) in enumerate(find_items(source, limits=limits)[0].items()):
         place = folder / str(number)

@@ -21,7 +21,7 @@ def new_archive(place) -> Store:
 
 
 def add_trace(store, trace_id, trace, format_name="nsys", **facts):
-    """A trace that is ready; ``facts`` are columns of its row, ``rows`` those of several ranks."""
+    """Add a trace that is ready; ``facts`` are columns of its row, ``rows`` those of several ranks."""
     with store.new_folder(*layout.trace_parts(format_name, trace_id)) as folder:
         write_tables(folder, ((name, trace.arrow(name)) for name in trace), {})
     ranks = facts.pop("rows", [{}])
@@ -29,7 +29,7 @@ def add_trace(store, trace_id, trace, format_name="nsys", **facts):
 
 
 def add_rows(store, *rows):
-    """Rows of the catalogue as they are; what is not given has a default or is null."""
+    """Add rows of the catalogue as they are; missing values have a default or are null."""
     defaults = {
         **dict.fromkeys(CATALOGUE.names),
         "state": "ready",
@@ -47,7 +47,7 @@ def finding(code, name, share, stake_ns):
 
 
 def documented(place) -> Store:
-    """An archive for the documented queries: two releases of one program, a job of two ranks, one of another month."""
+    """Return an archive for the documented queries: two releases of a program, a job of two ranks, another month."""
     store = new_archive(place)
     add_trace(
         store,
@@ -127,6 +127,6 @@ def documented(place) -> Store:
 
 
 def half_written(store, trace_id, trace):
-    """What a remote store shows while a trace is being written: tables, and no manifest yet."""
+    """Write the state of a remote store while a trace is being written: tables, and no manifest yet."""
     add_trace(store, trace_id, trace)
     store.remove(*layout.trace_parts("nsys", trace_id), "manifest.json")

@@ -1,4 +1,4 @@
-"""Which traces of an archive hold what is private: the catalogue knows it, and who adds them again is told."""
+"""Traces of an archive with private data: the catalogue marks them, and a user who adds them again is notified."""
 
 import polars as pl
 import pytest
@@ -12,7 +12,7 @@ from traceviz.cli.main import main
 
 @pytest.fixture
 def mixed(filled_once, tmp_path):
-    """An archive of two traces, of which one was added with what is private in it."""
+    """An archive of two traces; one was added with its private data."""
     archive = Archive(tmp_path / "archive")
     sources = filled_once / "sources"
     archive.add(sources / INPUT_BOUND, keep_private=True, runner=SerialRunner())

@@ -1,4 +1,4 @@
-"""All public traces in one archive: every readable one is in, once, and says what its own report says."""
+"""All public traces in one archive: every readable one is in, once, and states the same as its own report."""
 
 import tarfile
 import zipfile
@@ -15,7 +15,7 @@ from traceviz.archive.sources.hashes import source_sha256
 pytestmark = pytest.mark.slow
 READABLE = 34
 LEFT_OUT = ["NVIDIA__Fuser__64ee035__report1.nsys-rep"]
-"""Reports whose export lies beside them: the same recording."""
+"""Reports whose export lies next to them: the same recording."""
 QUARANTINED = {"profile.nvvp": "damaged", "report1.nsys-rep": "unknown-format", "report1.sqlite": "unknown-format"}
 """Ends of names of what is no trace: a session of NVIDIA's Visual Profiler, and two git-lfs pointers."""
 

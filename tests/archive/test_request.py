@@ -1,4 +1,4 @@
-"""What is asked of a whole archive: the same answer here and on a worker of a cluster."""
+"""Requests to a whole archive: the same answer here and on a worker of a cluster."""
 
 import pickle
 

@@ -51,7 +51,7 @@ IN_RANGES = {
 IN_OUTPUT = (b"out-7f3a9c-quagga", b"err-7f3a9c-quagga")
 SECRETS = {*OF_ENVIRONMENT.values(), *IN_ARGUMENTS, *IN_RANGES.values(), *IN_OUTPUT} - {b"/usr/lib:" + LISTED}
 NVTX_ONLY = b"acme merger"
-"""What looks like nothing and stands nowhere else cannot be told from any other name."""
+"""A text that has no sign of a secret and occurs nowhere else is indistinguishable from any other name."""
 
 PROGRAM = """
 import os, sys, time
@@ -93,7 +93,7 @@ WITH_SECRETS = 11
 
 
 def recorded(folder, collectors, head):
-    """A run folder of the program, with all its secrets."""
+    """Return a run folder of the program, with all its secrets."""
     program = folder / "program.py"
     program.write_text(head + PROGRAM)
     own = ["-m", "traceviz", "collect", "--with", collectors, "--no-report", "-o", str(folder / "run")]
@@ -121,12 +121,12 @@ def added(folder, *sources, **options):
 
 
 def left(folder):
-    """The secrets that are left in a folder, and where."""
+    """Return the secrets that are left in a folder, and their places."""
     return {secret: places for secret in SECRETS if (places := holding(folder, secret))}
 
 
 def redacted(archive):
-    """What the manifests of an archive say that was removed, of each trace."""
+    """Return the removals that the manifests of an archive report, for each trace."""
     manifests = Path(archive.store.url).glob("traces/*/*/manifest.json")
     return [json.loads(path.read_text())["redacted"] for path in manifests]
 
@@ -241,7 +241,7 @@ def as_parquet(database):
 
 @pytest.mark.parametrize("form", [as_database, as_parquet])
 def test_captured_output_and_environments_of_others_are_left_out(tmp_path, form):
-    """What nsys may keep beside: streams of the program, files, environments of other processes of the machine."""
+    """nsys may also keep streams of the program, files, and environments of other processes of the machine."""
     ranges = [f"load {PLANTED[name]}" for name in ("own variable", "stranger's variable", "argument", "user", "host")]
     rows = (f"INSERT INTO NVTX_EVENTS VALUES (10, 20, 59, '{text}', {OWN + 7}, NULL, 0, '', '')" for text in ranges)
     build(tmp_path / "leaky.sqlite", *rows)

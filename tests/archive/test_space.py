@@ -1,4 +1,4 @@
-"""Sources that say that they are large, or are: one that does not fit is refused, and the others are added."""
+"""Sources that are large or claim to be: one that does not fit is refused, and the others are added."""
 
 import os
 import struct
@@ -36,7 +36,7 @@ def disk(own_spool, monkeypatch):
 
 
 def saying(path, size, suffix):
-    """The zip file whose directory says of members with that suffix that they have so many bytes."""
+    """Return the zip file whose directory states this size for members with that suffix."""
     data, at = bytearray(path.read_bytes()), 0
     while (at := data.find(b"PK\x01\x02", at)) >= 0:
         length = struct.unpack_from("<H", data, at + 28)[0]

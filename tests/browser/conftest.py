@@ -27,7 +27,7 @@ Scheme = Literal["light", "dark"]
 
 
 def chromium() -> str:
-    """The path of Chromium; the test is skipped where there is none, and fails where there must be one."""
+    """Return the path of Chromium; without it the test is skipped, or fails if Chromium is required."""
     found = os.environ.get("TRACEVIZ_CHROMIUM") or shutil.which("chromium")
     if found:
         return found
@@ -48,13 +48,13 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Opened:
-    """A page that was opened from a file, and what happened meanwhile.
+    """A page that was opened from a file, and events since then.
 
     Args:
         page: The page.
-        errors: What scripts threw, and what the console said of errors, violations of the CSP among it.
-        requests: Addresses that the page asked for, beside its own file.
-        dialogs: Texts of dialogs that came up.
+        errors: Errors of scripts, and errors on the console, including violations of the CSP.
+        requests: Addresses that the page requested, in addition to its own file.
+        dialogs: Texts of dialogs that appeared.
     """
 
     page: Page
@@ -63,7 +63,7 @@ class Opened:
     dialogs: list[str] = field(default_factory=list)
 
     def check_quiet(self) -> None:
-        """Nothing failed, nothing was asked for, and nothing popped up."""
+        """Check that nothing failed, nothing was requested, and no dialog appeared."""
         assert (self.errors, self.requests, self.dialogs) == ([], [], [])
 
 

@@ -70,12 +70,12 @@ class Attacks:
         self._given: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
-        """``text`` with its attack."""
+        """Return ``text`` with its attack."""
         return self._given.setdefault(text, text + self._attacks[len(self._given) % len(self._attacks)])
 
 
 def kineto(sample: Path, place: Path) -> Path:
-    """A trace of PyTorch whose names of operators, kernels, threads, modules and calls attack."""
+    """Return a trace of PyTorch whose names of operators, kernels, threads, modules and calls attack."""
     place.write_text(json.dumps(_of_json(json.loads(gzip.decompress(sample.read_bytes())), Attacks(JSON_ATTACKS))))
     return place
 
@@ -90,7 +90,7 @@ def _of_json(value: Any, attacks: Attacks, key: str | None = None) -> Any:
 
 
 def nsys(sample: Path, place: Path) -> Path:
-    """A database of nsys whose names of kernels, ranges, threads, processes and devices attack."""
+    """Return a database of nsys whose names of kernels, ranges, threads, processes and devices attack."""
     place.write_bytes(sample.read_bytes())
     attacks = Attacks(ATTACKS)
     with sqlite3.connect(place) as database:
@@ -105,7 +105,7 @@ def nsys(sample: Path, place: Path) -> Path:
 
 
 def xplane(place: Path, steps: int = 4) -> Path:
-    """A capture of TensorFlow on one GPU whose names attack, in each step others."""
+    """Return a capture of TensorFlow on one GPU whose names attack, in each step others."""
     attacks = Attacks(ATTACKS)
     host_events, kernels = [], []
     for step in range(steps):
@@ -136,7 +136,7 @@ def xplane(place: Path, steps: int = 4) -> Path:
 
 
 def many_names(place: Path, names: int, characters: int) -> Path:
-    """A trace of PyTorch with so many operators and kernels, no two of one name, each of so many characters."""
+    """Return a trace of PyTorch with so many operators and kernels, no two of one name, each of so many characters."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": f"p{'x' * characters}"}},
         {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "ts": 0, "args": {"name": f"t{'y' * characters}"}},

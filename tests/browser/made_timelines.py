@@ -32,12 +32,12 @@ STEP = 20_000_000
 
 
 def row(starts: Array, durations: Array, names: Array, first: int) -> Row:
-    """A row whose events count up from ``first``."""
+    """Return a row whose events count up from ``first``."""
     return Row(*(np.asarray(one, np.int64) for one in (starts, durations, names)), first + np.arange(len(starts)))
 
 
 def levels_of(made: Row, start: int, end: int) -> tuple[Level, ...]:
-    """Levels with 512 cells and more, four times as many each, the finest first."""
+    """Return levels with 512 cells and more, four times as many each, the finest first."""
     if made.starts.size < 2_000:
         return ()
     levels = []
@@ -49,7 +49,7 @@ def levels_of(made: Row, start: int, end: int) -> tuple[Level, ...]:
 
 
 def level_of(made: Row, start: int, width: int) -> Level:
-    """Cells of spans by where they begin, which is near enough where spans are short; names of the longest."""
+    """Return cells of spans by their start, which is close enough for short spans; names of the longest."""
     cells = (made.starts - start) // width
     order = np.lexsort((made.durations, cells))
     last = np.flatnonzero(np.diff(cells[order], append=-1))
@@ -60,7 +60,7 @@ def level_of(made: Row, start: int, width: int) -> Level:
 
 
 def made_timeline(events: int, ranks: int = 2, *, kept: int | None = None) -> Timeline:
-    """About so many events on ``ranks`` ranks, each with steps, classes, two streams, calls and nested operators."""
+    """Return about so many events on ``ranks`` ranks, with steps, classes, two streams, calls and nested operators."""
     rng = np.random.default_rng(7)
     per_rank = max(200, events // ranks)
     kernels = per_rank * 4 // 10
@@ -168,7 +168,7 @@ def _lane(label: str, key: str, kind: LaneKind, group: str, rows: list[Row], end
 
 
 def limited(made: Timeline) -> Timeline:
-    """The same with every event of the third step only, as a budget leaves it."""
+    """Return the same with every event of the third step only, as a budget leaves it."""
     detail = Detail(2 * STEP, 3 * STEP, "slowest step")
     lanes = tuple(_limited_lane(lane, detail) for lane in made.lanes)
     kept = sum(one.starts.size for lane in lanes for one in lane.rows)

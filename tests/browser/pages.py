@@ -1,4 +1,4 @@
-"""The samples of which pages are made, and what tests do with a page."""
+"""The samples from which pages are made, and the tests' operations on a page."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ UNFOLD = """() => {
 
 
 def all_samples() -> list[str]:
-    """Every shipped sample, ranks of a job as their folder; what only nsys can open is left out."""
+    """Return every shipped sample, ranks of a job as their folder; what only nsys can open is left out."""
     entries = tomllib.loads((SAMPLES / "MANIFEST.toml").read_text(encoding="utf-8"))["trace"]
     named = dict.fromkeys(entry.get("folder", entry["file"]) for entry in entries)
     return [name for name in named if not name.endswith(".nsys-rep")]
 
 
 def without_timeline(page: Path) -> int:
-    """Bytes of a page but for its timeline: the section with the data, its scripts and its style."""
+    """Return bytes of a page without its timeline: the section with the data, its scripts and its style."""
     text, sections = _TIMELINE.subn("", page.read_text(encoding="utf-8"))
     assets = sum(file.stat().st_size for file in _ASSETS.glob("timeline*")) if sections else 0
     return len(text.encode()) - assets
 
 
 def policy(text: str) -> dict[str, str]:
-    """The directives of a page's Content-Security-Policy."""
+    """Return the directives of a page's Content-Security-Policy."""
     found = _POLICY.search(text)
     assert found is not None
     stated = found[1].replace("&#39;", "'")
@@ -50,14 +50,14 @@ def policy(text: str) -> dict[str, str]:
 
 
 def without_policy(text: str) -> str:
-    """The page as if it had no policy: what it escapes has to be enough."""
+    """Return the page as if it had no policy: what it escapes has to be enough."""
     changed, count = _POLICY.subn("", text)
     assert count == 1
     return changed
 
 
 def inline(text: str) -> list[tuple[str, str]]:
-    """``script`` or ``style``, and the hash of its text, of all that runs or applies."""
+    """Return ``script`` or ``style``, and the hash of its text, of all that runs or applies."""
     return [
         (tag, f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'")
         for tag, attributes, content in _INLINE.findall(text)
@@ -66,5 +66,5 @@ def inline(text: str) -> list[tuple[str, str]]:
 
 
 def overflow(page: Page) -> int:
-    """Pixels by which the page is wider than its window, once what is drawn has its new size."""
+    """Return pixels by which the page is wider than its window, once what is drawn has its new size."""
     return int(page.evaluate(_OVERFLOW))

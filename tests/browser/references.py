@@ -1,11 +1,11 @@
-"""Screenshots of eight pages, kept beside the tests: how they are taken, and when another one is alike.
+"""Screenshots of eight pages, stored with the tests: how they are taken, and when another one is equal.
 
-    python -m tests.browser.references          take all of them anew (make references)
+    python -m tests.browser.references          take all of them again (make references)
     python -m tests.browser.references trend    only those whose names contain a word
 
 A screenshot is the top of a page, where people look first: what ran, the verdict, bars, findings, figures, and most of
-the timeline. Two are alike if few blocks of 8 × 8 pixels differ in their mean colour. Other fonts move what is below a
-line that wraps elsewhere: each band of the reference may be found a little higher or lower.
+the timeline. Two are equal if few blocks of 8 × 8 pixels differ in their mean colour. Other fonts wrap lines
+differently and move the lines below: each band of the reference may be found a little higher or lower.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ Picture = npt.NDArray[np.float64]
 
 
 def file_of(name: str, scheme: str, width: int) -> Path:
-    """Where a reference is kept."""
+    """Return the path of a reference."""
     return FOLDER / f"{name}-{scheme}-{width}.png"
 
 
 def words_of(name: str, folder: Path) -> tuple[str | Path, ...]:
-    """The command whose page is shown; an archive is made in ``folder``."""
+    """Return the command whose page is shown; an archive is made in ``folder``."""
     return _REPORTS[name] if name in _REPORTS else ("archive", "trend", archive(folder / "archive"), "step_median")
 
 
 def archive(place: Path) -> Path:
-    """An archive of 24 runs on as many days, slower by a quarter from the 15th on."""
+    """Return an archive of 24 runs on as many days, slower by a quarter from the 15th on."""
     if not place.exists():
         store = new_archive(place)
         day, first = 86_400_000_000_000, 1_778_400_000_000_000_000
@@ -92,7 +92,7 @@ def archive(place: Path) -> Path:
 
 
 def take(browser: Browser, page: Path, scheme: str, width: int) -> bytes:
-    """A screenshot of the page."""
+    """Return a screenshot of the page."""
     context = browser.new_context(
         viewport={"width": width, "height": HEIGHT},
         color_scheme="dark" if scheme == "dark" else "light",
@@ -126,7 +126,7 @@ def store(shot: Path, place: Path) -> None:
 
 
 def picture(path: Path) -> Picture:
-    """A screenshot as blocks."""
+    """Return a screenshot as blocks."""
     with Image.open(path) as image:
         pixels = np.asarray(image.convert("RGB"), np.float64)
     rows, columns = (size // BLOCK for size in pixels.shape[:2])
@@ -135,7 +135,7 @@ def picture(path: Path) -> Picture:
 
 
 def difference(reference: Picture, other: Picture) -> float:
-    """Share of blocks of the reference that are not where they were, or near it."""
+    """Return the share of blocks of the reference that are not at their place, or near it."""
     if reference.shape != other.shape:
         return 1.0
     padded = np.pad(other, ((MOVED, MOVED), (0, 0), (0, 0)), mode="edge")
@@ -148,7 +148,7 @@ def difference(reference: Picture, other: Picture) -> float:
 
 
 def main() -> None:
-    """Take the screenshots anew."""
+    """Take the screenshots again."""
     from tests.browser.conftest import FLAGS, chromium
 
     wanted = sys.argv[1:]

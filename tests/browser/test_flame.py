@@ -245,6 +245,6 @@ def test_axe_finds_nothing_zoomed_searched_and_as_a_table(shown, scheme):
 
 
 def broken_rules(page):
-    """Rules of axe that the graph breaks."""
+    """Return rules of axe that the graph breaks."""
     found = Axe().run(page, context={"include": [[".tv-flame"]]}).response["violations"]
     return [rule["id"] for rule in found]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 SAMPLE = REPOSITORY / "sample_traces/synthetic/input_bound.sqlite"
 DARK, LIGHT = "rgb(20, 23, 28)", "rgb(255, 255, 255)"
-# What JupyterLab says of tables in outputs.
+# JupyterLab's rules for tables in outputs.
 RULES = """
 .jp-RenderedHTMLCommon table { table-layout: fixed; font-size: 31px; margin-left: auto; }
 .jp-RenderedHTMLCommon:not(#x) td, .jp-RenderedHTMLCommon th, .jp-RenderedHTMLCommon tr { text-align: right; }

@@ -23,7 +23,7 @@ from traceviz.render.options import RenderOptions
 pytestmark = pytest.mark.browser
 
 STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
-"""What reorders, hides or steers what is around it, but for line ends."""
+"""Characters that reorder, hide or control the text around them, except line ends."""
 MOST_BYTES = 1_000_000
 LOOK = """() => {
   const all = [...document.querySelectorAll("*")];
@@ -79,7 +79,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def check_harmless(open_page: Open, made: Path, folder: Path, styles: int = 1) -> Page:
-    """A page does nothing, touched or not, and with what it escapes alone: without its policy, too."""
+    """Check that a page does nothing, touched or not; also without its policy, by its escaping alone."""
     text = made.read_text(encoding="utf-8")
     assert STEERS.findall(text) == []
     bare = folder / "bare.html"
@@ -184,7 +184,7 @@ def test_an_archive_of_hostile_traces_is_harmless_as_a_page(
 
 
 def in_a_page(body: str, place: Path) -> Path:
-    """A page of others, without any policy, that holds a piece of ours."""
+    """Return a page of others, without any policy, that holds a piece of ours."""
     place.write_text(f'<!doctype html><html lang="en"><title>x</title><body>{body}</body></html>', encoding="utf-8")
     return place
 

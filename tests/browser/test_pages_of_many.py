@@ -22,7 +22,7 @@ pytestmark = pytest.mark.browser
 
 
 def comparison() -> Report:
-    """4 sides with long names, whose steps wait less and less for input."""
+    """Return 4 sides with long names, whose steps wait less and less for input."""
     waits = {f"a_rather_long_name_of_a_side_{wait}": wait for wait in (600, 300, 100, 10)}
     sides = (
         side(name, run(9, input_wait=[wait] * 9, device_compute=[400] * 9, host_compute=[20] * 9))
@@ -32,12 +32,12 @@ def comparison() -> Report:
 
 
 def of_trend() -> Report:
-    """Ten nights at 200 ms, then ten at 260 ms."""
+    """Return ten nights at 200 ms, then ten at 260 ms."""
     return trend_document(trend(catalogue_of(*nightly([200e6] * 10 + [260e6] * 10)), figure("step_median")))
 
 
 def archive() -> Report:
-    """Nine traces, one of which waits for input."""
+    """Return nine traces; one waits for input."""
     finding = {"code": "TV101", "name": "input-bound", "severity": "error", "share": 0.4, "stake_ns": 4_000_000}
     usual = {"framework": "torch", "gpu": "T4", "devices": 1, "span_ns": 10_000_000, "verdict": "not input-bound"}
     rows = [{**usual, "source": f"run{n}.json", "input_share": 0.01 + n / 1000} for n in range(8)]

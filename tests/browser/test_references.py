@@ -1,4 +1,4 @@
-"""Pages look as they did when somebody last looked at them: ``make references`` takes the screenshots anew."""
+"""Pages look as they did at the last review: ``make references`` takes the screenshots again."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ WIDTHS = (360, 800, 1400, 2560)
 
 
 def table(rows: int = 30) -> Report:
-    """One table of kernels whose times rise, with a column that was measured for every other row."""
+    """Return one table of kernels whose times rise, with a column that was measured for every other row."""
     columns = (
         Column("name", "Kernel", "text", 0),
         Column("calls", "Calls", "count", 0),
@@ -50,13 +50,13 @@ def show(open_page: Open, tmp_path: Path):
 
 
 def names(page: Page) -> list[str]:
-    """First cells of the rows of the first table that are to be seen."""
+    """Return the first cells of the rows of the first table that are to be seen."""
     cells = page.locator("#kernels tbody tr:visible > :first-child")
     return cells.all_text_contents()
 
 
 def audit(page: Page) -> list[str]:
-    """What axe finds: rules and elements. The page's own policy forbids scripts that are added to it."""
+    """Return the findings of axe: rules and elements. The page's own policy forbids scripts that are added to it."""
     found = page.evaluate(f"(() => {{ {AXE.read_text()} }})(); axe.run({{ resultTypes: ['violations'] }})")
     return [f"{item['id']}: {[node['html'][:120] for node in item['nodes'][:3]]}" for item in found["violations"]]
 

@@ -20,7 +20,7 @@ START, END = 367_204_567, 375_232_516
 
 
 def figures(report: Report, slug: str, key: str) -> int:
-    """A fact of a section."""
+    """Return a fact of a section."""
     section = next(one for one in report.sections if one.slug == slug)
     facts = [fact for block in section.blocks if isinstance(block, Facts) for fact in block.facts]
     return next(fact.value for fact in facts if fact.key == key)  # type: ignore[return-value]

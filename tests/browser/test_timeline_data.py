@@ -1,4 +1,4 @@
-"""What scripts read from the page is what Python wrote into it."""
+"""Scripts read from the page the same data that Python wrote into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the canvas shows: near and far, on light and dark pages, with and without every event."""
+"""The canvas: near and far, on light and dark pages, with and without every event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the panel says of a selection: figures worked out by hand from the small timeline."""
+"""The panel for a selection: figures calculated by hand from the small timeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages as the command writes them: they ask for nothing, fit any screen, and everybody can use them."""
+"""Pages as the command writes them: no requests, any screen size, and accessible."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_pages_of_all_samples_are_quiet_and_small_fit_a_telephone_and_hold_the_f
 
 
 def check_figures(page: Path, trace: Path) -> None:
-    """The page holds the figures of the JSON report."""
+    """Check that the page holds the figures of the JSON report."""
     data = re.search(r'<script type="application/json" id="tv-report">(.*?)</script>', page.read_text(encoding="utf-8"))
     assert data is not None
     assert json.loads(data[1]) == json.loads(api.to_text(api.report_on(trace), "json"))
@@ -116,7 +116,7 @@ def test_axe_finds_nothing_folded_or_unfolded(make_page: MakePage, open_page: Op
 
 
 def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """Rules of axe that the page breaks, each with some of the elements."""
+    """Return rules of axe that the page breaks, each with some of the elements."""
     found = Axe().run(page).response["violations"]
     return [(rule["id"], [str(node["target"]) for node in rule["nodes"]][:5]) for rule in found]
 

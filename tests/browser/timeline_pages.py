@@ -19,7 +19,7 @@ from traceviz.report.pictures.pictures import Pictures, Place
 from traceviz.report.pictures.timeline import Arrows, Curve, Family, Lane, LaneKind, Level, Row, Timeline
 
 START = 500
-"""The trace's clock where the timeline begins."""
+"""The trace's clock at the start of the timeline."""
 NAMES = ("step 1", "input wait", "device compute", "sgemm", "add", "cudaLaunchKernel", "aten::mm")
 FAMILIES = ("step", "input_wait", "device_compute", "matmul", "elementwise", "launch_call", "op")
 DRAWN = "() => performance.getEntriesByName('tv-timeline-drawn').length > 0"
@@ -27,24 +27,24 @@ VIEW = "document.getElementById('tv-timeline-view').timeline"
 
 
 def rgb(key: str, *, is_dark: bool = False) -> list[int]:
-    """Red, green and blue of a key of the palette."""
+    """Return red, green and blue of a key of the palette."""
     found = COLORS[key]
     return list(bytes.fromhex((found.dark if is_dark else found.light)[1:]))
 
 
 def spans(first: int, *given: tuple[int, int, int]) -> Row:
-    """A row of (begin after the timeline's start, end, name); its events count up from ``first``."""
+    """Return a row of (start and end after the timeline's start, name); its events count up from ``first``."""
     columns = np.array(given, np.int64).reshape(-1, 3)
     return Row(START + columns[:, 0], columns[:, 1] - columns[:, 0], columns[:, 2], first + np.arange(len(given)))
 
 
 def lane(kind: LaneKind, *rows: Row, group: str = "rank 0", levels: tuple[tuple[Level, ...], ...] = ()) -> Lane:
-    """A lane with the key ``GROUP/KIND``."""
+    """Return a lane with the key ``GROUP/KIND``."""
     return Lane(f"{group}/{kind}", kind, kind, group, rows, levels)
 
 
 def small_timeline() -> Timeline:
-    """One rank over 1 ms, in µs::
+    """Return one rank over 1 ms, in µs::
 
     step      |0                             1000|
     classes   |input wait 300|compute        1000|
@@ -77,19 +77,19 @@ def small_timeline() -> Timeline:
 
 
 def named(timeline: Timeline, names: Sequence[str]) -> Timeline:
-    """The same with other names."""
+    """Return the same with other names."""
     return replace(timeline, names=tuple(names))
 
 
 def written(folder: Path, timeline: Timeline, places: tuple[Place, ...] = ()) -> Path:
-    """A page of a small report with ``timeline``."""
+    """Return a page of a small report with ``timeline``."""
     path = folder / "timeline.html"
     path.write_text(page(sample_report(), RenderOptions(), Pictures(timeline, (), places)), encoding="utf-8")
     return path
 
 
 def opened_timeline(open_page: Open, folder: Path, timeline: Timeline, **options: Any) -> Opened:
-    """The page of ``timeline``, opened, drawn and scrolled to it."""
+    """Return the page of ``timeline``, opened, drawn and scrolled to it."""
     opened = open_page(written(folder, timeline), **options)
     opened.page.wait_for_function(DRAWN)
     opened.page.evaluate("document.getElementById('timeline').scrollIntoView()")
@@ -97,7 +97,7 @@ def opened_timeline(open_page: Open, folder: Path, timeline: Timeline, **options
 
 
 def state(page_: Page, expression: str) -> Any:
-    """What ``expression`` of ``t`` (the timeline) and ``m`` (its data) is, after the next frame."""
+    """Return the value of ``expression`` of ``t`` (the timeline) and ``m`` (its data), after the next frame."""
     named_values = f"await new Promise(requestAnimationFrame); const t = {VIEW}, m = t.model;"
     return page_.evaluate(f"async () => {{ {named_values} return {expression}; }}")
 
@@ -108,7 +108,7 @@ def act(page_: Page, statements: str) -> None:
 
 
 def point(page_: Page, kind: str, time: int, row: int = 0) -> tuple[float, float]:
-    """Where on the page a lane's row shows ``time`` (nanoseconds after the timeline's start)."""
+    """Return the position on the page of ``time`` (nanoseconds after the timeline's start) in a lane's row."""
     where = f"""(() => {{
       const strip = t.layout.items.flatMap((item) => item.strips)
         .find((one) => one.rows.includes(m.lanes.find((l) => l.kind === '{kind}').rows[{row}]));
@@ -121,7 +121,7 @@ def point(page_: Page, kind: str, time: int, row: int = 0) -> tuple[float, float
 
 
 def pixels(page_: Page, kind: str, row: int = 0) -> list[list[int]]:
-    """Red, green and blue of each pixel in the middle of a row, as the canvas has them."""
+    """Return red, green and blue of each pixel in the middle of a row, as the canvas has them."""
     return list(
         state(
             page_,
@@ -137,12 +137,12 @@ def pixels(page_: Page, kind: str, row: int = 0) -> list[list[int]]:
 
 
 def texts(page_: Page, selector: str) -> list[str]:
-    """Texts of all elements that ``selector`` finds."""
+    """Return texts of all elements that ``selector`` finds."""
     return [text.strip() for text in page_.locator(selector).all_text_contents()]
 
 
 def table(page_: Page, caption: str) -> list[list[str]]:
-    """Rows of the panel's table with that caption, without its head."""
+    """Return rows of the panel's table with that caption, without its head."""
     script = """(caption) => {
       const found = [...document.querySelectorAll('.tv-timeline-panel table')]
         .find((one) => one.caption.textContent.startsWith(caption));

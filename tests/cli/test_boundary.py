@@ -1,4 +1,4 @@
-"""How a command ends that meets an error: in words, with the right exit code; tracebacks only where asked for."""
+"""The end of a command that meets an error: a message, the right exit code, and tracebacks only on request."""
 
 import platform
 import re

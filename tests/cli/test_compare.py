@@ -1,4 +1,4 @@
-"""``traceviz compare`` as a user runs it, on the shipped samples: exit codes, messages, and where they go."""
+"""``traceviz compare`` as a user runs it, on the shipped samples: exit codes, messages, and their streams."""
 
 import csv
 import gc

@@ -1,4 +1,4 @@
-"""What a terminal gets of hostile names and contents: nothing that it obeys but line ends and our own colours."""
+"""Terminal output of hostile names and contents: no control characters except line ends and our own colours."""
 
 import gzip
 import json
@@ -83,7 +83,7 @@ def hostile(tmp_path_factory, samples) -> Hostile:
 
 
 def sqlite_of(sample: Path, place: Path) -> Path:
-    """A database whose texts end with what steers a terminal; names of functions of CUDA stay."""
+    """Return a database whose texts end with what steers a terminal; names of functions of CUDA stay."""
     shutil.copy(sample, place)
     with sqlite3.connect(place) as database:
         for (table,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
@@ -96,7 +96,7 @@ def sqlite_of(sample: Path, place: Path) -> Path:
 
 
 def with_odd_schema(sample: Path, place: Path) -> Path:
-    """A database that SQLite refuses, quoting a name of it."""
+    """Return a database that SQLite refuses, quoting a name of it."""
     shutil.copy(sample, place)
     with sqlite3.connect(place) as database:
         database.execute("PRAGMA writable_schema = 1")
@@ -108,7 +108,7 @@ def with_odd_schema(sample: Path, place: Path) -> Path:
 
 
 def json_of(value, key=None):
-    """A Kineto document whose texts end with what steers a terminal, but for words of the format."""
+    """Return a Kineto document whose texts end with terminal controls, except words of the format."""
     if isinstance(value, dict):
         return {name: json_of(item, name) for name, item in value.items()}
     if isinstance(value, list):
@@ -118,7 +118,7 @@ def json_of(value, key=None):
 
 
 def xplane() -> bytes:
-    """A capture of three steps on one GPU with evil names everywhere."""
+    """Return a capture of three steps on one GPU with evil names everywhere."""
     host_events, kernels = [], []
     for step in range(3):
         at = step * 100 * US
@@ -253,7 +253,7 @@ def test_whatever_is_made_of_an_evil_file_is_harmless(hostile, tmp_path, name):
 
 @pytest.fixture
 def archive(hostile, tmp_path) -> Path:
-    """An archive of an evil name with evil traces, of which it keeps all that is private."""
+    """An archive with a hostile name and hostile traces; it keeps all their private data."""
     place = tmp_path / f"archive {PAYLOAD}"
     (tmp_path / f"{PAYLOAD}link").symlink_to("nowhere")
     sources = [hostile.files[name] for name in ("nsys", "kineto", "schema", "nothing")]

@@ -300,7 +300,7 @@ def test_a_closed_pipe_is_no_traceback(trace):
 
 
 def test_ctrl_c_leaves_nothing_behind(tmp_path):
-    """The reader blocks on a pipe that nobody writes to; the signal arrives while the output folder is half made."""
+    """The reader blocks on a pipe without a writer; the signal arrives while the output folder is half made."""
     slow = tmp_path / "slow.py"
     slow.write_text(
         "import sys, time\n"

@@ -19,7 +19,7 @@ START = 1_700_000_000 * SECOND
 
 
 def made_run(folder, called, second=0, **stated):
-    """A run folder with a manifest only, started ``second`` seconds after the first."""
+    """Return a run folder with a manifest only, started ``second`` seconds after the first."""
     plain = {
         "kind": "traceviz.run",
         "version": 1,
@@ -40,7 +40,7 @@ def made_run(folder, called, second=0, **stated):
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """3 runs, of which the one with the middle name is the newest, and things that are none."""
+    """3 runs; the one with the middle name is the newest; and files that are no runs."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "traceviz-runs"
     made_run(folder, "train-1", 10)

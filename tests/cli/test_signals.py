@@ -44,7 +44,7 @@ class Run:
         self.began = time.monotonic()
 
     def wait_until_guarded(self):
-        """Wait until the process takes signals: before it runs anything of ours, Python may say what it likes."""
+        """Wait until the process takes signals: before it runs our code, Python may print anything."""
         while self.process.poll() is None and not self._takes(signal.SIGTERM):
             time.sleep(0.002)
         self.began = time.monotonic()
@@ -54,18 +54,18 @@ class Run:
         return int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1
 
     def end(self):
-        """What it wrote to stderr."""
+        """End it and return its output on stderr."""
         return self.process.communicate(timeout=120)[1]
 
     def left(self):
-        """Half-written and temporary files."""
+        """Return half-written and temporary files."""
         names = [str(path) for path in self.tmp.rglob("*")]
         hidden = (path for path in self.out.rglob(".*") if path.name != ".reserve")
         return names + [str(path) for path in hidden]
 
 
 def seconds_of(name, folder):
-    """How long the command takes when nothing ends it."""
+    """Return the duration of the command when nothing ends it."""
     run = Run(name, folder)
     run.wait_until_guarded()
     errors = run.end()

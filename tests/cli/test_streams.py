@@ -1,4 +1,4 @@
-"""What becomes of a command whose stdout, stderr or stdin cannot be used."""
+"""Commands whose stdout, stderr or stdin cannot be used."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.process
 
 
 def traceviz(*words, shell="", **options):
-    """A ``traceviz`` of its own below a shell, which redirects its streams."""
+    """Return a ``traceviz`` of its own below a shell, which redirects its streams."""
     line = ["bash", "-c", f'exec "$@" {shell}', "bash", sys.executable, "-m", "traceviz", *map(str, words)]
     return subprocess.run(line, check=False, capture_output=True, text=True, **options)
 

@@ -10,7 +10,7 @@ ROWS, WANTED = np.ones((320, 64), "float32"), np.zeros((320, 1), "float32")
 
 
 def train(workers):
-    """Three epochs of ten steps with Gluon."""
+    """Train three epochs of ten steps with Gluon."""
     network = gluon.nn.HybridSequential()
     network.add(gluon.nn.Dense(256, activation="relu"), gluon.nn.Dense(1))
     network.initialize()
@@ -28,7 +28,7 @@ def train(workers):
 
 
 def fit_module():
-    """Three epochs of ten steps with the older interface."""
+    """Train three epochs of ten steps with the older interface."""
     output = mxnet.sym.FullyConnected(mxnet.sym.Variable("data"), num_hidden=1)
     output = mxnet.sym.LinearRegressionOutput(output, mxnet.sym.Variable("wanted"))
     batches, others = (mxnet.io.NDArrayIter(ROWS, WANTED, batch_size=32, label_name="wanted") for _ in range(2))

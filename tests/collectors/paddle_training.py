@@ -11,16 +11,16 @@ class Rows(Dataset):
     """320 rows of 64 numbers."""
 
     def __getitem__(self, index):
-        """One row, and what is wanted of it."""
+        """Return one row, and what is wanted of it."""
         return np.full(64, index, "float32") / 100, np.zeros(1, "float32")
 
     def __len__(self):
-        """How many there are."""
+        """Return the number of images."""
         return 320
 
 
 def train(network, optimizer, workers, after_step):
-    """Three epochs of ten steps."""
+    """Train three epochs of ten steps."""
     loader = DataLoader(Rows(), batch_size=32, num_workers=workers)
     for _ in range(3):
         for rows, wanted in loader:
@@ -32,7 +32,7 @@ def train(network, optimizer, workers, after_step):
 
 
 def train_static():
-    """Forty runs of a program of a static graph, after the one that sets its parameters."""
+    """Run a program of a static graph forty times, after the one that sets its parameters."""
     paddle.enable_static()
     rows = paddle.static.data("rows", [None, 64])
     loss = paddle.static.nn.fc(rows, 1).mean()

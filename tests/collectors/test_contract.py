@@ -1,4 +1,4 @@
-"""What every collector must keep, without recording anything."""
+"""Requirements of every collector that need no recording."""
 
 import pytest
 

@@ -99,12 +99,12 @@ def test_the_repaired_pipeline_of_the_cnn_waits_less_than_half_as_much(oracle_py
     assert report.fact("input_pipeline", "input_share") < 0.35
     named = slugs(report)
     assert "pipeline-without-prefetch" not in named
-    # A sequential Map still flips the images: that is said where a busy machine makes the program wait for it.
+    # A sequential Map still flips the images: this is reported if a busy machine makes the program wait for it.
     assert "input-bound" in named or "sequential-map" not in named
 
 
 def test_a_switch_that_is_out_of_range_is_refused_with_exit_code_2(oracle_python):
-    # Without steps, Keras would take batches from the endless pipeline for ever.
+    # Without steps, Keras would take batches from the endless pipeline forever.
     words = [oracle_python, str(EXAMPLES / "cifar10_cnn.py"), "--steps", "0"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr.splitlines()[-1]) == (

@@ -1,4 +1,4 @@
-"""Ranges of the package nvtx arrive whatever its version: those of newer ones are lost under an older nsys alone."""
+"""Ranges of the package nvtx arrive for any version; only an older nsys loses those of newer versions."""
 
 import os
 import subprocess

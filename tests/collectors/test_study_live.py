@@ -48,7 +48,7 @@ def runs(torch_python: str, tmp_path_factory) -> Path:
 
 
 def compared(runs: Path, *options: str) -> dict[str, Any]:
-    """The comparison of the runs as JSON."""
+    """Return the comparison of the runs as JSON."""
     words = [sys.executable, "-m", "traceviz", "compare", str(runs), *options, "--format", "json"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -56,18 +56,18 @@ def compared(runs: Path, *options: str) -> dict[str, Any]:
 
 
 def sides(comparison: dict[str, Any]) -> list[dict[str, Any]]:
-    """Rows of the table of sides, by column."""
+    """Return rows of the table of sides, by column."""
     effect = next(section for section in comparison["sections"] if section["slug"] == "effect")
     return next(block for block in effect["blocks"] if block["type"] == "grid")["rows"]
 
 
 def means(runs: Path, batch: int) -> list[float]:
-    """Mean step of each run, warm-up left out, from a report of its own, ns."""
+    """Return the mean step of each run, warm-up left out, from a report of its own, ns."""
     return [statistics.mean(steady_steps(run)) for run in runs.glob(f"*batch={batch}+*")]
 
 
 def steady_steps(run: Path) -> list[int]:
-    """Durations of the steps of one run that are no warm-up, ns."""
+    """Return durations of the steps of one run that are no warm-up, ns."""
     words = [sys.executable, "-m", "traceviz", "report", str(run), "--section", "steps", "--format", "json"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
     blocks = json.loads(done.stdout)["sections"][0]["blocks"]

@@ -74,7 +74,7 @@ def profiled(steps, model, optimizers, before=0):
 
 
 def in_ranks(steps, model, optimizers):
-    """Data-parallel training on the CPU, in which rank 1 sleeps 60 ms before each step."""
+    """Train data-parallel on the CPU; rank 1 sleeps 60 ms before each step."""
     torch.distributed.init_process_group("gloo")
     parallel = nn.parallel.DistributedDataParallel(model)
     for _ in range(steps):
@@ -83,8 +83,8 @@ def in_ranks(steps, model, optimizers):
         optimizers[0].zero_grad()
         parallel(torch.randn(8, 64)).sum().backward()
         optimizers[0].step()
-    # PyTorch 2.13 takes the group apart while it holds the interpreter's lock, which a thread of gloo may still want to
-    # let go of the last all-reduce: both would wait for ever.
+    # PyTorch 2.13 destroys the group while it holds the interpreter's lock. A thread of gloo may still need that lock
+    # to release the last all-reduce: both would wait forever.
     time.sleep(0.5)
     torch.distributed.destroy_process_group()
 

@@ -39,15 +39,15 @@ class CommandResult:
         return {fact["key"]: fact["value"] for block in self.section(slug)["blocks"] for fact in block.get("facts", ())}
 
     def rows(self, slug: str) -> list[dict[str, Any]]:
-        """Rows of the first table of a section."""
+        """Return rows of the first table of a section."""
         return next(block["rows"] for block in self.section(slug)["blocks"] if "rows" in block)
 
     def classes(self) -> dict[str, dict[str, Any]]:
-        """Classes of step time by key."""
+        """Return classes of step time by key."""
         return {row["class"]: row for row in self.rows("attribution")}
 
     def changes(self) -> dict[str, list[float]]:
-        """Every change in every table by section, where it was measured; tables of sides without a row of the base."""
+        """Return every measured change in every table by section; tables of sides without a row of the base."""
         changes: dict[str, list[float]] = {}
         for section in self.document["sections"]:
             for block in section["blocks"]:
@@ -57,7 +57,7 @@ class CommandResult:
         return {slug: values for slug, values in changes.items() if values}
 
     def not_as_before(self) -> dict[str, list[Any]]:
-        """What differs between the sides, by section: changes, and findings that came, went or weigh otherwise."""
+        """Return differences of the sides by section: changes, and findings that are new, gone or weigh otherwise."""
         differing: dict[str, list[Any]] = {
             slug: [value for value in values if value] for slug, values in self.changes().items()
         }
@@ -77,19 +77,19 @@ def compared(*arguments: object) -> CommandResult:
 
 
 def refused(*arguments: object) -> tuple[int, str]:
-    """Exit code and message of a comparison that prints nothing."""
+    """Return the exit code and message of a comparison that prints nothing."""
     result = CliRunner().invoke(main, ["compare", *map(str, arguments)])
     assert result.stdout == ""
     return result.exit_code, result.stderr
 
 
 def share_of_difference(result: CommandResult, *classes: str) -> float:
-    """The part of the difference of the mean step that lies in ``classes``."""
+    """Return the part of the difference of the mean step that lies in ``classes``."""
     differences = [result.classes()[key]["difference_ns"] for key in classes]
     return float(sum(differences) / result.facts("attribution")["difference_ns"])
 
 
 def path_of(folder: Path, name: str) -> Path:
-    """A file of a folder, which must be there."""
+    """Return a file of a folder, which must be there."""
     (path,) = folder.glob(name)
     return path

@@ -26,7 +26,7 @@ def table(title: str, names: str, *rows: Sequence[Value]) -> Grid:
 
 
 def kernels(*rows: Sequence[Value], shapes: Sequence[Sequence[Value]] = ()) -> Section:
-    """Rows of name, family, calls and total; shapes of name, grid, block and total."""
+    """Return rows of name, family, calls and total; shapes of name, grid, block and total."""
     launches = table("By launch shape", "name grid block total_ns", *shapes)
     return section("kernels", table(STEADY, "name family calls total_ns", *rows), launches)
 
@@ -42,7 +42,7 @@ def tagged(**tags: str) -> Section:
 def measures(
     outcome: str | None = None, reason: str | None = None, **values: Value | tuple[float, float, float]
 ) -> Section:
-    """Measures of a whole run with their units by the ends of their keys; of three numbers, an interval within it."""
+    """Return measures of a whole run, with units by the ends of their keys; three numbers contain an interval."""
     rows = []
     for key, value in values.items():
         figure, low, high = value if isinstance(value, Sequence) else (value, None, None)
@@ -60,7 +60,7 @@ _UNITS = {"_ns": "ns", "per_second": "per_second", "_bytes": "bytes", "epochs": 
 
 
 def parts(**times_ns: int) -> Section:
-    """Exclusive parts of a whole run."""
+    """Return exclusive parts of a whole run."""
     rows = ((key, key, time, time / sum(times_ns.values()), None) for key, time in times_ns.items())
     return section("whole_run", table("", "part label time_ns share_of_run where", *rows))
 
@@ -76,7 +76,7 @@ def run(
     about: Mapping[str, Value] | None = None,
     **classes: Sequence[int],
 ) -> Report:
-    """A report of so many steps of 1,000 ns, with these sections, findings and facts about the run."""
+    """Return a report of so many steps of 1,000 ns, with these sections, findings and facts about the run."""
     plain = report([1000] * steps, **classes)
     own = tuple(Fact(key, key, value) for key, value in (about or {}).items())
     return replace(plain, run=own, sections=(*plain.sections, *sections), findings=tuple(findings))

@@ -13,7 +13,7 @@ from traceviz.report.verdicts import VerdictCode
 
 
 def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:
-    """A report of steady steps whose classes are given; without any, all is host compute."""
+    """Return a report of steady steps whose classes are given; without any, all is host compute."""
     parts = classes or {"host_compute": durations}
     columns = (
         Column("step", "Step", "id"),
@@ -27,19 +27,19 @@ def report(durations: Sequence[int], **classes: Sequence[int]) -> Report:
 
 
 def side(label: str, *runs: Sequence[int]) -> Side:
-    """A side of runs with these steps."""
+    """Return a side of runs with these steps."""
     return Side(label, tuple(report([int(value) for value in run]) for run in runs))
 
 
 def turns(generator: np.random.Generator, count: int, medians: Sequence[float], spread: float) -> Times:
-    """Log-normal steps that take turns: their medians return, from any of them on."""
+    """Return log-normal steps that take turns: their medians return, from any of them on."""
     first = int(generator.integers(len(medians)))
     median = np.resize(np.roll(np.array(medians), first), count)
     return np.rint(median * np.exp(spread * generator.standard_normal(count))).astype(np.int64)
 
 
 def steps(generator: np.random.Generator, count: int, median_ns: float, spread: float, alike: float = 0.0) -> Times:
-    """Log-normal steps; ``alike`` is the correlation of neighbours."""
+    """Return log-normal steps; ``alike`` is the correlation of neighbours."""
     noise = generator.standard_normal(count)
     for index in range(1, count):
         noise[index] = alike * noise[index - 1] + np.sqrt(1 - alike**2) * noise[index]

@@ -15,7 +15,7 @@ PID = 1001
 
 
 def loop(path: Path, steps: int, kernels: Sequence[tuple[str, int]], pause_ns: int = 10 * US) -> Path:
-    """An nsys database of steps in NVTX ranges that touch: before and after each kernel the device idles.
+    """Return an nsys database of steps in NVTX ranges that touch: before and after each kernel the device idles.
 
     ::
 
@@ -47,7 +47,7 @@ def loop(path: Path, steps: int, kernels: Sequence[tuple[str, int]], pause_ns: i
 
 
 def _kernel(database: NsysDatabase, name: str, start: int, end: int) -> None:
-    """A kernel, and the call that launches it while the device is idle."""
+    """Add a kernel, and the call that launches it while the device is idle."""
     correlation = len(database.rows.get("CUPTI_ACTIVITY_KIND_KERNEL", ())) + 1
     database.add(
         "CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -81,7 +81,7 @@ def _kernel(database: NsysDatabase, name: str, start: int, end: int) -> None:
 
 
 def kineto_loop(path: Path, steps: int, kernels: Sequence[tuple[str, int]], pause_ns: int = 10 * US) -> Path:
-    """The program of :func:`loop`, as PyTorch's profiler sees it."""
+    """Return the program of :func:`loop`, as PyTorch's profiler sees it."""
     host, device = {"pid": PID, "tid": PID}, {"pid": 0, "tid": 7}
     events: list[dict[str, Any]] = []
     now = 1 * MS
@@ -110,10 +110,7 @@ def _complete(category: str, name: str, track: dict[str, int], start_ns: int, en
 
 
 def training(path: Path, load: Callable[[Program], None], steps: int = 20) -> Path:
-    """The program of the synthetic samples, which waits for the device in every step before it loads the next batch.
-
-    Two of them differ in ``load`` alone, where it asks for as many durations: those of all else are the same.
-    """
+    """Return the program of the synthetic samples: every step waits for the device before it loads the next batch."""
     database = NsysDatabase("a training loop")
     program = Program(database)
     start_up(program)
@@ -127,7 +124,7 @@ def training(path: Path, load: Callable[[Program], None], steps: int = 20) -> Pa
 
 
 def kineto_steps(path: Path, durations_us: Sequence[int]) -> Path:
-    """A Kineto trace of steps on a CPU, one after another."""
+    """Return a Kineto trace of steps on a CPU, one after another."""
     events: list[dict[str, Any]] = []
     now = 1000
     host = {"pid": 1, "tid": 1}

@@ -1,4 +1,4 @@
-"""Which classes make the difference of two sides, in figures that add up."""
+"""Classes that make the difference of two sides, in figures that add up."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from traceviz.compare.sides.sides import Side
 
 
 def side(label, *steps):
-    """A run whose steps are ``(input_wait, host_compute)``."""
+    """Return a run whose steps are ``(input_wait, host_compute)``."""
     waits, computes = zip(*steps, strict=True)
     durations = [wait + compute for wait, compute in steps]
     return Side(label, (report(durations, input_wait=waits, host_compute=computes),))

@@ -1,4 +1,4 @@
-"""What is remarked of two sides, and what that forbids: hand-made reports, one difference at a time."""
+"""Remarks on two sides, and their consequences: hand-made reports, one difference at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def codes(base, new, options=PLAIN):
 
 
 def pair(*sections, steps=12, base=(), **about):
-    """A base with sections ``base`` and a new side with these."""
+    """Return a base with sections ``base`` and a new side with these."""
     return side("base", run(steps, *base)), side("new", run(steps, *sections, about=about))
 
 
@@ -84,7 +84,7 @@ def test_runs_of_one_side_with_different_batches_are_no_side():
 
 
 def launched(*shapes, extra=0):
-    """Kernels whose steady sums are those of the shapes; ``extra`` in a kernel of unknown shape."""
+    """Return kernels whose steady sums are those of the shapes; ``extra`` in a kernel of unknown shape."""
     rows = [(name, "gemm", 12, total) for name, _, _, total in shapes]
     rows += [("unknown", "fusion", 12, extra)] * bool(extra)
     return kernels(*rows, shapes=[*shapes, *([("unknown", None, None, extra)] * bool(extra))])

@@ -1,4 +1,4 @@
-"""Comparisons as a whole: the pair that is told, the path, and the document that renderers get."""
+"""Comparisons as a whole: the reported pair, the path, and the document for renderers."""
 
 import csv
 import io
@@ -31,7 +31,7 @@ BASE, NEW = [10 * MS] * 20, [5 * MS] * 20
 
 
 def halves():
-    """A base of 6 ms waiting and 4 ms computing, and a new side of 2 ms and 3 ms."""
+    """Return a base of 6 ms waiting and 4 ms computing, and a new side of 2 ms and 3 ms."""
     base = report(BASE, input_wait=[6 * MS] * 20, host_compute=[4 * MS] * 20)
     new = report(NEW, input_wait=[2 * MS] * 20, host_compute=[3 * MS] * 20)
     return Side("slow", (base,)), Side("fast", (new,))

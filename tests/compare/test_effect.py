@@ -1,4 +1,4 @@
-"""The interval: by hand where that can be done, and by how often it is right."""
+"""The interval: calculated by hand if possible, and by how often it is right."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLOW = pytest.mark.slow
 
 
 def alarm_limit(pairs):
-    """Alarms among pairs of equals: one of twenty, and three standard deviations more."""
+    """Return alarms among pairs of equals: one of twenty, and three standard deviations more."""
     return 0.05 * pairs + 3 * math.sqrt(pairs * 0.05 * 0.95)
 
 
@@ -65,7 +65,7 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_hardly_moves_it()
 
 
 def test_runs_give_welchs_interval_of_the_ratio_by_hand():
-    # means 100, 104 and 50, 52: both sides scatter alike, so 2 degrees of freedom, t(2) = 4.3027; the variance of
+    # means 100, 104 and 50, 52: both sides scatter equally, so 2 degrees of freedom, t(2) = 4.3027; the variance of
     # the logarithms is ln(1.04)² / 2 on each side, and that of both means ln(1.04)² / 2
     measured = effect([of(100, 100, 100), of(104)], [of(50), of(52, 52)])
     factor = math.exp(4.3027 * math.log(1.04) / math.sqrt(2))
@@ -112,7 +112,7 @@ def test_few_runs_that_scatter_ten_times_as_much_as_many_raise_few_alarms(few, m
 
 @pytest.mark.parametrize("runs", [2, 4])
 def test_runs_that_a_busy_machine_makes_slower_by_the_same_share_are_told_apart_as_stated(runs):
-    """A base four times as long scatters four times as much; of shares, both scatter alike."""
+    """A base four times as long scatters four times as much; relative to its length, both scatter equally."""
     generator, alarms, gains = np.random.default_rng(8), 0, 0
     for _ in range(1000):
         base, equal, faster = (
@@ -139,7 +139,7 @@ def test_an_interval_never_tells_of_more_than_all_of_a_step():
     base, new = steps(generator, 20, 3.5e8, 0.5, 0.6), steps(generator, 20, 1e8, 0.9, 0.6)
     there, back = effect([base], [new]), effect([new], [base])
     assert -1 < there.interval[0] < there.interval[1] < 0
-    # the sides exchanged, but for the chance of resampling
+    # the sides exchanged, except for the chance of resampling
     assert back.speedup_interval == pytest.approx([1 / end for end in reversed(there.speedup_interval)], rel=0.2)
 
 

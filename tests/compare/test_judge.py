@@ -1,4 +1,4 @@
-"""What is said of a difference, and of its parts."""
+"""Statements about a difference, and its parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kernels are the same: names as profilers print them, and matches from the surest to the least sure."""
+"""Pairs of equal kernels: names as profilers print them, and matches from the surest to the least sure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison must show of traces whose difference is known: none, the input, or every kernel."""
+"""Required results of comparing traces with a known difference: none, the input, or every kernel."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ BLOCKS = ("--step-marker", r"^FSDP::post_forward \(blocks")
 
 
 def assert_no_change(result, measured):
-    """No change, in words, in the exit code and in every number of what both sides measured."""
+    """Check for no change, in the text, in the exit code and in every number that both sides measured."""
     assert (result.code, result.outcome, result.stderr) == (0, "no-change", "")
     assert result.sentence.startswith("No change: mean step ")
     assert result.not_as_before() == {}
@@ -216,7 +216,7 @@ def test_the_gain_of_a_quicker_loader_in_an_nsys_trace_is_input_wait(tmp_path):
 
 
 def test_the_gain_of_a_quicker_pipeline_in_an_xplane_trace_is_input_wait(tmp_path):
-    """Time is squeezed to a twentieth where the step waits for tf.data; it stays as it is elsewhere."""
+    """Waits of the step for tf.data are squeezed to a twentieth; all other time is unchanged."""
     space = next(story for story in STORIES if story.name == "gpu_keras_input_bound").space()
     (tmp_path / "slow.xplane.pb").write_bytes(space.encoded())
     squeezed_space(space, "IteratorGetNextOp::DoCompute", percent=-95)
@@ -229,7 +229,7 @@ def test_the_gain_of_a_quicker_pipeline_in_an_xplane_trace_is_input_wait(tmp_pat
 
 
 def test_the_gain_of_a_recorded_repair_adds_up_and_is_mostly_input_wait(samples):
-    """Recorded on a CPU, where the loader and the network share the cores: computing became quicker as well."""
+    """Recorded on a CPU whose cores the loader and the network share: computing became quicker as well."""
     result = compared(samples / "kineto/slow.pt.trace.json.gz", samples / "kineto/repaired.pt.trace.json.gz")
     assert result.outcome == "faster"
     classes = {key: row["difference_ns"] for key, row in result.classes().items()}
@@ -243,7 +243,7 @@ def test_the_gain_of_a_recorded_repair_adds_up_and_is_mostly_input_wait(samples)
 
 
 def test_a_loader_that_hands_out_two_batches_at_once_is_as_fast_as_one_that_hands_out_each(tmp_path):
-    """Medians would tell of half the step, or of twice as long a one, by which kind of step is in the middle."""
+    """Medians would show half the step, or one twice as long, depending on the kind of the middle step."""
     each = training(tmp_path / "each.sqlite", lambda program: loading(program, 0.5), steps=29)
     batches = iter(range(100))
     two = training(tmp_path / "two.sqlite", lambda program: loading(program, next(batches) % 2), steps=29)
@@ -343,7 +343,7 @@ def test_kernels_that_are_10_percent_longer_are_named_and_fail_the_gate(tmp_path
 def test_a_recorded_training_whose_kernels_are_20_percent_longer_fails_the_gate(two_gpus, tmp_path):
     """Kernels of a device of this trace hardly overlap (12 µs of 270 ms): +20 % to within a hundredth of a percent.
 
-    Of 16 steps, some of which are two fifths longer, the mean is known to 10 %: of half as much there is no verdict.
+    Some of the 16 steps are two fifths longer, so the mean is known to 10 %: for half as much there is no verdict.
     """
     result = compared(two_gpus, longer_kernels(two_gpus, tmp_path / "longer.sqlite", percent=20), *GATE, *BLOCKS)
     assert (result.code, result.outcome) == (1, "slower")
@@ -352,7 +352,7 @@ def test_a_recorded_training_whose_kernels_are_20_percent_longer_fails_the_gate(
     for key, row in result.classes().items():
         if key in of_kernels:
             assert row["difference_ns"] / row["base_ns"] == pytest.approx(0.2, abs=1e-4)
-        else:  # its begin and its end are rounded to nanoseconds
+        else:  # its start and its end are rounded to nanoseconds
             assert abs(row["difference_ns"]) <= 3
     assert share_of_difference(result, "device_compute", "communication") == pytest.approx(1, abs=1e-4)
     kernels = result.rows("kernels")

@@ -21,7 +21,7 @@ FIRST, END, ALL = 5, 15, 20
 
 @pytest.fixture(scope="module")
 def recorded(torch_python, tmp_path_factory):
-    """What PyTorch's profiler wrote of ten steps, and what nsys exported of all."""
+    """The trace of ten steps by PyTorch's profiler, and the nsys export of all steps."""
     run = tmp_path_factory.mktemp("one") / "run"
     flags = ["--with", "torch,nvtx,nsys", "--steps", f"{FIRST}:{END}", "--no-report", "-o", run]
     program = [torch_python, "-W", "ignore", PROGRAM, "plain", ALL]
@@ -37,15 +37,15 @@ def result(recorded):
 
 
 def durations(trace):
-    """Duration of every step by its number, warm-up too, ns."""
+    """Return the duration of every step by its number, warm-up too, ns."""
     steps = grid(api.report_on(trace), "steps", EVERY_STEP)
     return {row["step"]: row["dur_ns"] for row in rows(steps)}
 
 
 def test_the_same_steps_last_as_long_in_both_recordings(recorded):
-    """Both mark steps from the same hooks, microseconds apart, whatever else the machine does.
+    """Both mark steps from the same hooks, microseconds apart, under any load of the machine.
 
-    The first step of PyTorch's profiler is left out: it begins once that has started.
+    The first step of PyTorch's profiler is left out: it starts after the profiler.
     """
     kineto, nsys = map(durations, recorded)
     assert (list(kineto), list(nsys)) == (list(range(FIRST, END)), list(range(ALL)))

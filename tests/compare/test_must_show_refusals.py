@@ -1,4 +1,4 @@
-"""Sides that cannot be read, and sides that can but support no verdict: what is said, with which code."""
+"""Sides that cannot be read, and sides that support no verdict: messages and codes."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ NO_TRACE = "is not a trace that traceviz knows."
 
 @pytest.fixture(scope="module")
 def sides(samples, tmp_path_factory):
-    """Files and folders of every kind that cannot be a side, beside one that can."""
+    """Files and folders of every kind that cannot be a side, and one that can."""
     folder = tmp_path_factory.mktemp("sides")
     good = samples / "synthetic/healthy.sqlite"
     shutil.copy(good, folder / "good.sqlite")
@@ -59,7 +59,7 @@ UNREADABLE = {
     "folder": (NO_TRACE, "it holds notes.txt", "Name a trace inside the folder."),
     "nothing": (NO_TRACE, "It is an empty folder.", "Name the folder that the trace was written to."),
 }
-"""What is said of a side, and what helps."""
+"""The message about a side, and the remedy."""
 
 
 @pytest.mark.parametrize("name", UNREADABLE)
@@ -120,7 +120,7 @@ def test_a_file_that_is_there_is_neither_replaced_nor_emptied(sides, tmp_path):
 
 
 def unjudged(*sides):
-    """A comparison without a verdict: exit code 0, and 4 where a gate or the user asks for a verdict."""
+    """Return a comparison without a verdict: exit code 0, and 4 if a gate or the user requires a verdict."""
     result = compared(*sides)
     assert (result.code, result.outcome, result.stderr) == (0, "cannot-judge", "")
     gated = compared(*sides, *GATE)
@@ -133,7 +133,7 @@ def unjudged(*sides):
 
 
 def saved(trace, folder, name):
-    """The report of a trace as JSON: comparing that again costs a tenth of analysing the trace again."""
+    """Return the report of a trace as JSON: comparing that again costs a tenth of analysing the trace again."""
     report = folder / f"{name}.json"
     report.write_text(api.to_text(api.report_on(trace), "json"))
     return report
@@ -193,7 +193,7 @@ def test_what_is_cut_but_readable_is_compared_and_said_to_be_incomplete(samples,
 
 
 def test_a_network_of_convolutions_is_not_compared_with_a_transformer(samples, tmp_path):
-    """Both on a CPU, where no kernels tell them apart: the sentence begins with what differs."""
+    """Both run on a CPU, without kernels to distinguish them: the sentence starts with the difference."""
     network, transformer = samples / "kineto/workers.pt.trace.json.gz", samples / "kineto/two_ranks"
     result = unjudged(saved(network, tmp_path, "network"), saved(transformer, tmp_path, "transformer"))
     assert result.sentence.startswith("Cannot judge: the sides do different work. Convolutions take 63.")

@@ -1,4 +1,4 @@
-"""Comparisons of whole runs: by total time where there are no steps, by any other time that is asked for."""
+"""Comparisons of whole runs: by total time if there are no steps, by any other requested time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ S = 1_000_000_000
 
 
 def lasting(label: str, *totals_s: float, steps: int = 0, **values: float) -> Side:
-    """A side of runs that took so long, by default without steps."""
+    """Return a side of runs that took so long, by default without steps."""
     return side(label, *(run(steps, measures(total_ns=total * S, **values), tagged(study="a")) for total in totals_s))
 
 
@@ -66,7 +66,7 @@ def test_of_one_run_on_each_side_a_difference_of_a_fifth_is_judged_and_a_smaller
 
 def test_the_interval_of_repeats_is_that_of_welch_of_the_logarithms():
     spread = math.log(1.21) / math.sqrt(2)  # of two runs that differ by 1.21
-    half = 4.3027 * spread  # both sides scatter alike: 2 degrees of freedom
+    half = 4.3027 * spread  # both sides scatter equally: 2 degrees of freedom
     low, high = interval_of_runs((1.0, 1.21), (2.0, 2.42))
     assert (low, high) == (
         pytest.approx(2 * math.exp(-half) - 1, rel=1e-4),

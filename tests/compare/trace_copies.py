@@ -1,7 +1,6 @@
-"""Copies of traces that tell the same in another way, or of a program that differs in one known respect.
+"""Copies of traces that state the same in another way, or of a program that differs in one known respect.
 
-The formats are taken apart here without the readers of traceviz: what they are tested with does not share their
-mistakes.
+The formats are parsed here without the readers of traceviz, so that the copies do not share their mistakes.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _THREAD = 0xFFFFFF
 
 
 def shuffled_database(source: Path, target: Path, shift_ns: int = 0, seed: int = 1) -> Path:
-    """The same rows in another physical order, every instant later by ``shift_ns``."""
+    """Return the same rows in another physical order, every instant later by ``shift_ns``."""
     generator = random.Random(seed)
 
     def rows_of(table: str, columns: Sequence[str], rows: list[Row]) -> list[Row]:
@@ -69,7 +68,7 @@ def _with_key_of(row: Row, other: Row, keys: Sequence[int]) -> Row:
 
 
 def longer_kernels(source: Path, target: Path, percent: int) -> Path:
-    """An nsys database in which every kernel takes ``percent`` percent longer, and nothing else does.
+    """Return an nsys database in which every kernel takes ``percent`` percent longer, and nothing else does.
 
     Kernels of a stream follow each other, and what follows waits: longer ones push all that comes later. So time
     itself is stretched for each process while one of its kernels runs, for its calls and ranges too::
@@ -96,7 +95,7 @@ def longer_kernels(source: Path, target: Path, percent: int) -> Path:
 
 
 def _warped(rows: list[Row], owner: int, places: Sequence[int], warps: dict[int, Warp]) -> list[Row]:
-    """Rows with their instants as the warp of their process has them; of another process, as they are."""
+    """Return rows with their instants as the warp of their process has them; of another process, as they are."""
     changed = [list(row) for row in rows]
     for process, warp in warps.items():
         for place in places:
@@ -107,7 +106,7 @@ def _warped(rows: list[Row], owner: int, places: Sequence[int], warps: dict[int,
 
 
 def stretching(spans: Sequence[tuple[int, int]], percent: int) -> Warp:
-    """Stretches time within ``spans``, which are in order of their begin; squeezes it where ``percent`` is negative."""
+    """Extend time within ``spans``, which are in order of their start; squeeze it if ``percent`` is negative."""
     merged: list[list[int]] = []
     for start, end in spans:
         if merged and start <= merged[-1][1]:
@@ -128,7 +127,7 @@ def stretching(spans: Sequence[tuple[int, int]], percent: int) -> Warp:
 
 
 def _copied(source: Path, target: Path, rows_of: RowsOf) -> Path:
-    """A database with the tables of ``source`` and the rows that ``rows_of`` makes of theirs."""
+    """Return a database with the tables of ``source`` and the rows that ``rows_of`` makes of theirs."""
     with closing(sqlite3.connect(source)) as old, closing(sqlite3.connect(target)) as new, new:
         named = old.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
         for name, definition in named.fetchall():
@@ -144,7 +143,7 @@ def _copied(source: Path, target: Path, rows_of: RowsOf) -> Path:
 
 
 def shuffled_kineto(source: Path, target: Path, shift_ns: int = 0, seed: int = 1) -> Path:
-    """The same events in another order, every instant later by ``shift_ns``: whole microseconds, digits kept."""
+    """Return the same events in another order, every instant later by ``shift_ns``: whole microseconds, digits kept."""
     marked = json.loads(gzip.decompress(source.read_bytes()), parse_float=lambda digits: f"\0{digits}")
     events = marked["traceEvents"]
     for event in events:
@@ -157,7 +156,7 @@ def shuffled_kineto(source: Path, target: Path, shift_ns: int = 0, seed: int = 1
 
 
 def _later(stamp: str | int, micros: int) -> str | int:
-    """A time in microseconds; one with decimals is text that begins with a mark."""
+    """Return a time in microseconds; one with decimals is text that starts with a mark."""
     if isinstance(stamp, int):
         return stamp + micros
     whole, _, decimals = stamp[1:].partition(".")
@@ -188,7 +187,7 @@ Field = tuple[int, int, int | bytes]
 
 
 def shuffled_xplane(source: Path, target: Path, shift_ns: int = 0, seed: int = 1) -> Path:
-    """The same planes, lines and events in another order, every line beginning later by ``shift_ns``."""
+    """Return the same planes, lines and events in another order, every line beginning later by ``shift_ns``."""
     generator = random.Random(seed)
 
     def plane(content: bytes) -> bytes:
@@ -203,7 +202,7 @@ def shuffled_xplane(source: Path, target: Path, shift_ns: int = 0, seed: int = 1
 
 
 def _shuffled(message: bytes, number: int, inner: Callable[[bytes], bytes] | None, generator: random.Random) -> bytes:
-    """A message whose fields ``number`` come in another order, in their places, each as ``inner`` makes it."""
+    """Return a message whose fields ``number`` have another order, in their places, each transformed by ``inner``."""
     fields = list(_fields(message))
     places = [place for place, field in enumerate(fields) if field[0] == number]
     changed = list(fields)
@@ -221,7 +220,7 @@ def _later_line(line: bytes, shift_ns: int) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[Field]:
-    """The fields of a protobuf message."""
+    """Yield the fields of a protobuf message."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)

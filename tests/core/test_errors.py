@@ -1,4 +1,4 @@
-"""Errors for people: short and harmless, whatever they quote."""
+"""Errors for people: short and harmless, with any quoted text."""
 
 import pickle
 

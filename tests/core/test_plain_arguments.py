@@ -1,4 +1,4 @@
-"""What of a command is kept: options with plain values, and nothing that looks private."""
+"""Parts of a command that are kept: options with plain values, and nothing that looks private."""
 
 import shlex
 

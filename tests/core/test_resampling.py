@@ -1,4 +1,4 @@
-"""Blocks of steps: as long as neighbours are alike, and whole periods."""
+"""Blocks of steps: as long as neighbours are similar, and whole periods."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from traceviz.core import resampling
 
 
 def inside(quantile, freedom):
-    """The probability between ``-quantile`` and ``quantile``."""
+    """Return the probability between ``-quantile`` and ``quantile``."""
     at = np.linspace(0.0, quantile, 20_001)
     scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
     return 2 * scale * float(np.trapezoid((1 + at**2 / freedom) ** (-(freedom + 1) / 2), at))

@@ -1,4 +1,4 @@
-"""Programs that the end-to-end tests need, and where they are."""
+"""Programs that the end-to-end tests need, and their paths."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def repository() -> Path:
 
 @pytest.fixture(scope="session")
 def nsys() -> str:
-    """The real nsys; its absence is a failure where TRACEVIZ_REQUIRE_NSYS is set, as in CI."""
+    """The real nsys; its absence is a failure if TRACEVIZ_REQUIRE_NSYS is set, as in CI."""
     program = shutil.which("nsys")
     if program is None:
         reason = "nsys is not on PATH (scripts/install-nsys.sh installs it on Debian 12)"
@@ -62,7 +62,7 @@ def report_of(traceviz: Run) -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="session")
 def installed() -> Run:
-    """Runs the installed program beside this interpreter, which must succeed."""
+    """Function that runs the installed program of this interpreter, which must succeed."""
     program = Path(sys.executable).with_name("traceviz")
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

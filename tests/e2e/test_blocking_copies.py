@@ -11,7 +11,7 @@ MS = 1_000  # microseconds
 
 
 def metrics_every_step(call, copy_name):
-    """Ten steps of 10 ms, nine of them steady: 3 ms of kernels, then a copy waits 6 ms for work that begins late."""
+    """Return ten steps of 10 ms, nine of them steady: 3 ms of kernels, then a copy waits 6 ms for late work."""
     events = []
     for n in range(10):
         begin, key = n * 10 * MS, 10 * n

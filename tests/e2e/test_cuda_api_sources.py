@@ -1,4 +1,4 @@
-"""The CUDA API share is the same table, whatever recorded the calls: Nsight Systems, XPlane, Kineto, nvprof."""
+"""The CUDA API share is the same table from every source: Nsight Systems, XPlane, Kineto, nvprof."""
 
 import re
 from functools import cache

@@ -1,4 +1,4 @@
-"""The first screen of eight samples: one screen, whose tables are behind what the verdict says."""
+"""The first screen of eight samples: one screen, whose tables support the verdict."""
 
 import re
 

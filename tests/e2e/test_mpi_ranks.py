@@ -8,7 +8,7 @@ STEPS = 8
 
 
 def rank_file(path, process, rank, arrives):
-    """A rank whose steps of 100 ms arrive at their collective after so many ms; all leave it after 90."""
+    """Return a rank whose steps of 100 ms arrive at their collective after so many ms; all leave it after 90."""
     own = {"globalTid": thread(process, process)}
     steps = [
         {"start": i * 100 * MS, "end": (i * 100 + 99) * MS, "eventType": 59, "text": f"step {i}", **own}

@@ -1,4 +1,4 @@
-"""Reports on real public traces say what NVIDIA's own nsys stats says of them, and judge them as a person would."""
+"""Reports on real public traces agree with NVIDIA's own nsys stats, and judge them as a person would."""
 
 import csv
 import json
@@ -110,7 +110,7 @@ def test_classes_add_up_and_busy_and_idle_make_the_span(report_on, name):
         assert sum(row["total_ns"] for row in report.rows("breakdown")) == report.fact("breakdown", "step_ns")
     span = report.fact("device_use", "span_ns")
     facts = {fact.key: fact.value for fact in report.facts("capture")}
-    seen = facts.get("judged_until_ns", span) - facts.get("judged_from_ns", 0)  # before and after, nobody knows
+    seen = facts.get("judged_until_ns", span) - facts.get("judged_from_ns", 0)  # unknown before and after
     known = [row["busy_ns"] + row["idle_ns"] for row in report.rows("device_use")]
     assert all(time == span for time in known) if seen >= span else all(seen <= time <= span for time in known)
 

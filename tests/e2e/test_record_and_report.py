@@ -24,7 +24,7 @@ RANGES = ("data loading", "forward", "backward", "optimizer")
 
 @pytest.fixture(scope="module")
 def loop(nsys: str, repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What nsys left: a .nsys-rep, or a .qdstrm where the package's importer is not where nsys looks."""
+    """Output of nsys: a .nsys-rep, or a .qdstrm if nsys does not find the package's importer."""
     pytest.importorskip("nvtx", reason="the example needs nvtx (dependency group dev)")
     folder = tmp_path_factory.mktemp("recorded")
     example = repository / "examples" / "nvtx_training_loop.py"

@@ -26,7 +26,7 @@ LATER = [(14_000 + 1000 * step, 300, f"batch {8 + step}") for step in range(4)]
 
 
 def durations(steps):
-    """Durations of steady steps, as ``(process, start)`` orders them."""
+    """Return durations of steady steps, as ``(process, start)`` orders them."""
     steady = [row for row in steps if not row["warmup"] and not row["cut"]]
     return [row["dur_ns"] for row in sorted(steady, key=lambda row: (row["process"], row["start_ns"]))]
 
@@ -39,7 +39,7 @@ def rows_of(report, slug, title):
 
 
 def figures(report):
-    """What a report says of its steady steps: their durations, by the breakdown too, and its figures."""
+    """Return a report's data on steady steps: their durations, also by the breakdown, and its figures."""
     of_steps = durations(rows_of(report, "steps", "Every step"))
     of_classes = [row["dur_ns"] for row in rows_of(report, "breakdown", "By step")]
     assert sorted(of_steps) == sorted(of_classes) == sorted(steady_steps(report).tolist())
@@ -51,7 +51,7 @@ def figures(report):
 
 
 def check(source, folder):
-    """The steady steps of a trace, which every way to them says are the same."""
+    """Return the steady steps of a trace, which are the same by every way to them."""
     report = traceviz.report_on(source)
     steps = figures(report)
     if not steps:
@@ -81,7 +81,7 @@ def test_10_steps_with_loading_between_their_marks_and_a_checkpoint_agree_everyw
     place = tmp_path / "trace.traceviz"
     place.mkdir()
     write_tables(place, ((name, trace.arrow(name)) for name in trace), {})
-    # seven whole steps, one until the checkpoint begins (7000 to 8000), three more; the last is cut
+    # seven whole steps, one until the checkpoint starts (7000 to 8000), three more; the last is cut
     assert check(place, tmp_path) == [1000 * US] * 11
 
 
@@ -126,7 +126,7 @@ AI_PROFILER = (
     ("CASES", "firstOptimization", 118),
     ("CASES", "secondOptimization", 135),
 )
-"""Mean steps in ms that the authors' study and the ranges themselves give, whatever the median is."""
+"""Mean steps in ms from the authors' study and the ranges themselves, independent of the median."""
 
 
 @pytest.mark.slow

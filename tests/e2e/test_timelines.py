@@ -42,7 +42,7 @@ def pictured(path, events=None):
 
 
 def times(shown, kind):
-    """Calls and time by name, in all lanes of a kind."""
+    """Return calls and time by name, in all lanes of a kind."""
     calls, total = Counter(), Counter()
     for lane in shown.lanes:
         for row in lane.rows if lane.kind == kind else ():

@@ -57,7 +57,7 @@ def test_ops_of_tpus_add_up_to_their_picoseconds(tables_of):
 
 
 def by_name(rows):
-    """Occurrences and total time by name of rows that name a kernel more than once."""
+    """Return occurrences and total time by name of rows that name a kernel more than once."""
     totals: dict[str, tuple[int, int]] = {}
     for name, count, spent in rows:
         before = totals.get(name, (0, 0))

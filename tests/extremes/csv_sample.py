@@ -1,4 +1,4 @@
-"""What nvprof prints as CSV: every column of the first table."""
+"""CSV output of nvprof: every column of the first table."""
 
 from __future__ import annotations
 

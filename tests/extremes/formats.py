@@ -34,7 +34,7 @@ NSYS = SYNTHETIC / "healthy.sqlite"
 
 @cache
 def _made() -> Path:
-    """A folder for the samples that are made, which the system clears away."""
+    """Return a folder for the samples that are made, which the system clears away."""
     return Path(tempfile.mkdtemp(prefix="traceviz-extremes-"))
 
 
@@ -202,7 +202,7 @@ def _stacks() -> Sample:
     def write(text: str, folder: Path) -> Path:
         return write_stacks(folder / "stacks.jsonl", json.loads(text))
 
-    def kind(element: Any) -> str:  # what a place of a line means, its position tells
+    def kind(element: Any) -> str:  # the position in a line defines the meaning
         if isinstance(element, list):
             return element[0] if element and isinstance(element[0], str) else "row"
         return repr(element)

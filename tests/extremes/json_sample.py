@@ -13,12 +13,12 @@ Key = str | int
 
 
 class JsonSample(Sample):
-    """A document, and what writes it.
+    """A document, and its writer.
 
     Args:
-        document: What it holds.
-        write: Writes a document into a folder, and gives the path of the input.
-        kind: Tells apart the elements of lists: of each kind the first is looked at.
+        document: Its contents.
+        write: Writes a document into a folder, and returns the path of the input.
+        kind: Returns the kind of a list's element: the first of each kind is inspected.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class JsonSample(Sample):
 
 
 def event_kind(event: Any) -> Any:
-    """Events of a trace differ by phase, category, and the keys of their arguments."""
+    """Return the kind of a trace's event: its phase, category, and the keys of its arguments."""
     if not isinstance(event, dict):
         return None
     args = event.get("args")

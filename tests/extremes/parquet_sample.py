@@ -14,10 +14,10 @@ from tests.extremes.values import ABSENT, Place, Sample, in_utf8
 
 
 class ParquetSample(Sample):
-    """A folder of Parquet files, and whatever else it holds.
+    """A folder of Parquet files, and its other contents.
 
     Args:
-        folder: Where it lies; the copy has its name.
+        folder: Its path; the copy has its name.
         below: The folder of the files in it.
     """
 
@@ -47,7 +47,7 @@ class ParquetSample(Sample):
 
 
 def _with_first(values: Sequence[Any], value: Any, kind: pa.DataType) -> pa.Array:
-    """The values with another first one, in their type if that can hold it, else in one that can."""
+    """Return the values with another first one, in their type if that can hold it, else in one that can."""
     changed = [value, *values[1:]]
     if isinstance(value, str):
         encoded = pa.array([None if v is None else in_utf8(str(v)) for v in changed], pa.binary())

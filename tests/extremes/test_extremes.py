@@ -1,4 +1,4 @@
-"""Every column of every format with values that none should hold: a report, or an error of ours that says so.
+"""Every column of every format with values that none should hold: a report, or an error of ours that reports it.
 
 The columns are found in the samples, so that a new one is covered by itself. A few cases of each format run with every
 change, every eighth column with one of the values in ``make test-all``, and all of them in ``make extremes``.
@@ -25,7 +25,7 @@ from traceviz.core.errors import TracevizError
 from traceviz.report.pictures.packed import packed
 
 EVERY = bool(os.environ.get("TRACEVIZ_EXTREMES"))
-"""Whether every column meets every value, which takes most of an hour: ``make extremes``."""
+"""True if every column is tested with every value, which takes most of an hour: ``make extremes``."""
 FEW = 3
 """Cases of each format that run with every change."""
 _NO_TEXT = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -36,7 +36,7 @@ sample_of = cache(lambda name: FORMATS[name]())
 
 
 def report_of(path: Path, name: str) -> str:
-    """All text that is made of an input: as a page, as JSON, and the timeline of a page."""
+    """Return all text that is made of an input: as a page, as JSON, and the timeline of a page."""
     if name == "report":
         comparison = api.compare(path, path)
         return api.to_text(comparison, "terminal")
@@ -50,7 +50,7 @@ def report_of(path: Path, name: str) -> str:
 
 
 def problem_of(name: str, sample: Sample, case: Case, folder: Path) -> str:
-    """What is wrong with the answer to one case; empty where it is a clean report, or an error of ours."""
+    """Return the problem of an answer to one case; empty for a clean report, or an error of ours."""
     place, value = case
     path = sample.write(place, VALUES[value], folder)
     if path is None:

@@ -24,7 +24,7 @@ VALUES: dict[str, Any] = {
 }
 
 Place = tuple[str, ...]
-"""Where a value stands in a sample: a table and a column, or a path of keys."""
+"""Place of a value in a sample: a table and a column, or a path of keys."""
 
 
 class Sample(ABC):
@@ -40,5 +40,5 @@ class Sample(ABC):
 
 
 def in_utf8(text: str) -> bytes:
-    """Bytes of a text, half of a surrogate pair included: no valid UTF-8 then."""
+    """Return bytes of a text, half of a surrogate pair included: no valid UTF-8 then."""
     return text.encode("utf-8", "surrogatepass")

@@ -1,8 +1,8 @@
-"""What a case is: a small input of some format, changed by a few steps, all of it fixed by the case's number.
+"""Cases: a small input of some format, changed by a few steps, all determined by the case's number.
 
-``Case("kineto", 17)`` is the same input on every machine and every day. The first numbers of a format are its samples
-as they are, which must be read. Every step draws from a generator of its own, so that a step can be left out and the
-others stay the same: a case is made smaller by leaving out what the fault does not need.
+``Case("kineto", 17)`` is the same input on every machine and every day. The first numbers of a format are its unchanged
+samples, which must be readable. Every step draws from a generator of its own. So a step can be left out and the others
+stay the same: a case is reduced by leaving out steps that the fault does not need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Examine = Callable[[Path, "Depth"], str]
 """Does with an input what a user would; gives one word for what came of it (see :mod:`tests.fuzz.oracle`)."""
 
 _STEPS = (1, 1, 1, 1, 2, 2, 3, 5, 12)
-"""How many steps a case has, one of these."""
+"""Numbers of steps from which a case draws one."""
 _NEW_SHARE = 0.3
 
 
@@ -44,13 +44,13 @@ class Format:
 
 @dataclass(frozen=True)
 class Depth:
-    """How much is done with an input.
+    """Depth of the processing of an input.
 
     Args:
-        whole: Report, comparison, copy without secrets, and the command line, whatever the input looks like.
-        reports: Whether there is a report on it in any case.
-        seen: What inputs looked like so far; a report is made of some of those that look new.
-        random: Chooses among what is done to a share of the inputs.
+        whole: Report, comparison, copy without secrets, and the command line, for any input.
+        reports: True if a report is made of it in any case.
+        seen: Shapes of earlier inputs; a report is made of some of those that look new.
+        random: Chooses among actions that are done to a share of the inputs.
     """
 
     whole: bool = True
@@ -59,7 +59,7 @@ class Depth:
     random: Random = field(default_factory=Random)
 
     def is_new(self, looks: int) -> bool:
-        """Whether nothing looked like this before, and it is its turn: one that is not now may be the next time."""
+        """Return whether it looks new and is chosen; if it is not, it may be chosen the next time."""
         if looks in self.seen or self.random.random() > _NEW_SHARE:
             return False
         self.seen.add(looks)
@@ -76,16 +76,16 @@ class Case:
 
     @property
     def command(self) -> str:
-        """How to make this input again."""
+        """Command that makes this input again."""
         left_out = "".join(f" --without {step}" for step in sorted(self.without))
         return f"python -m tests.fuzz --format {self.format.name} --case {self.number}{left_out}"
 
     def random(self, part: object) -> Random:
-        """The generator of one part of the case."""
+        """Return the generator of one part of the case."""
         return Random(f"{self.format.name}/{self.number}/{part}")
 
     def steps(self, samples: Sequence[Path]) -> list[Step]:
-        """What is done to the sample; nothing for the first numbers."""
+        """Return the steps that change the sample; none for the first numbers."""
         if self.number < len(samples):
             return []
         random = self.random("steps")
@@ -110,7 +110,7 @@ class Case:
         return made
 
     def depth(self, seen: set[int]) -> Depth:
-        """How much is done with this input in a long run."""
+        """Return the depth of the processing of this input in a long run."""
         random = self.random("depth")
         return Depth(
             whole=random.random() < self.format.reports / 10,

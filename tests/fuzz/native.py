@@ -43,7 +43,7 @@ OPTIONS = {
 }
 CASE_S = 20
 GROUP = 64
-"""Cases that begin with the same input: to spoil one with regard to its structure takes longer than to read it."""
+"""Number of cases that start with the same input: to spoil its structure takes longer than to read it."""
 EXPECTED = (ValueError, OverflowError, MemoryError, RuntimeError)
 _PROGRESS_S = 10.0
 _LEAF = 13
@@ -62,7 +62,7 @@ def build(folder: Path) -> None:
 
 
 def write_samples(folder: Path) -> None:
-    """Write what cases begin with, and what the scanner of events is told about the arguments."""
+    """Write the initial inputs of cases, and the arguments for the scanner of events."""
     from tests.fuzz.formats import kineto, tf_trace, xplane
     from tests.fuzz.pages import databases
     from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Kind
@@ -83,7 +83,7 @@ def write_samples(folder: Path) -> None:
 
 
 def environment() -> dict[str, str]:
-    """The environment of a process that runs the extensions."""
+    """Return the environment of a process that runs the extensions."""
     found = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
     return {**os.environ, **OPTIONS, "LD_PRELOAD": found.stdout.strip()}
 
@@ -112,7 +112,7 @@ class Worker:
         self.began = time.monotonic()
 
     def figures(self) -> dict[str, int]:
-        """How far it is."""
+        """Return the progress."""
         return dict(zip(_FIGURES, struct.unpack(f"<{len(_FIGURES)}q", self.place.read_bytes()), strict=True))
 
 
@@ -178,7 +178,7 @@ def _summed(workers: list[Worker]) -> Counter[str]:
 
 
 def load(folder: Path, name: str) -> ModuleType:
-    """An extension from a folder."""
+    """Return an extension from a folder."""
     spec = importlib.util.spec_from_file_location(name, folder / f"{name}.abi3.so")
     assert spec is not None
     assert spec.loader is not None
@@ -204,7 +204,7 @@ class Cases:
         self.group, self.kind, self.data = -1, "", b""
 
     def run(self, number: int) -> str:
-        """Run a case; gives its kind, or that it ended in an exception that says so."""
+        """Run a case; return its kind, or that a proper exception refused it."""
         group, place = divmod(number, GROUP)
         if group != self.group:
             random = Random(f"native/{group}")
@@ -222,7 +222,7 @@ class Cases:
         return self.kind
 
     def _input(self, random: Random) -> bytes:
-        """A file that was changed a few times."""
+        """Return a file that was changed a few times."""
         if self.kind == "columns":
             return b""
         if self.kind == "pages":
@@ -252,7 +252,7 @@ class Cases:
             self._plane(random, plane)
 
     def _plane(self, random: Random, plane: dict[str, Any]) -> None:
-        """What the reader does with the columns of a plane."""
+        """Use the columns of a plane as the reader does."""
         rows = len(plane["event_line"]) // 4
         starts, durations = bytearray(8 * rows), bytearray(8 * rows)
         bases = struct.pack(f"<{len(plane['lines'])}q", *(line[2] for line in plane["lines"]))
@@ -291,7 +291,7 @@ class Cases:
                 place = broken
             if stop == 1:
                 break
-        if random.random() < 0.5:  # what another found, of which some may be taken already
+        if random.random() < 0.5:  # results of another; some may be taken already
             other = self.kineto.Scanner(*self.told)
             other.feed(data, random.choice((begin, random.randrange(len(data) + 1))))
             if random.random() < 0.1:
@@ -312,7 +312,7 @@ class Cases:
             self._try(scanner.texts)
 
     def _pages(self, random: Random, data: bytes) -> None:
-        """A database whose pages are taken for leaves of a table of some width, most of them by the right one."""
+        """Read pages of a database as leaves of a table of some width, most of them by the right one."""
         size = random.choice((int.from_bytes(data[16:18], "big") % 65535, 512, 1024, 65536))
         count = -(-len(data) // max(size, 1))
         pages = [place // size + 1 for place in range(size, len(data), size) if data[place] == _LEAF]
@@ -342,7 +342,7 @@ class Cases:
 
     @staticmethod
     def _page_column(random: Random, places: list[int], room: int) -> tuple[Any, ...]:
-        """What is made of some columns, most of it as it is allowed."""
+        """Use some columns, mostly in allowed ways."""
         operation = random.choice((0, 0, 0, 1, 2, 2, 3, 3))
         width = random.choice((2, 4, 8)) if operation == 0 else 8 if operation == 1 else 4
         parts = random.choices(places, k=(1, 2, random.choice((1, 2, 3, 6)), random.choice((1, 2)))[operation])
@@ -354,7 +354,7 @@ class Cases:
         return operation, tuple(parts), out, width, nasty.integer(random), random.random() < 0.3, nasty.integer(random)
 
     def _nested(self, random: Random, rows: int, code: bytes) -> None:
-        """The functions over calls that nest: sorted ones half of the time, as else they soon decline."""
+        """Call functions for nested calls; half of the time with sorted ones, because they soon decline others."""
         n = self.arrays
         calls = [(random.randrange(2), random.randrange(9), random.randrange(12)) for _ in range(rows)]
         calls = sorted(calls, key=lambda call: (call[0], call[1], -call[2])) if random.random() < 0.8 else calls
@@ -404,7 +404,7 @@ class Cases:
                 n.add(start, end, self._longs(random, rows + 1), end, start, code, self._room(random, 8 * rows))
 
     def _sweeps(self, random: Random, rows: int) -> None:
-        """The functions over sorted times, most of the time with what is a set, and those over groups."""
+        """Call functions for sorted times, mostly with valid sets, and those for groups."""
         others = random.randrange(6)
         one, other = ([self._ordered(random, count) for _ in range(2)] for count in (rows, others))
         set_one = self._set(random, rows) if random.random() < 0.8 else (one[0], one[1])
@@ -444,13 +444,13 @@ class Cases:
 
     @staticmethod
     def _wide(data: bytes | bytearray, kind: str) -> memoryview:
-        """``data`` as integers, where it has whole ones."""
+        """Return ``data`` as whole integers."""
         view = memoryview(data)
         return view if len(view) % struct.calcsize(kind) else view.cast("B").cast(kind)
 
     @classmethod
     def _ordered(cls, random: Random, rows: int) -> bytes:
-        """Times, mostly in order."""
+        """Return times, mostly in order."""
         times = [random.randrange(-5, 60) for _ in range(rows)]
         if random.random() < 0.2:
             return cls._longs(random, rows)
@@ -458,12 +458,12 @@ class Cases:
 
     @staticmethod
     def _set(random: Random, rows: int) -> tuple[bytes, bytes]:
-        """Starts and ends of a set of ``rows`` members."""
+        """Return starts and ends of a set of ``rows`` members."""
         bounds = sorted(random.sample(range(-10, 20 + 4 * rows), 2 * rows))
         return struct.pack(f"<{rows}q", *bounds[::2]), struct.pack(f"<{rows}q", *bounds[1::2])
 
     def _columns(self, random: Random, _: bytes) -> None:
-        """The functions over columns, with columns that fit each other most of the time."""
+        """Call functions for columns, mostly with columns that fit each other."""
         rows = random.choice((0, 1, 2, 3, 8, 60))
         code = self._codes(random, rows)
         x = self.xplane
@@ -508,7 +508,7 @@ class Cases:
 
     @staticmethod
     def _codes(random: Random, rows: int) -> bytes:
-        """Numbers of rows, a few of them wrong."""
+        """Return numbers of rows, a few of them wrong."""
         wrong = random.choice((0.0, 0.0, 0.02, 0.5))
         numbers = (
             random.choice((-1, -2, rows, rows + 1, 2**31 - 1, -(2**31)))
@@ -544,7 +544,7 @@ class Cases:
 
 
 def _parts(data: bytes) -> list[tuple[int, int]]:
-    """Where the planes of a file are."""
+    """Return the positions of the planes of a file."""
     spans, at = [], 0
     for tag, kind, value in wire.decoded(data, {}):
         if kind != 2:

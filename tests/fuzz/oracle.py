@@ -1,6 +1,6 @@
-"""What must come of an input: a report, or an error of ours. Anything else is a fault.
+"""Required results of an input: a report, or an error of ours. Anything else is a fault.
 
-Each of these functions does with an input what a user would, and gives one word for what came of it: ``report``,
+Each of these functions processes an input as a user would, and returns one word for the result: ``report``,
 ``tables``, or the class of the error.
 """
 
@@ -39,7 +39,7 @@ from traceviz.scrub import scrub
 from traceviz.trace.tables import TraceTables
 
 MOST_LINES = 45
-"""Lines of a first screen of 100 columns, whatever it shows."""
+"""Maximum lines of a first screen of 100 columns, with any contents."""
 TWINS = frozenset({"kineto", "tf-trace-json", "xplane"})
 """Formats that are read by compiled code and, without it, by Python."""
 EXIT_CODES = frozenset({0, 2, 3, 4})
@@ -55,7 +55,7 @@ class Fault(Exception):  # noqa: N818 (what was found, in the words of these tes
     Args:
         kind: ``defect``, ``rule``, ``twin``, ``control``, ``long``, ``warning``, ``timeout``, ``memory``, ``signal``.
         what: What happened, without what differs from input to input.
-        place: Where in traceviz, where that is known.
+        place: Place in traceviz, if known.
         detail: Everything else.
     """
 
@@ -66,7 +66,7 @@ class Fault(Exception):  # noqa: N818 (what was found, in the words of these tes
 
 
 def fault_of(error: BaseException) -> Fault:
-    """What an exception that nobody caught is, and the innermost function of traceviz that it came through."""
+    """Return the fault of an uncaught exception, and the innermost function of traceviz that it passed."""
     if isinstance(error, Fault):
         return error
     frames = traceback.extract_tb(error.__traceback__)
@@ -100,7 +100,7 @@ def examine(path: Path, depth: Depth) -> str:
 
 
 def _refused(path: Path, error: TracevizError, depth: Depth) -> str:
-    """An error of ours: what it prints is harmless and short."""
+    """Check that an error of ours prints harmless and short text; return its class."""
     name = _named(error)
     shape = hash((name, error.what[-40:], error.fix[:40], not error.what.isprintable(), len(str(error)) > 2000))
     if depth.whole or depth.is_new(shape):
@@ -117,7 +117,7 @@ def _refused(path: Path, error: TracevizError, depth: Depth) -> str:
 
 
 def _named(error: TracevizError) -> str:
-    """The class of an error of ours, and of the foreign one behind it that was put into words at the last moment."""
+    """Return the class of an error of ours, and of the foreign error that it wraps, if it is a general one."""
     is_general = error.what.endswith(("cannot be read.", "cannot be analysed."))
     cause = type(error.__cause__).__name__ if is_general and error.__cause__ is not None else ""
     return f"{type(error).__name__} of {cause}" if cause else type(error).__name__
@@ -135,12 +135,12 @@ def _report(path: Path, tables: TraceTables, *, every: bool) -> str:
 
 
 def check_report(report: Report, *, every: bool = True, ours: bool = True) -> None:
-    """The rules hold of a report, and its formats are harmless.
+    """Check that the rules hold for a report, and that its formats are harmless.
 
     Args:
         report: The report.
         every: All formats, and not only those that people look at.
-        ours: It was made just now: what it says adds up.
+        ours: True if it was made just now: its figures then add up.
     """
     if ours:
         _hold(rules.broken_report(report))
@@ -158,14 +158,14 @@ def _no_number(word: str) -> None:
 
 
 def check_page(text: str, what: str) -> None:
-    """No character of a page does anything to a terminal."""
+    """Check that no character of a page controls a terminal."""
     found = rules.hostile_characters(text.replace("\r\n", "\n") if what == "csv" else text)
     if found:
         raise Fault("control", f"{what} holds {found}", detail=text[:2000])
 
 
 def check_command(arguments: list[str]) -> int:
-    """A command ends with a right exit code, and prints nothing hostile.
+    """Check that a command ends with a right exit code, and prints nothing hostile.
 
     Raises:
         Fault: it did not.
@@ -189,7 +189,7 @@ def check_command(arguments: list[str]) -> int:
 
 
 def _where(text: str) -> str:
-    """What a message says of the place of a defect."""
+    """Return the place of a defect from a message."""
     found = re.search(r"(\w+ at traceviz[\w.]+):\d+", text)
     return found[1] if found else ""
 
@@ -238,7 +238,7 @@ def _hold(sentences: Iterator[str]) -> None:
 
 
 def _looks(tables: TraceTables) -> int:
-    """A number that differs where tables differ in kind: which there are, with rows or without, and what is noted."""
+    """Return a number that differs for tables of different kinds: names, with or without rows, and notes."""
     codes = sorted({note["code"] for note in tables.arrow("notes").to_pylist()})
     span = tables.run_facts().get("span_ns") or 0
     return hash(str(([(name, tables.rows(name) > 0) for name in tables], codes, span.bit_length() // 16)))
@@ -259,7 +259,7 @@ def _portable() -> Iterator[None]:
 
 
 def _check_twin(path: Path, tables: TraceTables) -> None:
-    """Python reads the same as compiled code."""
+    """Check that Python reads the same as compiled code."""
     if identify(path).format not in TWINS:
         return
     with _portable():
@@ -278,13 +278,13 @@ def _check_twin(path: Path, tables: TraceTables) -> None:
 
 
 def _compared(name: str, tables: TraceTables) -> pa.Table:
-    """A table without the note that says which reader read it."""
+    """Return a table without the note that names its reader."""
     table = tables.arrow(name)
     return table.filter(pc.not_equal(table["code"], "slow-reader")) if name == "notes" else table
 
 
 def _plain(column: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
-    """The column without dictionaries, and with one value for all that are no numbers."""
+    """Return the column without dictionaries, and with one value for all that are no numbers."""
     if pa.types.is_dictionary(column.type):
         return column.cast(pa.string())
     if pa.types.is_floating(column.type):

@@ -11,7 +11,7 @@ _SIZES = (512, 1024, 4096, 65536)
 
 
 def databases(folder: Path) -> dict[str, bytes]:
-    """Their content, by name; they are made in ``folder``."""
+    """Return their content, by name; they are made in ``folder``."""
     return {f"pages-{size}": _database(folder / "made.sqlite", size) for size in _SIZES}
 
 

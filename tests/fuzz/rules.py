@@ -1,6 +1,6 @@
-"""What must hold of all tables and of all reports, whatever the input was.
+"""Rules for all tables and all reports of any input.
 
-Every rule gives sentences that say where it is broken; none where it holds.
+Every rule yields sentences that name violations; none if it holds.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _NOT_IN_SPAN = frozenset({"samples", "stacks", "phases", "metrics", "windows"})
 
 
 def broken_tables(tables: TraceTables, *, stated: bool = False) -> Iterator[str]:
-    """What is wrong with tables that passed their own checks: times, references, texts that are no UTF-8.
+    """Yield faults of tables that passed their own checks: times, references, texts that are no UTF-8.
 
     Args:
         tables: The tables.
-        stated: They were read as a folder states them, and not made from events: times before zero and numbers of
-            operations that nobody has are taken as they are, and only looked up.
+        stated: True if a folder stated them, rather than events: times before zero and unknown numbers of operations
+            are then accepted, and only looked up.
     """
     span = tables.run_facts().get("span_ns") or 0
     for name in tables:
@@ -77,7 +77,7 @@ def _references(name: str, table: pa.Table, tables: TraceTables, *, stated: bool
 
 
 def broken_report(report: Report) -> Iterator[str]:
-    """What is wrong with a report: sums, shares, negative times, numbers that are none."""
+    """Yield faults of a report: sums, shares, negative times, invalid numbers."""
     for section in report.sections:
         for block in section.blocks:
             for sentence in _broken_block(block):
@@ -92,7 +92,7 @@ def broken_report(report: Report) -> Iterator[str]:
 
 
 _DELAYS = "Delay from launch to start"
-"""Title of the grid whose times may lie before zero: damaged clocks let work begin before its launch."""
+"""Title of the grid whose times may be negative: with damaged clocks, work starts before its launch."""
 
 
 def _broken_block(block: object) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _broken_value(named: Fact | Column, value: Any) -> Iterator[str]:
 
 
 def _broken_steps(report: Report) -> Iterator[str]:
-    """The classes of a step add up to the step, and those of all steps to the bar."""
+    """Yield steps whose classes do not add up to the step, or all steps to the bar."""
     for grid in report.grids("breakdown"):
         if grid.title != BY_STEP:
             continue
@@ -151,7 +151,7 @@ def _broken_steps(report: Report) -> Iterator[str]:
 
 
 def _broken_use(report: Report) -> Iterator[str]:
-    """Of every device, busy and idle time add up to the same span."""
+    """Yield a violation if busy and idle time do not add up to the same span for every device."""
     facts = {fact.key: fact.value for fact in report.facts("device_use")}
     if not facts:
         return
@@ -162,7 +162,7 @@ def _broken_use(report: Report) -> Iterator[str]:
 
 
 def hostile_characters(text: str) -> str:
-    """Characters of a page that could do something to a terminal, by their code points; our colours are allowed."""
+    """Return characters of a page that could control a terminal, by their code points; our colours are allowed."""
     plain = _COLOURS.sub("", text)
     if plain.isascii() and plain.replace("\n", "").isprintable():
         return ""

@@ -1,6 +1,6 @@
 """Runs cases in child processes, which are forked from one that has imported everything.
 
-A child takes a batch of cases of one format, and says before and after each what it does. One that dies, hangs or takes
+A child takes a batch of cases of one format, and reports before and after each. One that dies, hangs or takes
 more memory than it may therefore costs its case and nothing else: the rest of its batch goes to a new child.
 """
 
@@ -33,11 +33,11 @@ BATCH = 100
 CPU_S = 10
 """Processor time of a case."""
 WALL_S = 120
-"""Time after which a child that says nothing hangs: the machine may be busy."""
+"""Time after which a silent child counts as hanging: the machine may be busy."""
 MORE_MEMORY = 400 << 20
-"""What a case may take on top of what the process holds, in bytes."""
+"""Memory that a case may take in addition to that of the process, in bytes."""
 ADDRESS_SPACE = 3 << 30
-"""What a child may map on top of what its parent does, in bytes."""
+"""Memory that a child may map in addition to its parent's, in bytes."""
 _PROGRESS_S = 10.0
 _TASK_S = 300
 
@@ -54,7 +54,7 @@ class Samples:
     made: dict[str, list[Path]] = field(default_factory=dict)
 
     def of(self, format_: Format) -> list[Path]:
-        """Those of one format, in order."""
+        """Return those of one format, in order."""
         if format_.name not in self.made:
             home = self.folder / format_.name
             if not home.exists():
@@ -89,7 +89,7 @@ def _in_child(task: Any) -> None:
 
 
 def _status(key: str) -> int:
-    """A figure of this process in bytes, such as VmRSS."""
+    """Return a figure of this process in bytes, such as VmRSS."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as lines:  # noqa: PTH123 (once per case)
         return next((int(line.split()[1]) << 10 for line in lines if line.startswith(key)), 0)
 
@@ -124,7 +124,7 @@ def run_case(
             made = case.make(samples, folder)
             before = _status("VmRSS")
             with suppress(OSError):
-                Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the highest use begins anew
+                Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak restarts
             signal.setitimer(signal.ITIMER_PROF, CPU_S if limited else 0)
             outcome, fault = case.format.examine(made, depth), None
             if case.number < len(samples) and "Error" in outcome:
@@ -194,12 +194,12 @@ class Runner:
     """Runs cases of several formats.
 
     Args:
-        formats: Which.
+        formats: The formats.
         first: The first number of each.
-        cases: How many of each; ``None`` for as many as there is time for.
-        seconds: Time after which no case is begun.
+        cases: Number of cases of each; ``None`` for as many as the time allows.
+        seconds: Time after which no case is started.
         workers: Children at a time.
-        folder: Where faults are written.
+        folder: Folder for faults.
         counts: File of the counts, which is kept up to date.
         quiet: Print nothing while it runs.
     """
@@ -245,7 +245,7 @@ class Runner:
         return self.tally
 
     def _batches(self) -> Iterator[tuple[Format, list[int]]]:
-        """Batches of the formats in turn."""
+        """Yield batches of the formats in turn."""
         for begin in count(self.first, BATCH):
             end = begin + BATCH if self.cases is None else min(begin + BATCH, self.first + self.cases)
             if begin >= end:
@@ -277,7 +277,7 @@ class Runner:
         return _Child(format_, pid, reading, folder, numbers)
 
     def _listen(self, children: list[_Child], samples: Samples, *, stop: bool) -> None:
-        """Take what the children say; look after those that end or hang."""
+        """Read messages of the children; handle those that end or hang."""
         ready, _, _ = select.select([child.pipe for child in children], [], [], 1.0)
         for child in list(children):
             if child.pipe in ready:
@@ -307,7 +307,7 @@ class Runner:
             self.tally.add(child.format.name, message["outcome"])
 
     def _ended(self, child: _Child, samples: Samples, *, stop: bool) -> None:
-        """A child has ended: well, or by the case that it was at; the others of its batch are run by a new one."""
+        """Handle the end of a child, normal or by its current case; a new child runs the rest of its batch."""
         os.close(child.pipe)
         _, status = os.waitpid(child.pid, 0)
         if child.current is not None:

@@ -11,7 +11,7 @@ from tests.fuzz.runner import run_case
 
 
 def small(case: Case, samples: Sequence[Path], folder: Path) -> Case:
-    """The case without each step that can go; itself where it shows no fault."""
+    """Return the case without each step that can go; itself if it shows no fault."""
     wanted = _shown(case, samples, folder)
     if wanted is None:
         return case

@@ -1,4 +1,4 @@
-"""What came of many cases: counts by format and outcome, and faults, each kept once."""
+"""Results of many cases: counts by format and outcome, and faults, each kept once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KEPT_CASES = 20
 
 @dataclass
 class Found:
-    """A fault, by what happened and where; ``cases`` are the first that showed it."""
+    """A fault, by its kind and place; ``cases`` are the first that showed it."""
 
     kind: str
     what: str
@@ -41,15 +41,15 @@ class Tally:
 
     @property
     def cases(self) -> int:
-        """How many there were."""
+        """Number of cases."""
         return sum(sum(counts.values()) for counts in self.counts.values())
 
     def add(self, format_name: str, outcome: str) -> None:
-        """One case that came out as it should."""
+        """Count one case that came out as it should."""
         self.counts.setdefault(format_name, Counter())[outcome] += 1
 
     def add_fault(self, format_name: str, command: str, fault: dict[str, str]) -> Found | None:
-        """One case with a fault; gives it where it is the first of its kind."""
+        """Count one case with a fault; return the fault if it is the first of its kind."""
         self.add(format_name, f"fault: {fault['kind']}")
         key = fault["kind"], fault["what"], fault["place"]
         is_new = key not in self.found
@@ -61,7 +61,7 @@ class Tally:
         return found if is_new else None
 
     def as_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Return all of it."""
         return {
             "cases": self.cases,
             "seconds": round(self.seconds, 1),
@@ -90,7 +90,7 @@ class Tally:
 
 
 def added_up(documents: Iterable[dict[str, Any]]) -> Tally:
-    """The tallies of several runs together, from their JSON."""
+    """Return the tallies of several runs together, from their JSON."""
     tally = Tally()
     for document in documents:
         tally.seconds += document["seconds"]
@@ -106,7 +106,7 @@ def added_up(documents: Iterable[dict[str, Any]]) -> Tally:
 
 
 def table(tally: Tally) -> str:
-    """Formats in rows, outcomes in columns; errors of ours by class; then the faults."""
+    """Return formats in rows, outcomes in columns; errors of ours by class; then the faults."""
     outcomes = Counter[str]()
     for counts in tally.counts.values():
         outcomes.update(counts)

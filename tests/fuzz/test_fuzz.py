@@ -1,4 +1,4 @@
-"""Spoilt inputs of every format end in a report or in an error of ours; and whatever breaks that is noticed."""
+"""Spoilt inputs of every format end in a report or in an error of ours; violations are detected."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ MEASURED = {
 
 
 def sample(**changes):
-    """A report with a number for every metric of one run."""
+    """Return a report with a number for every metric of one run."""
     facts = {
         "steps": [Fact("median_ns", "", 110, "ns"), Fact("p95_ns", "", 130, "ns"), Fact("source", "", "NVTX ranges")],
         "input_pipeline": [Fact("verdict", "", "not input-bound"), Fact("input_share", "", 0.25, "ratio")],
@@ -222,7 +222,7 @@ def test_an_input_share_that_nobody_saw_is_unknown(verdict):
 
 
 def test_an_input_share_of_copies_alone_is_unknown():
-    """Where no wait for input would show, what the verdict calls not input-bound is not known to a percent."""
+    """If a wait for input would not show, a verdict of not input-bound is not known to a percent."""
     report = sample()
     blind = Section("breakdown", "", (table("class share_of_step", ("copy_h2d", 0.01)),))
     sections = tuple(blind if section.slug == "breakdown" else section for section in report.sections)

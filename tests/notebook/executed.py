@@ -33,12 +33,12 @@ kernelapp.launch_new_instance()
 
 @dataclass(frozen=True)
 class Output:
-    """What one cell put out.
+    """The output of one cell.
 
     Args:
         printed: Its stdout and stderr.
-        shown: What it displayed, by type of content, its result last.
-        errors: Name of the class of what it raised; empty where it raised nothing.
+        shown: Its displayed outputs, by type of content, its result last.
+        errors: Name of the class of its exception; empty without one.
         traceback: That as text.
     """
 

@@ -76,7 +76,7 @@ train()
 
 
 def same_python(python: str) -> str:
-    """A Python that can use the packages of this one: of the same minor version."""
+    """Return a Python that can use the packages of this one: of the same minor version."""
     asked = subprocess.run(
         [python, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True, check=True
     )
@@ -86,7 +86,7 @@ def same_python(python: str) -> str:
 
 
 def recorded(python: str, program: str, collector: str, folder: Path) -> list[dict]:
-    """Manifests of two recordings of ``train()`` in one kernel, in which the program ran before."""
+    """Return manifests of two recordings of ``train()`` in one kernel, in which the program ran before."""
     cells = [
         f"%load_ext traceviz{program}",
         f"%%traceviz --with {collector},stacks -o first\ntrain()",

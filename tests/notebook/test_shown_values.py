@@ -1,4 +1,4 @@
-"""Reports, tables, comparisons and archives in an executed notebook: pieces of a page, and short texts beside them."""
+"""Reports, tables, comparisons and archives in an executed notebook: pieces of a page, with short texts."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Output]:
 
 
 def words(markup: str) -> str:
-    """What a reader sees of it: without style and tags, with single spaces."""
+    """Return the visible text: without style and tags, with single spaces."""
     bare = re.sub(r"<style>.*?</style>|<[^>]*>", " ", markup, flags=re.DOTALL)
     return " ".join(html.unescape(bare).split())
 

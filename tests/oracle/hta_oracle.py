@@ -1,10 +1,10 @@
-"""What HolisticTraceAnalysis says of PyTorch captures, as JSON: runs in the oracle's own Python.
+"""Results of HolisticTraceAnalysis for PyTorch captures, as JSON: runs in the oracle's own Python.
 
     python hta_oracle.py FILE...       one file per rank, in the order of the ranks
 
 Per rank: from the first to the last work of the device, the time in which it computes, in which it only copies or
 communicates, and in which it is idle, in microseconds; and the share of communication during which it computes, in
-percent, ``null`` where there is no communication. A capture without a rank is taken for rank 0.
+percent, ``null`` without communication. A capture without a rank is taken for rank 0.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def rank_of(row: dict[str, Any]) -> dict[str, Any]:
-    """The figures of one rank."""
+    """Return the figures of one rank."""
     share = row["comp_comm_overlap_pctg"]
     return {
         "rank": row["rank"],

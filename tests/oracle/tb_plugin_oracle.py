@@ -1,8 +1,8 @@
-"""What PyTorch's TensorBoard plugin makes of a trace, as JSON: run by the Python that TRACEVIZ_ORACLE names.
+"""Results of PyTorch's TensorBoard plugin for a trace, as JSON: run by the Python that TRACEVIZ_ORACLE names.
 
-The last release (torch-tb-profiler 0.4.3) does not know the categories that PyTorch writes since 2022. The last source
-does: of it, the two changes that matter are made here. Copies of annotations on the device's timeline are left out,
-which either would take for steps and work of the host.
+The last release (torch-tb-profiler 0.4.3) does not know the categories that PyTorch writes since 2022. Its latest
+source does; the two changes that matter are made here. Copies of annotations on the device's timeline are left out,
+because both versions would take them for steps and work of the host.
 
 Usage: python tb_plugin_oracle.py TRACE
 """
@@ -37,7 +37,7 @@ def as_of_the_last_source() -> None:
 
 
 def load(file: Path) -> dict[str, Any]:
-    """The trace without what the plugin cannot read."""
+    """Return the trace without what the plugin cannot read."""
     data = file.read_bytes()
     document = json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)
     document = document if isinstance(document, dict) else {"traceEvents": document}

@@ -36,7 +36,7 @@ COLUMNS = {
 
 
 def by_xprof(report: Report) -> list[dict[str, Any]]:
-    """The rows that the report has for each step, by the rules of xprof."""
+    """Return the rows that the report has for each step, by the rules of xprof."""
     section = json.loads(api.to_text(report, "json"))["sections"][0]
     return next(block for block in section["blocks"] if block.get("title") == "Steps")["rows"]
 
@@ -57,7 +57,7 @@ def test_every_step_has_the_classes_that_xprof_gives_it(name: str, ask_xprof: As
 
 
 def no_groups(skipped: Skipped) -> bool:
-    """Whether the capture links nothing to steps; xprof then says the same as of steps that have no time."""
+    """Return whether the capture links nothing to steps; xprof then reports the same as for steps without time."""
     return "links no events to such steps" in skipped.reason
 
 

@@ -28,7 +28,7 @@ Key = tuple[Any, ...]
 
 
 def ours(space: Space, groups: Groups) -> Iterator[tuple[Key, tuple[int, bool]]]:
-    """Every event, with its group and whether it marks a step."""
+    """Yield every event, with its group and whether it marks a step."""
     for place, (plane, found) in enumerate(zip(space.planes, groups.planes, strict=True)):
         events = plane.events
         columns = (events.line, events.name, events.offset_ps, events.dur_ps, found.group_id, found.marker)
@@ -38,7 +38,7 @@ def ours(space: Space, groups: Groups) -> Iterator[tuple[Key, tuple[int, bool]]]
 
 
 def theirs(answer: dict[str, Any]) -> dict[Key, list[tuple[int, bool]]]:
-    """The same of xprof's answer, which also holds events of lines that xprof derives."""
+    """Return the same of xprof's answer, which also holds events of lines that xprof derives."""
     events: dict[Key, list[tuple[int, bool]]] = defaultdict(list)
     for place, plane in enumerate(answer["planes"]):
         on_host = plane["name"].startswith("/host:")

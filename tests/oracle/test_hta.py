@@ -46,7 +46,7 @@ def ask_hta(hta_python: str, tmp_path_factory: pytest.TempPathFactory) -> Ask:
 
 
 def check(files: list[Path], ask_hta: Ask) -> int:
-    """Compares every rank's times with theirs; gives how much work the devices did."""
+    """Compare every rank's times with theirs; return how much work the devices did."""
     events = 0
     for file, expected in zip(files, ask_hta(files), strict=True):
         trace = TraceView(api.open_trace(file))
@@ -61,7 +61,7 @@ def check(files: list[Path], ask_hta: Ask) -> int:
 
 
 def compute_us(trace: TraceView) -> float:
-    """Time in which at least one kernel runs that does not communicate."""
+    """Return the time in which at least one kernel runs that does not communicate."""
     names = [name for name, kernel in trace.kernel_classes.items() if kernel.family == "communication"]
     kernels = trace.frame("kernels", "start_ns", "dur_ns", "name")
     kernels = kernels.filter(~pl.col("name").cast(pl.String).is_in(names))

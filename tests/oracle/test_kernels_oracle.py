@@ -21,11 +21,11 @@ PUBLIC = (
     "tensorflow__profiler__34.83.195.179_6003.xplane.pb",
 )
 NO_KERNEL = ("Memcpy", "Memset")
-"""How the names of copies and fills begin, which xprof lists among the kernels."""
+"""Prefixes of the names of copies and fills, which xprof lists among the kernels."""
 
 
 def of_xprof(answer: dict[str, list[dict[str, float]]]) -> dict[str, tuple[int, int]]:
-    """Occurrences and total nanoseconds by name; xprof has a row for every launch shape and op."""
+    """Return occurrences and total nanoseconds by name; xprof has a row for every launch shape and op."""
     kernels: dict[str, tuple[int, int]] = {}
     for row in answer["rows"]:
         name = str(row["kernel_name"])
@@ -36,7 +36,7 @@ def of_xprof(answer: dict[str, list[dict[str, float]]]) -> dict[str, tuple[int, 
 
 
 def of_traceviz(file: Path) -> dict[str, tuple[int, int]]:
-    """The same from the table of kernels."""
+    """Return the same from the table of kernels."""
     kernels = api.open_trace(file, tables={"kernels"}).kernels
     totals = kernels.group_by(pl.col("name").cast(pl.String)).agg(pl.len(), pl.col("dur_ns").sum()).collect()
     return {name: (calls, total) for name, calls, total in totals.iter_rows()}

@@ -22,7 +22,7 @@ Record = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def record(oracle_python: str, tmp_path_factory: pytest.TempPathFactory) -> Record:
-    """Runs a program of examples/ where nothing but its own options tells it what to do."""
+    """Function that runs a program of examples/ that only its own options control."""
 
     def run(program: str, *options: str) -> Path:
         folder = tmp_path_factory.mktemp("live")

@@ -1,4 +1,4 @@
-"""Programs run under the real PyTorch profiler: what traceviz reads of the captures, and what PyTorch says of them."""
+"""Programs run under the real PyTorch profiler: captures as traceviz reads them, and PyTorch's own results."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ EXAMPLES = REPOSITORY / "examples"
 SCRIPT = Path(__file__).with_name("torch_oracle.py")
 NO_DEVICE = "no-device"
 INSIDE_FRAMES = "events-overlapping"
-"""With Python frames: a range begins inside of the call that begins it, and ends inside of the call that ends it."""
+"""With Python frames: a range starts inside of the call that starts it, and ends inside of the call that ends it."""
 
 Record = Callable[..., Path]
 """``record(program, option, ...)``: the folder that the program left."""
 Asked = tuple[TraceView, dict[str, Any]]
-"""A capture, and what PyTorch says of it."""
+"""A capture, and PyTorch's own results."""
 
 
 def run(python: str, home: Path, *command: str) -> str:
-    """Runs a program where nothing but its own options tells it what to do."""
+    """Run a program that only its own options control."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "CUDA_VISIBLE_DEVICES": "-1", "OMP_NUM_THREADS": "1"}
     environment |= {"GLOO_SOCKET_IFNAME": "lo", "TMPDIR": str(home)}
     done = subprocess.run(
@@ -46,7 +46,7 @@ def run(python: str, home: Path, *command: str) -> str:
 
 @pytest.fixture(scope="module")
 def record(torch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Record:
-    """Runs a program of examples/."""
+    """Function that runs a program of examples/."""
 
     def run_example(program: str, *options: str) -> Path:
         home = tmp_path_factory.mktemp("live")
@@ -58,7 +58,7 @@ def record(torch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Recor
 
 @pytest.fixture(scope="module")
 def ranks(torch_python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two ranks on this machine, of which the second has more to do."""
+    """Two ranks on this machine; the second has more to do."""
     home = tmp_path_factory.mktemp("ranks")
     launcher = ("-m", "torch.distributed.run", "--standalone", "--local-addr", "127.0.0.1", "--nproc-per-node", "2")
     run(torch_python, home, *launcher, str(EXAMPLES / "pytorch_ddp.py"), "--profile", "logs", "--straggler", "1")

@@ -21,7 +21,7 @@ EVENT_US = 0.002
 
 
 def host_ops(answer):
-    """xprof's rows of host ops that take time: ``{(op, type): (occurrences, total_us, self_us)}``; no iterators."""
+    """Return xprof's rows of host ops with time, without iterators: ``{(op, type): (occurrences, total, self)}``."""
     return {
         (row["operation"], row["type"]): (row["occurrences"], row["total_time"], row["total_self_time"])
         for row in answer[1]["rows"]

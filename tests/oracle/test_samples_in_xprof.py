@@ -1,4 +1,4 @@
-"""xprof accepts every XPlane sample, and says of them what traceviz does better not to say."""
+"""xprof accepts every XPlane sample, and makes statements that traceviz should not make."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KERAS = next(entry["file"] for entry in FILES.values() if "folder" in entry)
 
 
 def conclusion(ask_xprof: Ask, name: str) -> tuple[int, str]:
-    """How many steps xprof sees, and the first words of its verdict."""
+    """Return the number of steps in xprof, and the first words of its verdict."""
     _, table, *_ = ask_xprof("input_pipeline", SAMPLES / name)
     return len(table["rows"]), table["properties"]["input_conclusion"]
 

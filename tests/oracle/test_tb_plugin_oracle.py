@@ -27,7 +27,7 @@ FILES = sorted(file for folder in FOLDERS for file in folder.glob("*.json*"))
 CLASSES = ("kernel", "memcpy", "memset", "communication", "runtime", "data_loader", "cpu_exec", "other", "step")
 
 FLOAT_US = 0.05
-"""The plugin adds up microseconds in floats, each off by up to 0.12 ns, or by 125 ns where they count from 1970."""
+"""The plugin adds up microseconds in floats, each off by up to 0.12 ns, or by 125 ns if they count from 1970."""
 
 TENSOR_CORES = "Tensor Cores eligible"
 """Of this sentence the plugin takes the kernels' operators from ids that are wrong in some recordings, and AMD's

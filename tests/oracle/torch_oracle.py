@@ -1,4 +1,4 @@
-"""Trains a little under PyTorch's profiler: writes the capture, and prints what the profiler itself says of it.
+"""Trains a little under PyTorch's profiler: writes the capture, and prints the profiler's own results.
 
     python torch_oracle.py OUT.pt.trace.json.gz [--compile]
 
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def profiled(*, compiled: bool) -> torch.profiler.profile:
-    """Three steps of a perceptron, the first two of them unseen."""
+    """Return three steps of a perceptron, the first two of them unseen."""
     network = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 10))
     optimizer = torch.optim.Adam(network.parameters())
     forward = torch.compile(network) if compiled else network
@@ -56,7 +56,7 @@ def profiled(*, compiled: bool) -> torch.profiler.profile:
 
 
 def operators(profile: torch.profiler.profile) -> list[dict[str, Any]]:
-    """What ``key_averages()`` says."""
+    """Return the result of ``key_averages()``."""
     return [
         {
             "name": row.key,
@@ -70,14 +70,14 @@ def operators(profile: torch.profiler.profile) -> list[dict[str, Any]]:
 
 
 def memory(profile: torch.profiler.profile) -> dict[str, int]:
-    """How many allocations and releases there were, what they left, and how much was held at most."""
+    """Return the number of allocations and releases, their balance, and the maximum that was held."""
     roots = profile.profiler.kineto_results.experimental_event_tree()
     held = list(accumulate(size for _, size in sorted(pair for root in roots for pair in allocations(root))))
     return {"events": len(held), "balance": held[-1], "peak": max(held)}
 
 
 def allocations(event: Any) -> list[tuple[int, int]]:
-    """When something was allocated in ``event`` and in what it encloses, and how much; releases are negative."""
+    """Return times and sizes of allocations in ``event`` and its children; releases are negative."""
     inside = [pair for child in event.children for pair in allocations(child)]
     if event.tag == torch._C._profiler._EventType.Allocation:
         return [(event.start_time_ns, event.extra_fields.alloc_size), *inside]

@@ -1,4 +1,4 @@
-"""What xprof says of captures, as JSON: runs in the oracle's own Python, never in the one that tests traceviz.
+"""Results of xprof for captures, as JSON: runs in the oracle's own Python, never in the one that tests traceviz.
 
     python xprof_oracle.py grouped FILE             every event with the group and step name that xprof gives it
     python xprof_oracle.py input_pipeline FILE...   steps with their classes, host operations, verdict
@@ -7,8 +7,8 @@
     python xprof_oracle.py framework_ops FILE...    framework operations with and without idle time
     python xprof_oracle.py memory FILE              allocations per allocator
 
-Several files are the hosts of one run. A file may be gzipped. xprof leaves caches beside what it reads, and takes them
-for the truth the next time: so it is given a copy.
+Several files are the hosts of one run. A file may be gzipped. xprof leaves caches next to its input, and trusts them
+the next time: so it gets a copy.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def copy_into(folder: Path, file: Path) -> str:
-    """Path of an unpacked copy of ``file``, under a name that xprof takes for a capture."""
+    """Return the path of an unpacked copy of ``file``, under a name that xprof takes for a capture."""
     name = file.name.removesuffix(".gz")
     copy = folder / (name if name.endswith(".xplane.pb") else f"{name}.xplane.pb")
     with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as source, copy.open("wb") as target:
@@ -61,7 +61,7 @@ def copy_into(folder: Path, file: Path) -> str:
 
 
 def tool(command: str, paths: list[str]) -> Any:
-    """The answer of one of xprof's tools: gviz tables as ``{"rows": [{column: value}], "properties": {...}}``."""
+    """Return the answer of an xprof tool: gviz tables as ``{"rows": [{column: value}], "properties": {...}}``."""
     data, _ = raw_to_tool_data.xspace_to_tool_data(paths, TOOLS[command], dict(FRESH))
     answer = json.loads(data)
     if isinstance(answer, list):
@@ -70,14 +70,14 @@ def tool(command: str, paths: list[str]) -> Any:
 
 
 def plain_table(table: dict[str, Any]) -> dict[str, Any]:
-    """A gviz table without its wrapping: rows by column id."""
+    """Return a gviz table without its wrapping: rows by column id."""
     names = [column["id"] for column in table.get("cols", [])]
     values = [[cell.get("v") for cell in row["c"]] for row in table.get("rows", [])]
     return {"rows": [dict(zip(names, row, strict=True)) for row in values], "properties": table.get("p", {})}
 
 
 def grouped(paths: list[str]) -> dict[str, Any]:
-    """The XSpace after xprof's grouping, as columns per line; lines that xprof derives are included.
+    """Return the XSpace after xprof's grouping, as columns per line; lines that xprof derives are included.
 
     ``group_id`` and ``step_name`` are null for events that have none. Names are those of the event's metadata. Times
     are picoseconds, offsets relative to the line's ``timestamp_ns``.
@@ -90,7 +90,7 @@ def grouped(paths: list[str]) -> dict[str, Any]:
 
 
 def lines_of(plane: Any) -> list[dict[str, Any]]:
-    """The lines of a plane with one list per column of their events."""
+    """Return the lines of a plane with one list per column of their events."""
     keys = {key: metadata.name for key, metadata in plane.stat_metadata.items()}
     group_keys = {key for key, name in keys.items() if name == "group_id"}
     step_keys = {key for key, name in keys.items() if name == "step_name"}
@@ -111,7 +111,7 @@ def lines_of(plane: Any) -> list[dict[str, Any]]:
 
 
 def first_value(event: Any, wanted: set[int], texts: dict[int, str]) -> int | str | float | None:
-    """Value of the first stat of ``event`` whose key is ``wanted``."""
+    """Return the value of the first stat of ``event`` whose key is ``wanted``."""
     for stat in event.stats:
         if stat.metadata_id in wanted:
             kind = stat.WhichOneof("value")
@@ -121,7 +121,7 @@ def first_value(event: Any, wanted: set[int], texts: dict[int, str]) -> int | st
 
 
 def messages() -> ModuleType:
-    """TensorFlow's generated classes, loaded without TensorFlow itself, which takes seconds to import."""
+    """Return TensorFlow's generated classes, loaded without TensorFlow itself, which takes seconds to import."""
     package = importlib.util.find_spec("tensorflow")
     if package is None or not package.submodule_search_locations:
         sys.exit("TensorFlow is not installed beside xprof: pip install 'traceviz-toolkit[tensorflow]'")

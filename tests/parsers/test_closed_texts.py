@@ -1,4 +1,4 @@
-"""Texts of closed sets in folders that others wrote: an unknown one is a note, whatever reads the folder."""
+"""Texts of closed sets in folders from others: an unknown one is a note, for every reader of the folder."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ UNKNOWN = "zombie\N{ESCAPE}[31m\n<b>x</b>"
 
 
 def whole_trace():
-    """A trace that has rows in every table with a column of a closed set."""
+    """Return a trace that has rows in every table with a column of a closed set."""
     ms = 1_000_000
     steps = [(at * ms, 10 * ms, at // 10) for at in range(0, 100, 10)]
     return tables(
@@ -61,7 +61,7 @@ def plain(tmp_path_factory):
 
 
 def changed(plain, target, *columns, every=2):
-    """A copy of a folder in which every second row of some columns holds a text that no set has."""
+    """Return a copy of a folder in which every second row of some columns holds a text that no set has."""
     shutil.copytree(plain, target)
     for name, column in columns:
         path = target / f"{name}.parquet"
@@ -112,7 +112,7 @@ def test_unknown_texts_in_all_columns_end_no_command_and_archives_store_known_on
 
 
 def check_report(folder, columns):
-    """The report names these columns, but for those of tables that no section reads."""
+    """Check that the report names these columns, except those of tables that no section reads."""
     report = run("report", folder, "--format", "json")
     assert (report.returncode, report.stderr) == (0, "")
     assert sorted(messages(report)) == sorted(column for column in columns if column[0] not in UNREAD)
@@ -138,7 +138,7 @@ def check_commands(plain, folder, tmp_path):
 
 
 def messages(report):
-    """Tables and columns that notes name."""
+    """Return tables and columns that notes name."""
     notes = json.loads(report.stdout)["notes"]
     texts = [note["message"] for note in notes if note["code"] == schema.UNKNOWN_TEXT_NOTE]
     return [tuple(text.partition(": texts that traceviz does not know, ")[0].split(".")) for text in texts]
@@ -185,7 +185,7 @@ def test_known_texts_are_read_as_they_are_without_a_note(plain):
 
 
 def run_folder(plain, target, **manifest):
-    """A run folder whose tables were recorded by one collector."""
+    """Return a run folder whose tables were recorded by one collector."""
     shutil.copytree(plain, target / "raw" / "torch" / "tables")
     document = {
         "kind": "traceviz.run",

@@ -1,4 +1,4 @@
-"""What nsys exported is kept: the second report of a trace is made from the tables of the first."""
+"""Exports of nsys are cached: the second report of a trace is made from the tables of the first."""
 
 import errno
 import os
@@ -86,7 +86,7 @@ def exports(tmp_path, monkeypatch):
 
 
 def entries(place):
-    """The folders that were kept."""
+    """Return the folders that were kept."""
     folder = place / "exports"
     return sorted(entry for entry in folder.iterdir() if entry.name != MARKER) if folder.exists() else []
 
@@ -100,7 +100,7 @@ def route(report, **options):
 
 
 def said(report, sections=None, **options):
-    """A report as JSON, without the words that say that its export was kept."""
+    """Return a report as JSON, without the note that its export was cached."""
     read = api.ReadOptions(**options)
     asked = sections or ("capture", "cuda_api", "kernels")
     return api.to_text(api.report_on(report, sections=asked, read=read), "json").replace(f", {KEPT}", "")
@@ -239,7 +239,7 @@ def truncated(entry):
 
 
 def spoilt(entry):
-    """Bytes of a page, which are found after other tables have been given out."""
+    """Damage bytes of a page; readers find them after other tables have been given out."""
     file = entry / "cuda_api.parquet"
     content = bytearray(file.read_bytes())
     content[4:40] = b"\xff" * 36
@@ -259,7 +259,7 @@ def with_nonsense(entry):
 
 
 def cut_to_nothing(entry):
-    """Files as a machine leaves them that lost its power."""
+    """Change files as after a power failure."""
     for file in entry.iterdir():
         file.write_bytes(b"")
 
@@ -312,7 +312,7 @@ def test_an_entry_that_holds_what_traceviz_did_not_write_is_neither_read_nor_rem
 
 
 def tree(folder):
-    """All that lies below a folder, links not followed, with the contents of files."""
+    """Return all that lies below a folder, links not followed, with the contents of files."""
     return {
         str(path.relative_to(folder)): path.readlink() if path.is_symlink() else path.is_file() and path.read_bytes()
         for path in folder.rglob("*")
@@ -532,7 +532,7 @@ def test_a_report_that_cannot_be_opened_any_more_is_said_by_its_reader(monkeypat
 
 
 def _reader(path):
-    """The reader of a file that is gone a moment later."""
+    """Return the reader of a file that is gone a moment later."""
     reader = identify(path)
     path.unlink()
     return reader

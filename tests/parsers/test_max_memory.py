@@ -1,4 +1,4 @@
-"""What a trace needs is compared with what there is, and with what is allowed, before it is all in memory."""
+"""The needs of a trace are compared with free and with allowed memory before it is all in memory."""
 
 import gzip
 
@@ -63,7 +63,7 @@ def test_what_the_rest_of_a_stage_takes_is_told_from_what_its_beginning_took(has
     has(GIGABYTE, 0)
     watch.see("decode", 0, 100)
     has(2 * GIGABYTE, 0)
-    watch.see("decode", 4, 100)  # too early to tell
+    watch.see("decode", 4, 100)  # too early to judge
     has(2 * GIGABYTE + 64 * 10**6, 0)
     watch.see("decode", 25, 100)
     with pytest.raises(OutOfMemoryError) as raised:
@@ -141,4 +141,4 @@ def test_a_large_trace_is_refused_before_it_takes_what_is_not_allowed(tmp_path):
     path.write_bytes(b'{"schemaVersion": 1, "traceEvents": [' + event * 2_000_000 + b"{}]}")
     done = measured("report", path, "--max-memory", "150MB")
     assert (done.code, "a.json needs about" in done.err) == (3, True)
-    assert done.peak_bytes < 300 * 10**6  # 150 to 200 MB, as far as imports beside it are; read whole it takes 600 MB
+    assert done.peak_bytes < 300 * 10**6  # 150 to 200 MB, without memory of imports; read whole it takes 600 MB

@@ -1,4 +1,4 @@
-"""Which reader a file gets, and what is said of files that get none."""
+"""The reader for each file, and the message for files without a reader."""
 
 import pickle
 import sqlite3

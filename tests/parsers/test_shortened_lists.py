@@ -1,4 +1,4 @@
-"""Lists in messages: as many as fit are named, and only where more are left out do they end in dots."""
+"""Lists in messages: as many as fit are named; they end in dots only if more are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traceviz folders that somebody else wrote: ids that others refer to are those of rows."""
+"""Traceviz folders that another program wrote: ids that others refer to are those of rows."""
 
 import json
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_an_id_between_those_of_the_rows_is_refused_as_well(tmp_path: Path) -> N
 
 
 def kept(folder: Path) -> tuple[list[tuple[int, int | None]], list[tuple[str, int]]]:
-    """Starts and durations of the kernels that those get who ask for tables, and the notes."""
+    """Return starts and durations of the kernels that those get who ask for tables, and the notes."""
     read_tables = dict(TracevizFolderReader().tables(folder, ReadRequest()))
     rows = [(row["start_ns"], row["dur_ns"]) for row in read_tables["kernels"].to_pylist()]
     return rows, [(row["code"], row["count"]) for row in read_tables["notes"].to_pylist()]

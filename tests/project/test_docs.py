@@ -1,4 +1,4 @@
-"""Documentation says the same as the code."""
+"""Documentation agrees with the code."""
 
 import inspect
 import re

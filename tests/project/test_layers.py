@@ -5,7 +5,7 @@ import tomllib
 from tests.conftest import REPOSITORY
 
 ENTRANCES = {"__init__", "__main__"}
-"""What starts everything may import everything."""
+"""Entry points, which may import everything."""
 
 
 def test_every_module_lies_in_1_layer():

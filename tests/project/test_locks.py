@@ -39,7 +39,7 @@ ENTRY = re.compile(
 
 
 def entries(name):
-    """The requirements of a lock, with the hashes of each."""
+    """Return the requirements of a lock, with the hashes of each."""
     text = (REPOSITORY / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
     rest = ENTRY.sub("", text)
     assert [line for line in rest.splitlines() if line.strip() and not line.lstrip().startswith("#")] == []
@@ -49,7 +49,7 @@ def entries(name):
 
 
 def locked(name, environment):
-    """Versions that a lock installs in ``environment``, by name."""
+    """Return versions that a lock installs in ``environment``, by name."""
     versions = {}
     for requirement, _ in entries(name):
         if requirement.marker is None or requirement.marker.evaluate(environment):
@@ -59,7 +59,7 @@ def locked(name, environment):
 
 
 def disagreements(asked, versions, environment):
-    """Requirements that hold in ``environment`` and that the locked versions do not meet."""
+    """Return requirements that hold in ``environment`` and that the locked versions do not meet."""
     wanted = [
         requirement
         for requirement in map(Requirement, asked)

@@ -1,6 +1,6 @@
-"""No pattern of the package takes more than linear time: each one is fed the worst texts that can be made from it.
+"""No pattern of the package takes more than linear time: each one gets the worst texts that can be made from it.
 
-Patterns that polars gets are not here: its engine takes linear time whatever the pattern, also one of a user's.
+Patterns for polars are not here: its engine takes linear time for any pattern, also a user's.
 """
 
 import importlib
@@ -34,7 +34,7 @@ KNOWN_WHEN_THEY_RUN = {
     "traceviz.analyses.launch.waits:advice_for",  # its table is among the patterns
     "traceviz.analyses.options:is_pattern",  # only whether the user's pattern is one
     "traceviz.analyses.ranks.collectives:bus_factor",  # its table is among the patterns
-    "traceviz.collectors.nsys.window:Stopper._is_recording",  # what nsys says of a session of ours
+    "traceviz.collectors.nsys.window:Stopper._is_recording",  # nsys's line about our session
     "traceviz.collectors.run.machine:_first",  # files of /proc
     "traceviz.collectors.sampler.machine:_of_processor",  # /proc/cpuinfo
     "traceviz.trace.names.cuda_names:_patterns",  # its table is among the patterns

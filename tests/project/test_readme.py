@@ -1,4 +1,4 @@
-"""What the README shows is what the program prints, and what it names exists."""
+"""The README shows the program's actual output, and the things that it names exist."""
 
 import re
 

@@ -27,7 +27,7 @@ PARAMETERS = {"alexnet": 20_126_538, "mobilenet": 2_236_682, "resnet50": 23_528_
 
 
 def loaded(folder: str, name: str) -> ModuleType:
-    """A module of a folder that is no package."""
+    """Return a module of a folder that is no package."""
     spec = importlib.util.spec_from_file_location(f"{folder}_{name}", REPOSITORY / folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

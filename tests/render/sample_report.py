@@ -402,7 +402,7 @@ def _findings():
 
 
 def sample_report():
-    """The whole report."""
+    """Return the whole report."""
     return Report(
         run=_run(),
         verdict=Verdict(

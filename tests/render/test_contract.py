@@ -1,4 +1,4 @@
-"""What holds for every renderer, whatever the report says."""
+"""Properties of every renderer, for any report."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The catalogue defines every figure that people see, and says the same as the documentation and the code."""
+"""The catalogue defines every figure that people see, and agrees with the documentation and the code."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the first screen of a report shows, and that it is one screen."""
+"""Contents of a report's first screen, which fits on one screen."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What build servers read: one case or command per gate, well-formed whatever a trace holds."""
+"""Input for build servers: one case or command per gate, well-formed for any trace."""
 
 from xml.etree import ElementTree as ET
 

@@ -1,4 +1,4 @@
-"""JSON keeps everything, has the names that scripts rely on, and says what is wrong with a damaged document."""
+"""JSON keeps everything, has the names that scripts rely on, and reports the fault of a damaged document."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Markdown shows data as it is: no tag, no broken table, nobody mentioned."""
+"""Markdown shows data as it is: no tag, no broken table, no mention of a person."""
 
 import re
 

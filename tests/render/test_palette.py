@@ -1,4 +1,4 @@
-"""Colours can be told from the page behind them, on light and on dark pages (WCAG 2.2, 1.4.3 and 1.4.11)."""
+"""Colours are distinguishable from the page behind them, on light and dark pages (WCAG 2.2, 1.4.3 and 1.4.11)."""
 
 from __future__ import annotations
 

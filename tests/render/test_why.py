@@ -1,4 +1,4 @@
-"""Why the first sentence says what it says: its candidates as a section, in the order in which they were judged."""
+"""Reasons of the first sentence: its candidates as a section, in the order of judgement."""
 
 from traceviz.render.why import why
 from traceviz.report import Candidate, Facts, Grid, Prose, Report, Section, Verdict

@@ -1,4 +1,4 @@
-"""Small programs with one cause each, as collect recorded them: what is shipped, and what reports say of it."""
+"""Small programs with one cause each, as collect recorded them: the shipped runs, and their reports."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ SEEN_BY_STACKS = {
     *("gil", "garbage collection", "locks", "logging", "python", "saving", "serialization", "small operators"),
     "starved",
 }
-"""What leads by samples of stacks and hooks, which no profiler of a framework has."""
+"""Leading cause by samples of stacks and hooks, which no profiler of a framework has."""
 nsys_names = [pytest.param(name, marks=[] if name in HEALTHY else [pytest.mark.slow]) for name in sorted(WITH_NSYS)]
 
 

@@ -1,4 +1,4 @@
-"""The PyTorch samples are what the manifest says, and show what their stories tell, read with Python's JSON alone."""
+"""The PyTorch samples match the manifest, and show their stories, read with Python's JSON alone."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ synthetic = pytest.mark.parametrize("name", SYNTHETIC)
 
 @cache
 def trace_of(name: str) -> dict[str, Any]:
-    """The file with exact times."""
+    """Return the file with exact times."""
     return json.loads(gzip.decompress((SAMPLES / name).read_bytes()), parse_float=Decimal)
 
 
 def events(name: str, category: str, containing: str = "") -> list[Event]:
-    """Events of a category, by start."""
+    """Return events of a category, by start."""
     chosen = [event for event in trace_of(name)["traceEvents"] if event.get("cat") == category]
     return sorted((event for event in chosen if containing in event["name"]), key=lambda event: event["ts"])
 
@@ -52,7 +52,7 @@ def steps_of(name: str) -> list[Event]:
 
 
 def wait_share(name: str) -> float:
-    """The part of the steps in the range of the DataLoader."""
+    """Return the part of the steps in the range of the DataLoader."""
     waits = events(name, "user_annotation", "enumerate(DataLoader)")
     return float(sum(wait["dur"] for wait in waits) / sum(step["dur"] for step in steps_of(name)))
 

@@ -1,4 +1,4 @@
-"""The manifest lists every sample that is shipped, as it is; and no sample tells of the machine that made it."""
+"""The manifest lists every shipped sample correctly; and no sample reveals the machine that made it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The synthetic nvprof files hold what their generator makes, and say the same as their twins of Nsight Systems."""
+"""The synthetic nvprof files match their generator, and their twins of Nsight Systems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def twin(sample: nvprof.Sample) -> Path:
 
 
 def shared(frame: pl.LazyFrame) -> list[dict[str, Any]]:
-    """Rows without what the two name differently: threads have other ids, kernels of TensorFlow other names."""
+    """Return rows without what the two name differently: threads have other ids, kernels of TensorFlow other names."""
     rows = frame.drop("thread_id", "name", "graph_node_id", strict=False).collect()
     return [dict(sorted(row.items())) for row in rows.to_dicts()]
 
@@ -42,7 +42,7 @@ def test_events_of_a_database_are_those_of_its_twin_to_the_nanosecond(sample: nv
 
 
 def grid_of(path: Path) -> dict[str, dict[str, Any]]:
-    """The CUDA API share by function, as a report shows it."""
+    """Return the CUDA API share by function, as a report shows it."""
     blocks = api.report_on(path, sections=("cuda_api",)).section("cuda_api").blocks
     grid = next(block for block in blocks if isinstance(block, Grid))
     names = [column.name for column in grid.columns]
@@ -55,7 +55,7 @@ def test_the_api_share_is_the_same_table_whichever_profiler_wrote_the_file(file:
     ours, other = grid_of(BY_FILE[file].path), grid_of(twin(BY_FILE[file]))
     assert len(ours) >= 5
     for name, row in other.items():
-        same = {key: value for key, value in row.items() if key != "share_of_wall"}  # the captures begin differently
+        same = {key: value for key, value in row.items() if key != "share_of_wall"}  # the captures start differently
         assert {key: value for key, value in ours[name].items() if key != "share_of_wall"} == same
 
 

@@ -42,7 +42,7 @@ def steady(database: sqlite3.Connection) -> Interval:
 
 
 def device_idle(database: sqlite3.Connection, window: Interval, device: int = 0) -> list[Interval]:
-    """Gaps in the union of the device's work, cut to ``window``."""
+    """Return gaps in the union of the device's work, cut to ``window``."""
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master") if name.startswith("CUPTI")]
     rows = [
         row
@@ -67,7 +67,7 @@ def calls(database: sqlite3.Connection, pattern: str) -> list[Interval]:
 
 
 def share(parts: Iterable[Interval], of: Iterable[Interval], window: Interval) -> float:
-    """Overlap of two sets of disjoint intervals, as a share of ``window``."""
+    """Return the overlap of two sets of disjoint intervals, as a share of ``window``."""
     others = list(of)
     total = sum(max(0, min(end, other[1]) - max(start, other[0])) for start, end in parts for other in others)
     return total / (window[1] - window[0])

@@ -1,4 +1,4 @@
-"""The XPlane samples are what the manifest says, and show what their stories tell, without any analysis."""
+"""The XPlane samples match the manifest, and show their stories, without any analysis."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def plane_of(space: Space, name: str) -> Plane:
 
 
 def spans(plane: Plane, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and ends of the events called ``name``, by start, in picoseconds."""
+    """Return starts and ends of the events called ``name``, by start, in picoseconds."""
     chosen = np.flatnonzero(np.array(plane.names, dtype=object)[plane.events.name] == name)
     starts = plane.start_ps(0)[chosen]
     order = np.argsort(starts)
@@ -41,7 +41,7 @@ def spans(plane: Plane, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def step_and_wait(name: str) -> tuple[float, float]:
-    """Median step, and median of what is left of a step without waiting for its batch, in milliseconds."""
+    """Return the median step, and median of what is left of a step without waiting for its batch, in milliseconds."""
     host = plane_of(space_of(name), "/host:CPU")
     (starts, ends), (asked, given) = spans(host, "train"), spans(host, "EagerLocalExecute: IteratorGetNext")
     assert np.all((starts < asked) & (given < ends))

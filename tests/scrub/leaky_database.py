@@ -1,10 +1,10 @@
-"""A small nsys database with a secret planted in every place where real reports hold some."""
+"""A small nsys database with a secret in every place in which real reports hold some."""
 
 import sqlite3
 from pathlib import Path
 
 OWN = 7 << 24  # global id of the profiled process
-STRANGER = 9 << 24  # ... of somebody else's process on the same machine
+STRANGER = 9 << 24  # ... of another user's process on the same machine
 
 PLANTED = {
     "own variable": "AKIA-own-variable-1f3c9",

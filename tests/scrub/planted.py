@@ -34,7 +34,7 @@ _SPAN_NS = 10**9
 
 
 def kineto(folder, texts, names):
-    """A trace of PyTorch: names of events, arguments and their keys, texts in lists, members of the header."""
+    """Return a trace of PyTorch: names of events, arguments and their keys, texts in lists, members of the header."""
     events = [complete(name, 10 * at, 5, category="kernel") for at, name in enumerate(names)]
     for at, text in enumerate(texts):
         args = {"note": text, "shapes": [text, 1], "inner": {"deep": text}, text: 1, "Call stack": f"{text};f"}
@@ -47,7 +47,7 @@ def kineto(folder, texts, names):
 
 
 def tensorflow_json(folder, texts, names):
-    """A ``trace.json.gz`` of TensorFlow or JAX."""
+    """Return a ``trace.json.gz`` of TensorFlow or JAX."""
     process_names = [("process_name", "/host:CPU"), ("thread_name", "python")]
     events = [{"ph": "M", "pid": 1, "tid": 1, "name": name, "args": {"name": value}} for name, value in process_names]
     for at, text in enumerate((*texts, *names)):
@@ -59,7 +59,7 @@ def tensorflow_json(folder, texts, names):
 
 
 def xplane(folder, texts, names):
-    """An XPlane file: names of planes, lines and events, texts of stats in place and by reference, messages."""
+    """Return an XPlane file: names of planes, lines and events, texts of stats in place and by reference, messages."""
     events = [event(text, 10_000 * at, 5_000, {"note": text, "more": Ref(f"{text} ")}) for at, text in enumerate(texts)]
     lines = [line(9 + at, event("x", 0, 1), name=text, display_name=text) for at, text in enumerate(texts)]
     described_names = {text: Name(text, {"source": text, "about": text}) for text in texts}
@@ -71,7 +71,7 @@ def xplane(folder, texts, names):
 
 
 def nvprof(folder, texts, names):
-    """A database of nvprof: a string for each column of records that refers to one."""
+    """Return a database of nvprof: a string for each column of records that refers to one."""
     strings = {1: "_Z4gemmv"} | {_FIRST + at: text for at, text in enumerate(dict.fromkeys((*texts, *names)))}
     kernels = [
         {"start": EPOCH, "end": EPOCH + 9, "correlationId": at, "name": at} for at in strings if strings[at] in names
@@ -84,7 +84,7 @@ def nvprof(folder, texts, names):
 
 
 def nsys_database(folder, texts, names):
-    """An export of Nsight Systems: every text of every table, and every column that refers to a string."""
+    """Return an export of Nsight Systems: every text of every table, and every column that refers to a string."""
     path = build(folder / "t.sqlite")
     with sqlite3.connect(path) as db:
         ids = {text: _FIRST + at for at, text in enumerate(dict.fromkeys((*texts, *names)))}
@@ -119,12 +119,12 @@ def _cell(table, column, kind, text, numbers):
 
 
 def nsys_parquet(folder, texts, names):
-    """The same as a folder of Parquet files, with names in place of their numbers."""
+    """Return the same as a folder of Parquet files, with names in place of their numbers."""
     return to_parquet(nsys_database(folder, texts, names), folder / "export", inline_names=True)
 
 
 def tables_of(texts, names):
-    """Tables in which every column of text has all texts."""
+    """Return tables in which every column of text has all texts."""
     filled = {}
     for name, table in schema.TABLES.items():
         columns = {}
@@ -146,13 +146,13 @@ def tables_of(texts, names):
 
 
 def tables_folder(folder, texts, names):
-    """A traceviz folder, with texts in its manifest."""
+    """Return a traceviz folder, with texts in its manifest."""
     save(tables_of(texts, names), folder / "tables", provenance={"source": {"path": texts[0]}, "log": list(texts)})
     return folder / "tables"
 
 
 def run_folder(folder, texts, names):
-    """A run folder: its manifest, notes of collectors, stacks, samples of resources and a trace of PyTorch."""
+    """Return a run folder: its manifest, notes of collectors, stacks, samples of resources and a trace of PyTorch."""
     run = folder / "run"
     for name in ("torch/4711", "resources", "stacks/4711"):
         (run / "raw" / name).mkdir(parents=True)

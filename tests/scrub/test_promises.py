@@ -1,7 +1,7 @@
-"""Private texts of every kind, in every column of every format, with whatever stands around them: none is left.
+"""Private texts of every kind, in every column of every format, in any context: none is left.
 
-Each trace has all kinds at once, in one of twelve surroundings. The scrubbed copy is searched by bytes, packed and
-unpacked, for what each text holds; so are an archive of the source, and the page of the scrubbed copy.
+Each trace has all kinds at once, in one of twelve contexts. The scrubbed copy is searched by bytes, packed and
+unpacked, for the contents of each text; so are an archive of the source, and the page of the scrubbed copy.
 """
 
 import json
@@ -56,7 +56,7 @@ class Planted:
 
 
 def planted(random):
-    """One private text and more of each kind."""
+    """Return one private text and more of each kind."""
 
     def some(count, letters=LETTERS + "23456789"):
         return "".join(random.choices(letters, k=count))
@@ -156,7 +156,7 @@ SURROUNDINGS = {
 
 
 def around(form, text):
-    """``text`` in a surrounding."""
+    """Return ``text`` in a surrounding."""
     if form == "percent":
         return f"https://localhost/?q={quote(text, safe='')}%26x"
     if form == "escapes":
@@ -174,7 +174,7 @@ def suits(secret, name):
 
 
 def traces(builder, seed, name, folder):
-    """A source with all kinds in a surrounding, and their bodies alone; and what must be nowhere in the output."""
+    """Return a source with all kinds in a context, their bodies alone, and texts that the output must not hold."""
     secrets = [secret for secret in planted(Random(seed)) if suits(secret, name)]
     form = SURROUNDINGS[name]
     shaped = [around(form, secret.text) for secret in secrets]
@@ -183,7 +183,7 @@ def traces(builder, seed, name, folder):
 
 
 def left(folder, secrets):
-    """Kinds, texts and places of what is left in a folder."""
+    """Return kinds, texts and places of what is left in a folder."""
     found = []
     for where, content in everything(folder):
         folded = content.lower()
@@ -192,7 +192,7 @@ def left(folder, secrets):
 
 
 def scrubbed(builder, seed, name):
-    """What is left in the scrubbed copy of a trace."""
+    """Return the texts left in the scrubbed copy of a trace."""
     with tempfile.TemporaryDirectory() as place:
         source, secrets = traces(builder, seed, name, Path(place))
         assert not_planted(source, secrets) == []
@@ -207,7 +207,7 @@ def scrubbed_copy(source):
 
 
 def archived(builder, seed, name):
-    """What is left in an archive of a trace, in the page of its scrubbed copy, and in the copy."""
+    """Return the texts left in an archive of a trace, in the page of its scrubbed copy, and in the copy."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         source, secrets = traces(builder, seed, name, folder)
@@ -220,7 +220,7 @@ def archived(builder, seed, name):
 
 
 def not_planted(source, secrets):
-    """The texts that the source does not hold: the test could not fail for them."""
+    """Return the texts that the source does not hold: the test could not fail for them."""
     contents = [content.lower() for _, content in everything(source.parent if source.is_file() else source)]
     bodies = {secret.text: secret.body.lower().encode() for secret in secrets}
     return [

@@ -1,4 +1,4 @@
-"""The report on a scrubbed trace says what the report on the trace says."""
+"""The report on a scrubbed trace equals the report on the trace."""
 
 import json
 import os
@@ -26,7 +26,7 @@ NAMES = (
 
 
 def report_json(path: Path) -> Any:
-    """The report on a trace as JSON has it."""
+    """Return the report on a trace as JSON has it."""
     return json.loads(to_text(report_on(path), "json"))
 
 
@@ -70,7 +70,7 @@ def test_public_traces_keep_their_verdict_and_their_numbers(source: Path | None,
 
 
 def numbers(value: Any) -> list[Any]:
-    """All numbers in a document, in order."""
+    """Return all numbers in a document, in order."""
     if isinstance(value, dict | list):
         inner = value.values() if isinstance(value, dict) else value
         return [number for part in inner for number in numbers(part)]

@@ -1,4 +1,4 @@
-"""The command ``traceviz`` as a user sees it: in this process, where a process of its own would show nothing more."""
+"""The command ``traceviz`` as a user sees it: in this process, because a separate process would show nothing more."""
 
 import os
 import subprocess
@@ -11,14 +11,14 @@ from traceviz.cli.main import main
 
 
 def run(*arguments, env=None):
-    """What ``traceviz`` prints to stdout and stderr, and its exit code; run in this process."""
+    """Run ``traceviz`` in this process; return its stdout and stderr, and its exit code."""
     words = [*map(str, arguments)]
     result = CliRunner().invoke(main, words, prog_name="traceviz", env=env, catch_exceptions=False)
     return CompletedProcess(words, result.exit_code, result.stdout, result.stderr)
 
 
 def run_process(*arguments, env=None, **options):
-    """The same of a Python of its own."""
+    """Return the same of a Python of its own."""
     command = [sys.executable, "-m", "traceviz", *map(str, arguments)]
     return subprocess.run(
         command, check=False, capture_output=True, text=True, env={**os.environ, **(env or {})}, **options

@@ -1,4 +1,4 @@
-"""What leads within the steps, by the first sentence of a report."""
+"""The leading cause within the steps, from the first sentence of a report."""
 
 import re
 
@@ -10,9 +10,9 @@ _LEAD = re.compile(r"the program (?:computes|works)|\w[^:%]*?(?= in [\d.]+ %|:)"
 
 
 def leading(sentence: str) -> str:
-    """*the program computes*, *host blocked*, *locks*, *highly input-bound*, ..., without what is said of the run.
+    """Return *the program computes*, *host blocked*, *locks*, *highly input-bound*, ..., without facts about the run.
 
-    What the program computes and works is the same: there is no other cause.
+    "The program computes" and "works" are the same: there is no other cause.
     """
     found = _LEAD.match(_BEFORE.sub("", sentence))
     assert found is not None, sentence

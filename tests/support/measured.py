@@ -1,4 +1,4 @@
-"""Commands as processes of their own: how much memory they took at most, and what they do where there is little."""
+"""Commands as separate processes: their peak memory, and their behavior if memory is scarce."""
 
 import os
 import subprocess
@@ -10,13 +10,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Measured:
-    """How a command ended.
+    """The end of a command.
 
     Args:
         code: Its exit code; below zero the signal that ended it.
-        out: What it wrote to stdout.
-        err: What it wrote to stderr.
-        peak_bytes: Most memory that it took.
+        out: Its output on stdout.
+        err: Its output on stderr.
+        peak_bytes: Its peak memory.
     """
 
     code: int
@@ -26,7 +26,7 @@ class Measured:
 
 
 def measured(*arguments, address_space=None, env=None):
-    """``traceviz ARGUMENTS`` as a process, which may use ``address_space`` bytes of it (``None``: no limit)."""
+    """Return ``traceviz ARGUMENTS`` as a process, which may use ``address_space`` bytes of it (``None``: no limit)."""
     command = [sys.executable, "-m", "traceviz", *map(str, arguments)]
     if address_space is not None:
         command = ["sh", "-c", f'ulimit -v {address_space // 1024}; exec "$@"', "sh", *command]

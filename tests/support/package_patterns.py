@@ -32,7 +32,7 @@ class Found:
 
 
 def modules():
-    """The modules of the package that are written in Python, all imported."""
+    """Return the modules of the package that are written in Python, all imported."""
     names = {}
     for top in PACKAGES:
         folder = Path(importlib.import_module(top).__file__).parent
@@ -44,7 +44,7 @@ def modules():
 
 
 def _prepared():
-    """What functions compile once, when they are first called."""
+    """Return the patterns that functions compile at their first call."""
     cuda_names = importlib.import_module("traceviz.trace.names.cuda_names")
     kernel_names = importlib.import_module("traceviz.trace.names.kernel_names")
     op_families = importlib.import_module("traceviz.trace.names.op_families")
@@ -63,7 +63,7 @@ def _prepared():
 
 
 def patterns():
-    """All of them, each once, and the calls of which the pattern is known when they run only: ``(found, unknown)``."""
+    """Return all patterns, each once, and calls whose pattern is only known at run time: ``(found, unknown)``."""
     found, unknown = {}, []
     for module in modules():
         held = {name: value for name, value in vars(module).items() if not name.startswith("__")}
@@ -136,7 +136,7 @@ def _names_assigned(module):
 
 
 def _uses(module):
-    """Methods that are called on names of the module, and calls of ``re`` with the function they are in."""
+    """Return methods that are called on names of the module, and calls of ``re`` with the function they are in."""
     methods, calls = {}, []
 
     def visit(node, function):

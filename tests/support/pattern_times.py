@@ -47,7 +47,7 @@ def _seconds(call, text, length, times=1):
 
 
 def fault(found, bound, most):
-    """What is wrong with a pattern, or nothing: it sees ``bound`` characters at most (``None``: any number)."""
+    """Return the fault of a pattern, or nothing: it sees ``bound`` characters at most (``None``: any number)."""
     worst = (0.0, "", None)
     try:
         for call in _calls(found):
@@ -59,7 +59,7 @@ def fault(found, bound, most):
                 if seconds > _SUSPICIOUS_S:
                     seconds = _seconds(call, short, SHORT, 3)
                 longer = _seconds(call, long, LONG, 3) if seconds > _SUSPICIOUS_S else 0.0
-                if longer > _MOST_RATIO * seconds:  # or somebody else had the processor: once more
+                if longer > _MOST_RATIO * seconds:  # or another process had the processor: once more
                     seconds, longer = _seconds(call, short, SHORT, 20), _seconds(call, long, LONG, 20)
                 if longer > _MOST_RATIO * seconds:
                     return f"{seconds:.4f} s become {longer:.4f} s with {short[:60]!a}"
@@ -75,7 +75,7 @@ def fault(found, bound, most):
 
 
 def main(part, most, bounds):
-    """Prints a line for each pattern that is not linear, and how many there were."""
+    """Print a line for each pattern that is not linear, and how many there were."""
     resource.setrlimit(resource.RLIMIT_CPU, (1_200, 1_200))
     signal.signal(signal.SIGPROF, _stop)
     every, unknown = patterns()

@@ -19,7 +19,7 @@ from traceviz.cli.main import main
 
 _CONCEALING = "\x1b[8;41m"
 PAYLOAD = f"EVIL{_CONCEALING}\x1b]52;c;cm0gLXJm\x07\x9b2J\r\n\t\x08\x7f\x85\u202e\u2066\u2028\u200f"
-"""Hides what follows, writes to the clipboard, clears the screen, reorders what follows; and says where it is shown."""
+"""Hides what follows, writes to the clipboard, clears the screen, reorders what follows; EVIL marks its place."""
 _COLOUR = re.compile(r"\x1b\[(?:[0-9;]*)m")
 _BAR = re.compile(r" {19,}\r|\r\x1b\[K")
 """Progress of ``collect``: a new line that is blank, and a line that is drawn again."""
@@ -27,7 +27,7 @@ _STEERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u20
 
 
 def seen(*arguments: object, columns: int = 80) -> tuple[int, str]:
-    """Exit code of ``traceviz ARGUMENTS`` in this process, and all that a terminal of so many columns gets."""
+    """Return exit code of ``traceviz ARGUMENTS`` in this process, and its output to a terminal of so many columns."""
     master, slave = pty.openpty()
     tty.setraw(slave)
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
@@ -47,7 +47,7 @@ def seen(*arguments: object, columns: int = 80) -> tuple[int, str]:
 
 
 def harm(page: str) -> list[str]:
-    """What in a page a terminal obeys, but for line ends, the colours and the progress bar of traceviz."""
+    """Return the control sequences in a page, except line ends, the colours and the progress bar of traceviz."""
     foreign = [_CONCEALING] * page.count(_CONCEALING)
     return [*foreign, *_STEERS.findall(_BAR.sub("", _COLOUR.sub("", page)))]
 
@@ -70,7 +70,7 @@ def _read(master: int, received: bytearray) -> None:
 
 @contextmanager
 def _standard_streams(terminal: int) -> Iterator[None]:
-    """Standard output and error go to ``terminal``, for compiled code as well."""
+    """Send standard output and error to ``terminal``, for compiled code as well."""
     kept = {number: os.dup(number) for number in (1, 2)}
     unset = {"COLUMNS", "LINES", "NO_COLOR"}
     plain = {name: value for name, value in os.environ.items() if name not in unset}

@@ -16,10 +16,11 @@ TRIES = 3
 def recorded(
     command: Sequence[str | Path], folder: Path, *flags: str, env: Mapping[str, str] | None = None
 ) -> tuple[Path | None, str]:
-    """What nsys left of ``command`` in ``folder``, ``None`` if nothing; and what it said.
+    """Return nsys's result for ``command`` in ``folder``, ``None`` if nothing; and its output.
 
-    On a busy machine, nsys 2022.4 fails to start now and then, and is tried again. The agent that it leaves behind then
-    would wait for ever.
+    On a busy machine, nsys 2022.4 sometimes fails to start, and is tried again. The agent that it leaves behind would
+    wait
+    forever.
     """
     variables = {**os.environ, **(env or {}), "RECORDED_IN": str(folder)}
     for _ in range(TRIES):

@@ -12,11 +12,11 @@ from traceviz.trace.tables import TraceTables
 
 @cache
 def tables_of(path: Path) -> TraceTables:
-    """The tables of a shipped sample or a public trace."""
+    """Return the tables of a shipped sample or a public trace."""
     return api.open_trace(path)
 
 
 @cache
 def report_of(path: Path) -> Report:
-    """The whole report of a shipped sample or a public trace."""
+    """Return the whole report of a shipped sample or a public trace."""
     return api.report_on(path)

@@ -16,7 +16,7 @@ from traceviz.report.pictures.timeline import Array, Arrows, Curve, Detail, Fami
 
 
 def unpacked(texts: Packed) -> tuple[Timeline, tuple[Place, ...]]:
-    """What :func:`packed` made these texts of: names as they are shown, values of curves as they are rounded."""
+    """Return the inverse of :func:`packed`: names as they are shown, values of curves as they are rounded."""
     header = json.loads(texts.header)
     columns = _Stored(zlib.decompress(b64decode(texts.data), -zlib.MAX_WBITS), header["columns"])
     start = header["start"]
@@ -45,7 +45,7 @@ class _Stored:
     spans: Sequence[Sequence[int]]
 
     def of(self, entry: Mapping[str, Any]) -> list[Array]:
-        """The columns of a row, level, curve or arrows."""
+        """Return the columns of a row, level, curve or arrows."""
         return [self._column(place) for place in entry["columns"]]
 
     def _column(self, place: int) -> Array:

@@ -5,7 +5,7 @@ import re._constants as codes
 import re._parser as parser
 
 ENDS = ("", "!", "\n", "\0", "a ")
-"""Ends after which a match that began well fails."""
+"""Ends that make a match fail after a good start."""
 GENERIC = (
     "a",
     "0",
@@ -34,7 +34,7 @@ _MOST_TEXTS = 90
 
 
 def units(pattern, most=_MOST_TEXTS):
-    """Pairs of a text that stands once and one that is repeated behind it."""
+    """Return pairs of a text that stands once and one that is repeated behind it."""
     text = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     flags = pattern.flags & ~re.UNICODE
     tree = parser.parse(text, flags)
@@ -54,7 +54,7 @@ def units(pattern, most=_MOST_TEXTS):
 
 
 def texts(pattern, length, most=_MOST_TEXTS):
-    """Texts of about ``length`` characters, of the kind that the pattern searches."""
+    """Yield texts of about ``length`` characters, of the kind that the pattern searches."""
     for before, unit in units(pattern, most):
         repeated = before + unit * (max(1, (length - len(before)) // len(unit)))
         for end in ENDS:
@@ -66,7 +66,7 @@ def _encoded(text, pattern):
 
 
 def _one(code, argument, flags):
-    """Characters that a single piece matches, an ordinary one first."""
+    """Return characters that a single piece matches, an ordinary one first."""
     if code is codes.LITERAL:
         return [chr(argument)]
     if code is codes.ANY:
@@ -93,7 +93,7 @@ def _matching(chosen, flags):
 
 
 def _example(tree, flags, least=0):
-    """A text that a pattern matches, more or less: assertions are left out."""
+    """Return a text that a pattern matches, more or less: assertions are left out."""
     return "".join(_example_of(code, argument, flags) for code, argument in tree)
 
 
@@ -113,7 +113,7 @@ def _example_of(code, argument, flags):
 
 
 def _inner(code, argument):
-    """The patterns inside a piece."""
+    """Return the patterns inside a piece."""
     if code in {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT}:
         return [argument[2]]
     if code is codes.SUBPATTERN:
@@ -128,7 +128,7 @@ def _inner(code, argument):
 
 
 def _repeats(tree, before, flags):
-    """Each part that may be repeated often: what stands before it, and an example of it."""
+    """Yield each part that may be repeated often: what stands before it, and an example of it."""
     for code, argument in tree:
         if code in {codes.MAX_REPEAT, codes.MIN_REPEAT, codes.POSSESSIVE_REPEAT} and argument[1] > 8:
             yield before, _example(argument[2], flags)
@@ -138,7 +138,7 @@ def _repeats(tree, before, flags):
 
 
 def _starts(tree, flags, depth=0):
-    """Beginnings of what matches: a search that begins anew at each of them has to be short."""
+    """Return starts of matching texts: a search that starts again at each of them must be short."""
     before = ""
     for code, argument in tree:
         before += _example_of(code, argument, flags)
@@ -151,7 +151,7 @@ def _starts(tree, flags, depth=0):
 
 
 def _characters(tree, flags):
-    """Characters that pieces of the pattern match, the most frequent first."""
+    """Return characters that pieces of the pattern match, the most frequent first."""
     counts = {}
 
     def count(part):

@@ -1,4 +1,4 @@
-"""What is kept of the output of a run, how its end is put into words, and how long runs may take."""
+"""The kept output of a run, its end as text, and time limits of runs."""
 
 import pytest
 

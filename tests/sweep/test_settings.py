@@ -1,4 +1,4 @@
-"""What a sweep file means: its settings, what each of them runs, in which order, and what is wrong with a file."""
+"""Sweep files: settings, the runs of each, their order, and errors in a file."""
 
 import time
 import tomllib

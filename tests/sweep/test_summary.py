@@ -1,4 +1,4 @@
-"""What the table at the end of a sweep says besides figures."""
+"""Text in the table at the end of a sweep, besides figures."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ NOTE = Note(BUSY, Severity.WARNING, "Other programs used 1.9 of 2 cores.", None)
 
 
 def side(label, *busy):
-    """A side of runs, some of them on a busy machine."""
+    """Return a side of runs, some of them on a busy machine."""
     return Side(label, tuple(replace(report([1, 1]), notes=(NOTE,) * one) for one in busy))
 
 

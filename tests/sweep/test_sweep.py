@@ -1,4 +1,4 @@
-"""``traceviz sweep`` with real programs: one crashes, one hangs, one is killed; it is interrupted and goes on."""
+"""``traceviz sweep`` with real programs: one crashes, one hangs, one is killed; it is interrupted and resumes."""
 
 import json
 import signal
@@ -69,7 +69,7 @@ def manifest(run):
 
 
 def has_begun(run):
-    """Whether the program of a run has been started."""
+    """Return whether the program of a run has been started."""
     return (run / "manifest.json").exists() and manifest(run)["pid"] is not None
 
 

@@ -1,4 +1,4 @@
-"""The cache deletes only what it made, whatever else lies in its folder."""
+"""The cache deletes only its own files, with any other files in its folder."""
 
 import os
 import time
@@ -19,7 +19,7 @@ def cache(tmp_path):
 
 
 def made(tmp_path, size=1_000):
-    """A folder as an export makes it."""
+    """Return a folder as an export writes it."""
     folder = tmp_path / "made"
     folder.mkdir()
     manifest = '{"kind": "traceviz.trace"}'
@@ -110,7 +110,7 @@ def all_below(folder):
 
 
 def aged(place):
-    """All entries look as if nobody had used them for years."""
+    """Make all entries look unused for years."""
     for entry in place.iterdir():
         os.utime(entry, (1_000, 1_000), follow_symlinks=False)
 

@@ -15,7 +15,7 @@ WORDS = pa.dictionary(pa.int32(), pa.string())
 
 
 def written(path: Path, *pieces: list[object], kind: pa.DataType) -> Path:
-    """A file with a row group for each of ``pieces``."""
+    """Return a file with a row group for each of ``pieces``."""
     with pq.ParquetWriter(path, pa.schema([("a", kind)])) as writer:
         for piece in pieces:
             writer.write_table(pa.table({"a": pa.array(piece, kind)}))

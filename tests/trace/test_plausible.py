@@ -1,4 +1,4 @@
-"""What a capture can hold: starts, durations, amounts and readings, each below, at and above its limit."""
+"""Limits of a capture: starts, durations, amounts and readings, each below, at and above its limit."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def memsets(starts: list[int], durations: list[int | None], amounts: list[int | 
 
 
 def passed(**tables: pa.Table) -> tuple[dict[str, pa.Table], list[tuple[str, int, str]]]:
-    """The tables as they leave, and the notes on them."""
+    """Return the tables as they leave, and the notes on them."""
     given_tables = [*tables.items(), ("notes", schema.table("notes").empty())]
     result = dict(checked(iter(given_tables)))
     return result, [(row["code"], row["count"], row["message"]) for row in result.pop("notes").to_pylist()]
@@ -191,7 +191,7 @@ def test_properties_of_the_last_operation_go_with_it_and_operations_may_have_any
 
 
 class TestStacks:
-    """Frames of folders, which may say anything: whoever follows callers comes to an end."""
+    """Frames of folders, which may hold anything: following callers always ends."""
 
     def checked(self, frames, samples):
         names = ("stack_id", "parent_id", "function", "file", "line", "origin")

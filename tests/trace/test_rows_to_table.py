@@ -95,14 +95,14 @@ _CONVERTERS = frozenset({"from_pylist", "from_pydict", "from_dicts", "from_recor
 
 
 def _converts_rows(node: ast.AST) -> bool:
-    """Whether a call makes a table from rows: by name, or ``pl.DataFrame(rows, ..., orient="row")``."""
+    """Return whether a call makes a table from rows: by name, or ``pl.DataFrame(rows, ..., orient="row")``."""
     if isinstance(node, ast.Attribute):
         return node.attr in _CONVERTERS
     return isinstance(node, ast.Call) and any(keyword.arg == "orient" for keyword in node.keywords)
 
 
 _OF_RESULTS = ("traceviz/analyses/", "traceviz/archive/", "traceviz/compare/", "traceviz/pictures/")
-"""Where rows are results, which come from typed columns."""
+"""Modules whose rows are results, which come from typed columns."""
 
 
 def test_no_other_place_converts_rows():

@@ -70,7 +70,7 @@ def test_columns_of_all_kinds_are_sorted_with_their_nulls() -> None:
         "name": pa.array([f"kernel {start}" for start in order]).dictionary_encode(),
         "achieved_occupancy": pa.array([None if start == 3 else start / 2 for start in order]),
     }
-    table = conform("kernels", pa.table(columns).slice(1, 7))  # columns that begin inside their memory
+    table = conform("kernels", pa.table(columns).slice(1, 7))  # columns that start inside their memory
     table.validate(full=True)
     by_start = sorted(order[1:])
     assert table["start_ns"].to_pylist() == by_start == [0, 1, 1, 2, 3, 8, 9]

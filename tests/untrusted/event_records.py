@@ -22,32 +22,32 @@ AT_S = 1_795_433_868.0
 
 
 def record(message: bytes) -> bytes:
-    """A message with its length and checksums."""
+    """Return a message with its length and checksums."""
     length = struct.pack("<Q", len(message))
     return length + struct.pack("<I", masked_crc(length)) + message + struct.pack("<I", masked_crc(message))
 
 
 def field(number: int, content: bytes) -> bytes:
-    """A field with a text, a message or packed numbers."""
+    """Return a field with a text, a message or packed numbers."""
     return bytes([number << 3 | 2]) + varint(len(content)) + content
 
 
 def varint(number: int) -> bytes:
-    """A number of variable length."""
+    """Return a number of variable length."""
     return bytes([number]) if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)
 
 
 def event(value: bytes, step: int = 0, at_s: float = AT_S) -> bytes:
-    """A record of an event with one value in its summary."""
+    """Return a record of an event with one value in its summary."""
     return record(b"\x09" + struct.pack("<d", at_s) + b"\x10" + varint(step) + field(5, field(1, value)))
 
 
 def simple(tag: str, number: float) -> bytes:
-    """A value as PyTorch writes it."""
+    """Return a value as PyTorch writes it."""
     return field(1, tag.encode()) + b"\x15" + struct.pack("<f", number)
 
 
 def tensor(tag: str, content: bytes, plugin: str = "scalars") -> bytes:
-    """A value as TensorFlow writes it; ``content`` are the fields of the tensor."""
+    """Return a value as TensorFlow writes it; ``content`` are the fields of the tensor."""
     metadata = field(9, field(1, field(1, plugin.encode()))) if plugin else b""
     return field(1, tag.encode()) + field(8, content) + metadata

@@ -1,4 +1,4 @@
-"""What libraries and the system raise, in the words of traceviz."""
+"""Errors of libraries and the system, in the words of traceviz."""
 
 import csv
 import decimal
@@ -44,7 +44,7 @@ ADBC = adbc_driver_manager.OperationalError("disk", status_code=adbc_driver_mana
         (pl.exceptions.PanicException("unwrap"), "Polars refuses it: unwrap."),
         (pa.ArrowInvalid("page"), "Arrow refuses it: page."),
         (pa.ArrowKeyError("name"), "Arrow refuses it: name."),
-        (OSError("Couldn't deserialize thrift."), "Couldn't deserialize thrift."),  # as Arrow says it
+        (OSError("Couldn't deserialize thrift."), "Couldn't deserialize thrift."),  # as in Arrow's message
         (sqlite3.OperationalError("malformed \x1b[2J"), "SQLite refuses it: malformed ␛[2J."),
         (ADBC, "SQLite refuses it: disk."),
         (struct.error("8 bytes"), "It ends within a number: 8 bytes."),

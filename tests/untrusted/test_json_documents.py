@@ -1,4 +1,4 @@
-"""JSON that anybody may have written: bounds on size, depth, values and numbers, and what the parser lets through."""
+"""Untrusted JSON: bounds on size, depth, values and numbers, and what the parser lets through."""
 
 import ast
 import math

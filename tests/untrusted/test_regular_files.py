@@ -15,7 +15,7 @@ COMMANDS = (["report"], ["doctor"], ["convert", "-o", "out"], ["compare", "x"], 
 
 @pytest.fixture
 def special(tmp_path, monkeypatch):
-    """What is no regular file, by name."""
+    """Files that are not regular, by name."""
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     (tmp_path / "x").write_text("no trace")

@@ -91,7 +91,7 @@ _WHAT = {"generated": "generated columns", "view": "a view", "endless": "a view"
 
 @pytest.fixture(params=sorted(_STRINGS))
 def hostile(request, tmp_path):
-    """An export whose strings are computed, and what is said of it."""
+    """An export whose strings are computed, and the message about it."""
     path = tmp_path / "trace.sqlite"
     shutil.copyfile(REPOSITORY / "sample_traces" / "synthetic" / "healthy.sqlite", path)
     script = "CREATE TABLE kept AS SELECT * FROM StringIds; DROP TABLE StringIds;" + _STRINGS[request.param]
@@ -127,7 +127,7 @@ def test_a_view_that_nobody_reads_does_no_harm(tmp_path):
 
 
 def grown(path, rows=300, times=400):
-    """A table ``t`` of ``rows`` rows on one page, which its tree names ``times`` times."""
+    """Return a table ``t`` of ``rows`` rows on one page, which its tree names ``times`` times."""
     database(path, "PRAGMA page_size = 4096; CREATE TABLE t (id INTEGER, value TEXT)")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executemany("INSERT INTO t VALUES (?, ?)", ((number, "x") for number in range(rows)))

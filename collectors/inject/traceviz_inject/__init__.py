@@ -2,27 +2,26 @@
 
 ====================  ==================================================================================================
 ``config``            the settings: the file that TRACEVIZ_INJECT names
-``process``           which process of the program trains; only that one records
-``hooks``             run a function once a module has been imported by the program
-``steps``             the one step clock; ``keras_steps``, ``tf_iterators``, ``jax_calls`` tell it, and, of what
-                      ``training_loop`` sees, ``torch_steps``, ``paddle_steps``, ``mxnet_steps``
-``found_loop``        the loop of a framework that no hook knows, by what stacks show
-``parts``             the parts of a step; ``torch_steps`` and ``loops_keras``, which ``loops`` installs, tell of them
-``frameworks``        which of the imported frameworks is at work, and with how many threads
-``recorder``          a profiler's window on the clock; ``tensorflow_profiler``, ``jax_profiler``, ``torch_profiler``
-``stack_recording``   the stacks of all threads from the start, and the parts of the run, of which hooks tell it:
-                      ``stack_sampler``, ``stack_states``, ``stack_interning``, ``stack_names``, ``stack_file``,
-                      ``stack_metrics``, ``thread_ids``
-``phases``            hooks that tell of saving, validation, epochs, compilation: ``phases_compiling``, ``phases_keras``
-``facts``             samples of a step, and whether something learns
-``metrics``           hooks that tell of figures of quality; ``event_folders``, where TensorBoard's files are written
-``versions``          versions of the frameworks that are imported
+``process``           the process of the program that trains; only that one records
+``hooks``             run a function once the program has imported a module
+``step_clock``        the one step clock
+``steps``             the sources of the clock: ``keras``, ``tensorflow``, ``jax``; and ``torch``, ``paddle``,
+``mxnet``,
+                      which share ``loop``
+``profilers``         ``window``: a profiler's window on the clock; ``tensorflow``, ``jax``, ``torch``, ``nvtx_ranges``
+``stacks``            ``recording``: the stacks of all threads from the start, and the parts of the run that hooks
+                      report; ``discovered_loop``: the loop of an unknown framework, found in stacks
+``phases``            hooks for saving, validation, epochs, compilation; ``step_parts``: the parts of a step
+``facts``             frameworks in use and their threads, versions, samples of a step, quality figures, folders of
+                      TensorBoard's files
+``keras_callbacks``   methods of Keras' list of callbacks that also call a hook
+``notebook``          recording parts of a process that is running already
 ``exits``             save at exit, at SIGTERM, at ``os._exit``
-``status``            what others can read of it: status.json, problems.jsonl
+``status``            the output for other processes: status.json, problems.jsonl
 ====================  ==================================================================================================
 
-Standard library only, syntax of Python 3.9. Modules that are only needed once a framework was imported are imported
-then: most Pythons that start below a training script are small helpers, and each pays for what is imported here.
+Standard library only, syntax of Python 3.9. Modules that are only needed after a framework's import are imported then:
+most Pythons below a training script are small helpers, and each pays for the imports here.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ from importlib import import_module
 from . import hooks, process, status
 
 VARIABLE = "TRACEVIZ_INJECT"
-"""Environment variable with the path of the settings; nothing happens where it is not set."""
+"""Environment variable with the path of the settings; without it, nothing happens."""
 
 STACKS = "TRACEVIZ_INJECT_STACKS"
-"""Environment variable with the samples of stacks per second; empty where nobody asked for any. Sampling begins before
-anything else, and most Pythons shall not load what reads the settings."""
+"""Environment variable with the stack samples per second; empty if sampling is not requested. Sampling starts first,
+and most Pythons must not load the reader of the settings."""
 
 FRAMEWORKS = ("jax", "keras", "mxnet", "nvtx", "paddle", "tensorflow", "tf_keras", "torch")
-"""Packages whose import is what everything else waits for."""
+"""Packages whose import starts everything else."""
 
 STEP_SOURCES = ("steps.jax", "steps.keras", "phases.install", "steps.tensorflow")
-"""Modules that tell the clock of steps; all of them, because any collector may need the steps of any framework."""
+"""Modules that report steps to the clock; all of them, because any collector may need the steps of any framework."""
 
 RECORDERS = {
     "jax": "profilers.jax",
@@ -57,7 +56,7 @@ RECORDERS = {
 
 
 def install() -> None:
-    """Wait for a framework; not where an ancestor already records. Stacks are sampled in either case."""
+    """Wait for a framework, unless an ancestor already records. Stacks are sampled in either case."""
     path = os.environ.get(VARIABLE, "")
     if not path:
         return
@@ -71,13 +70,13 @@ def install() -> None:
 
 def _sample_stacks(run: str) -> None:
     if sys.version_info >= (3, 9):  # noqa: UP036 a helper's Python, not the one that trains
-        from .stacks import recording  # noqa: PLC0415 only where it is asked for
+        from .stacks import recording  # noqa: PLC0415 only if requested
 
         recording.begin(run, float(os.environ[STACKS]))
 
 
 def _install_all(path: str) -> None:
-    """Put all hooks in place, in this order: where several are around one function, the later ones are outside."""
+    """Install all hooks in this order: if several are around one function, the later ones are outside."""
     from . import config  # noqa: PLC0415 see the end of this module's description
     from .facts import versions  # noqa: PLC0415 see the end of this module's description
 

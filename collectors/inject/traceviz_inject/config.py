@@ -16,12 +16,12 @@ _FIRST, _STEPS = 10, 20
 
 
 class Window:
-    """Which part of the run is recorded.
+    """The part of the run that is recorded.
 
     Args:
         first_step: First step recorded, counted from 0.
         steps: Number of steps recorded; ``None`` for all that follow.
-        delay_s: Seconds after the start of the program at which recording begins; ``None`` to begin at ``first_step``.
+        delay_s: Seconds after the start of the program at which recording starts; ``None`` to start at ``first_step``.
         duration_s: Seconds recorded; ``None`` for a number of steps.
     """
 
@@ -41,12 +41,12 @@ class Window:
 
     @property
     def is_default(self) -> bool:
-        """Return whether the user named neither steps nor a time."""
+        """True if the user named neither steps nor a time."""
         return not self.is_timed and (self.first_step, self.steps) == (_FIRST, _STEPS)
 
     @property
     def is_timed(self) -> bool:
-        """Whether time decides when it begins, rather than steps."""
+        """True if recording starts at a time, not at a step."""
         return self.delay_s is not None
 
 
@@ -56,8 +56,8 @@ class Settings:
     Args:
         folder: The folder for all raw recordings.
         collectors: Names of the collectors that record inside the program.
-        window: Which part of the run they record.
-        device_tracer: The one collector that may trace the GPU; ``None`` where no two of them would.
+        window: The part of the run that they record.
+        device_tracer: The one collector that may trace the GPU; ``None`` if no two of them would.
         options: Further settings by collector.
     """
 
@@ -79,11 +79,11 @@ class Settings:
         self.options = dict(options or {})
 
     def raw_of(self, collector: str) -> str:
-        """The folder of the recordings of ``collector``."""
+        """Return the folder of the recordings of ``collector``."""
         return os.path.join(self.folder, collector)  # noqa: PTH118 pathlib costs start-up time
 
     def traces_device(self, collector: str) -> bool:
-        """Whether ``collector`` may trace the GPU: CUPTI serves one tool at a time."""
+        """Return whether ``collector`` may trace the GPU: CUPTI serves one tool at a time."""
         return self.device_tracer in (None, collector)
 
 

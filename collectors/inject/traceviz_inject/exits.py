@@ -1,7 +1,7 @@
-"""Save what was recorded however the program ends: at exit, at SIGTERM and SIGHUP, at ``os._exit`` and ``os.exec*``.
+"""Save recordings for any end of the program: at exit, at SIGTERM and SIGHUP, at ``os._exit`` and ``os.exec*``.
 
 An uncaught exception and Ctrl-C pass through ``atexit`` like a normal end. SIGKILL and a crash in native code cannot be
-caught: they lose what a profiler holds in memory, and so it saves as soon as its window is over.
+caught: they lose the data that a profiler holds in memory. Therefore it saves as soon as its window is over.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-"""Signals that end a program without a word, unless somebody handles them."""
+"""Signals that end a program without a message, unless the program handles them."""
 
 
 class _Ending:
-    """The callbacks of this process, and the signals that they stand for."""
+    """The callbacks of this process, and the signals that call them."""
 
     is_watching = False
-    """Whether forks are watched: inherited by them."""
+    """True if forks are watched; forks inherit this."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -53,8 +53,8 @@ _ENDING = _Ending()
 def on_end(callback: Callable[[str], None]) -> None:
     """Have ``callback(reason)`` called once when this process ends.
 
-    Call this after the framework was imported: exit handlers run backwards, and ours must come before those with which
-    the framework takes itself apart.
+    Call this after the framework was imported: exit handlers run in reverse order, and ours must come before those that
+    shut the framework down.
     """
     _ENDING.pid = os.getpid()  # in a fork that trains by itself, callbacks from before the fork are its own
     _ENDING.callbacks.append(callback)
@@ -65,7 +65,7 @@ def on_end(callback: Callable[[str], None]) -> None:
 
 
 def cancel(callback: Callable[[str], None]) -> None:
-    """Do not call ``callback`` any more: nothing is left to save."""
+    """Do not call ``callback`` any more, because its data is saved."""
     if callback in _ENDING.callbacks:
         _ENDING.callbacks.remove(callback)
     if not _ENDING.callbacks:
@@ -73,10 +73,11 @@ def cancel(callback: Callable[[str], None]) -> None:
 
 
 def arm() -> None:
-    """Handle the signals that would end the program at once, as long as something would be lost.
+    """Handle the signals that would end the program at once, while there is unsaved data.
 
-    A handler of the program is left alone: it ends the program through ``sys.exit``, or does not mean to end it.
-    Nothing happens outside the main thread, where Python allows no handlers.
+    A handler of the program is left alone: it ends the program through ``sys.exit``, or does not end it. Outside the
+    main
+    thread, where Python allows no handlers, this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -88,7 +89,7 @@ def arm() -> None:
 
 
 def disarm() -> None:
-    """Leave the signals as they were."""
+    """Restore the default signal handlers."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in tuple(_ENDING.armed):
@@ -98,10 +99,10 @@ def disarm() -> None:
 
 
 def _watch_forks() -> None:
-    """Hold signals back while the process forks.
+    """Block signals while the process forks.
 
-    Python forgets, in the child, which signals have arrived: a worker that is terminated just after it was forked would
-    live on, if our handler instead of the system took the signal.
+    In the child, Python forgets which signals have arrived. A worker that is terminated directly after its fork would
+    survive if our handler received the signal instead of the system.
     """
     if not _ENDING.is_watching and hasattr(os, "register_at_fork"):
         _ENDING.is_watching = True
@@ -115,11 +116,11 @@ class _Masks(threading.local):
         self.before: list[set[int]] = []
 
     def hold(self) -> None:
-        """Before a fork."""
+        """Block the signals before a fork."""
         self.before.append({int(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)})
 
     def release(self) -> None:
-        """After it, in both processes."""
+        """Restore the mask after the fork, in both processes."""
         if self.before:
             signal.pthread_sigmask(signal.SIG_SETMASK, self.before.pop())
 
@@ -128,14 +129,14 @@ _masks = _Masks()
 
 
 def forget() -> None:
-    """Start afresh: this is a forked child, and what is recorded belongs to the process above it."""
+    """Reset the state in a forked child: recordings belong to its parent."""
     disarm()
     _ENDING.__init__()  # type: ignore[misc]
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold back a signal that arrives while a profiler starts or stops: it may not be entered twice."""
+    """Delay signals while a profiler starts or stops, because these steps are not reentrant."""
     _ENDING.busy += 1
     try:
         yield
@@ -150,14 +151,14 @@ def _on_signal(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
     if _ENDING.busy:
         _ENDING.waiting_signal = number
         return
-    # Save, then let the signal do what it would have done without us: the exit status stays what it was.
+    # Save, then let the signal have its normal effect: the exit status stays the same.
     _ENDING.run(f"signal {number}")
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
 
 
 def _saving(leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
-    """``os._exit`` that saves first, when the main thread calls it: a watchdog's call means that that thread hangs."""
+    """Return ``os._exit`` that saves first in the main thread: a watchdog's call means that the main thread hangs."""
 
     def _exit(status: int) -> NoReturn:
         if threading.current_thread() is threading.main_thread():
@@ -168,7 +169,7 @@ def _saving(leave: Callable[[int], NoReturn]) -> Callable[[int], NoReturn]:
 
 
 def _saving_before_replaced(execute: Callable[..., NoReturn]) -> Callable[..., NoReturn]:
-    """``os.exec*`` that saves first, if something is being recorded: it may fail, and the program go on."""
+    """Return ``os.exec*`` that saves first if there is a recording: it may fail, and the program may continue."""
 
     @functools.wraps(execute)
     def executed(*arguments: Any, **named: Any) -> NoReturn:

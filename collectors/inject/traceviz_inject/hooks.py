@@ -1,8 +1,8 @@
-"""Run a function once a module has been imported by the program, by whichever way that happens.
+"""Run a function once the program has imported a module, in any way.
 
-The finder stands first and knows the few modules that are waited for. It finds them through all the other finders, as
-the interpreter would have done, and puts itself between the interpreter and the module's loader for one call: the
-module ends up with its own loader and its own spec, and nothing of ours in it.
+The finder stands first and knows the few modules that are waited for. It finds them through all other finders, as the
+interpreter would have done. It replaces the module's loader for one call only: in the end, the module has its own
+loader and its own spec, and nothing of ours.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def when_imported(module: str, hook: Hook) -> None:
 
     Args:
         module: Full name of a module.
-        hook: Called with the module; a failure of it is reported and does not reach the program. What it patches it
-            must mark (see :func:`replace`), because a reload calls it again.
+        hook: Called with the module; a failure is reported and does not reach the program. It must mark patched
+            functions (see :func:`replace`), because a reload calls it again.
     """
     _stand_first()
     hooks = _waiting.setdefault(module, [])
@@ -62,9 +62,9 @@ def when_imported(module: str, hook: Hook) -> None:
 
 
 def replace(owner: Any, attribute: str, make: Callable[[Any], Any], mark: str = "__traceviz__") -> None:
-    """Put ``make(original)`` in the place of ``owner.attribute``, once: what was made is marked and not wrapped again.
+    """Replace ``owner.attribute`` by ``make(original)`` once: the result is marked and not wrapped again.
 
-    Nothing happens where the attribute is absent: versions of a framework differ.
+    If the attribute is absent, do nothing: versions of a framework differ.
     """
     original = owner.__dict__.get(attribute) if isinstance(owner, type) else getattr(owner, attribute, None)
     if original is None or getattr(original, mark, False):
@@ -80,7 +80,7 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of ``name`` with a loader that runs the hooks afterwards; ``None`` for everything else."""
+        """Return the spec of ``name`` with a loader that runs the hooks afterwards; ``None`` for other modules."""
         if name in _packages:
             _prepare()
         if name not in _waiting:
@@ -103,17 +103,17 @@ def _find_by_others(name: str, path: Sequence[str] | None, target: ModuleType | 
 
 
 class _Loader:
-    """A loader that steps aside while the module is executed, and runs the hooks afterwards."""
+    """A loader that restores the original loader while the module is executed, and runs the hooks afterwards."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
 
     def __getattr__(self, attribute: str) -> Any:
-        """Everything that a loader may offer beside the two below: get_code, get_data, is_package, ..."""
+        """Return other attributes of a loader, such as get_code, get_data, is_package."""
         return getattr(self._loader, attribute)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """As the module's own loader does."""
+        """Create the module as its own loader does."""
         make = getattr(self._loader, "create_module", None)
         module: ModuleType | None = make(spec) if make else None
         return module

@@ -16,7 +16,7 @@ CALLBACK_LISTS = ("keras.src.callbacks.callback_list", "tf_keras.src.callbacks")
 
 
 def telling_before(tell: Callable[..., None]) -> Callable[[Any], Any]:
-    """For :func:`hooks.replace`: a method that calls ``tell`` with its arguments first, whatever becomes of that."""
+    """Return a maker for :func:`hooks.replace`: its method calls ``tell`` with its arguments first."""
     tell = guarded(tell)
 
     def make(method: Any) -> Any:
@@ -31,7 +31,7 @@ def telling_before(tell: Callable[..., None]) -> Callable[[Any], Any]:
 
 
 def telling_after(tell: Callable[..., None]) -> Callable[[Any], Any]:
-    """For :func:`hooks.replace`: a method that calls ``tell`` with its arguments once it is done."""
+    """Return a maker for :func:`hooks.replace`: its method calls ``tell`` with its arguments at its end."""
     tell = guarded(tell)
 
     def make(method: Any) -> Any:

@@ -1,12 +1,12 @@
 """Recording parts of a process that is running already, one after the other, such as cells of a notebook.
 
-Hooks are put in place once, and stay. Between recordings the clock of steps is off, and they tell nobody::
+Hooks are installed once, and stay. Between recordings the clock of steps is off, and they are inactive::
 
     install        begin ───────── end          begin ───────── end
     hooks          profilers, stacks, steps     the same, from step 0
 
-A framework that is imported later is seen from its import on, one that is there at once; but of JAX, only functions
-that are jitted from then on.
+A framework that is imported later is hooked at its import, one that is already imported at once. Of JAX, only functions
+that are jitted afterwards are visible.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ PROFILERS = {
 """Collector -> our module with its profiler, and the profiler."""
 
 _QUIET = ("KINETO_LOG_LEVEL", "99")
-"""What keeps the profiler of torch from writing between the lines of the program."""
+"""Setting that keeps the profiler of torch from writing between the lines of the program."""
 
 
 class _Seat:
-    """A profiler's place in this process: taken by a recorder of its own in each recording.
+    """A profiler's place in this process: each recording gives it a recorder of its own.
 
     Args:
         kind: The profiler, once the framework is imported.
@@ -52,7 +52,7 @@ class _Seat:
         self._recorder: Recorder | None = None
 
     def imported(self, module: ModuleType) -> None:
-        """The module with the profiler was executed: see from now on where the program uses it itself."""
+        """Watch for the program's own use of the profiler, now that its module was executed."""
         self._module = module
         made: Any = self._kind(config.Settings(""), module)
         made.watch(module, self)
@@ -60,13 +60,13 @@ class _Seat:
             self.begin(self._settings)
 
     def give_way(self) -> None:
-        """The program uses the profiler itself."""
+        """Stop recording, because the program uses the profiler itself."""
         if self._recorder is not None:
             self._recorder.give_way()
 
     def begin(self, settings: Settings) -> None:
-        """A recording begins, in which this profiler records."""
-        from .profilers.window import Recorder  # noqa: PLC0415 only where a framework is there
+        """Start a recording in which this profiler records."""
+        from .profilers.window import Recorder  # noqa: PLC0415 only with a framework
 
         if self._kind.framework not in settings.collectors:
             return
@@ -76,7 +76,7 @@ class _Seat:
             self._recorder.begin()
 
     def end(self, reason: str) -> None:
-        """It is over."""
+        """End the recording."""
         recorder, self._recorder, self._settings = self._recorder, None, None
         if recorder is not None:
             recorder.end(reason)
@@ -87,7 +87,7 @@ _STATE: dict[str, Any] = {"installed": False, "settings": None}
 
 
 def install() -> None:
-    """Put the hooks in place, once. They do nothing before :func:`begin`."""
+    """Install the hooks, once. They do nothing before the start of a recording."""
     if _STATE["installed"]:
         return
     _STATE["installed"] = True
@@ -97,7 +97,7 @@ def install() -> None:
 
 
 def _install_all() -> None:
-    from .stacks.recording import PHASES  # noqa: PLC0415 only where a framework is there
+    from .stacks.recording import PHASES  # noqa: PLC0415 only with a framework
 
     process.watch_forks()
     everything = config.Settings("", tuple(PROFILERS))
@@ -117,8 +117,8 @@ def begin(path: str, stacks_hz: float, threads: frozenset[int], outside: CodeTyp
     Args:
         path: The settings, ``inject.json`` in the run folder.
         stacks_hz: Samples of stacks per second; 0 for none.
-        threads: Those that are no part of it.
-        outside: The function that runs it.
+        threads: Threads that are not part of the recording.
+        outside: The function that runs the recorded part.
 
     Raises:
         RuntimeError: a recording is in progress.
@@ -143,10 +143,10 @@ def begin(path: str, stacks_hz: float, threads: frozenset[int], outside: CodeTyp
 
 
 def _begin_with_frameworks(settings: Settings) -> None:
-    from .facts import event_folders, training  # noqa: PLC0415 only where a framework is there
+    from .facts import event_folders, training  # noqa: PLC0415 only with a framework
 
     event_folders.write_to(settings.folder)
-    # Others may have compiled their gradients into functions before anybody recorded.
+    # Other frameworks may have compiled their gradients into functions before a recording started.
     if "torch.autograd" in sys.modules and sys.modules.keys().isdisjoint(training.DIFFERENTIATION):
         training.none_yet()
     for seat in _SEATS:
@@ -154,14 +154,14 @@ def _begin_with_frameworks(settings: Settings) -> None:
 
 
 def end(reason: str) -> None:
-    """Save what was recorded. Afterwards, nothing records, and :func:`begin` may be called again."""
+    """Save what was recorded and stop recording. Afterwards, another recording may start."""
     from .facts import versions  # noqa: PLC0415 see above
     from .stacks import recording  # noqa: PLC0415 see above
 
     if _STATE["settings"] is None:
         return
     status.guarded(versions.note_imported)(os.path.dirname(_STATE["settings"].folder))  # noqa: PTH120
-    recording.pause()  # what saving does is no part of the program
+    recording.pause()  # saving is not part of the program
     for seat in _SEATS:
         status.guarded(seat.end)(reason)
     if _SEATS:

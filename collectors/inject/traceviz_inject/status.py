@@ -1,6 +1,6 @@
-"""What a process says of its recording: one line on stderr, and ``status.json`` and ``problems.jsonl`` in its folder.
+"""Reports of a process on its recording: lines on stderr, and ``status.json`` and ``problems.jsonl`` in its folder.
 
-Nothing here ever raises: a full disk or a folder that vanished must not break the program.
+Nothing here ever raises: a full disk or a removed folder must not break the program.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
     from typing import Any
 
 PROCESSES = "processes.jsonl"
-"""File in the raw folder with one line per Python process that was reached: proof that the hooks were in place."""
+"""File in the raw folder with one line per Python process that was reached: proof that the hooks were installed."""
 
 STATUS = "status.json"
-"""File in the folder of a recording process: how far it got."""
+"""File in the folder of a recording process with its state."""
 
 PROBLEMS = "problems.jsonl"
-"""File beside it: what went wrong."""
+"""File in the same folder with its problems."""
 
 MOST_CHARACTERS = 2000
-"""Characters of a message: frameworks quote whole graphs."""
+"""Maximum length of a message: frameworks quote whole graphs."""
 
 _complained: set[str] = set()
 
 
 def complain(message: str) -> None:
-    """Say one line on stderr; the same line once only."""
+    """Write one line to stderr; the same line only once."""
     message = harmless(message)
     if message in _complained or sys.stderr is None:
         return
     _complained.add(message)
     try:
         sys.stderr.write(f"traceviz: {message}\n")
-    except Exception:  # noqa: BLE001 closed, a full disk behind it, or whatever the program put in its place
+    except Exception:  # noqa: BLE001 closed, on a full disk, or replaced by the program
         return
 
 
 def harmless(message: str) -> str:
-    """A message on one line, without its middle if it is long, and with nothing in it that steers a terminal."""
+    """Return a message on one line, without its middle if it is long, and without terminal control characters."""
     if len(message) > MOST_CHARACTERS:
         message = f"{message[: MOST_CHARACTERS // 2]} ... {message[-MOST_CHARACTERS // 2 :]}"
     return "".join(
@@ -50,12 +50,12 @@ def harmless(message: str) -> str:
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, with its failures said in one line instead of raised: the program comes first."""
+    """Return ``function`` with its failures reported in one line instead of raised: the program has priority."""
 
     def call(*arguments: Any, **named: Any) -> Any:
         try:
             return function(*arguments, **named)
-        except Exception as error:  # noqa: BLE001 whatever is wrong with us, the program goes on
+        except Exception as error:  # noqa: BLE001 no error of ours may stop the program
             complain(f"a part of the recording is off: {explain(error)}")
             return None
 
@@ -63,20 +63,20 @@ def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def explain(error: BaseException) -> str:
-    """The first line of an error, with its type."""
+    """Return the first line of an error, with its type."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def note_process(run: str) -> None:
-    """Leave a line below the folder ``run`` that the hooks are in place in this process; without the module json."""
+    """Write a line below the folder ``run`` that the hooks are installed in this process; without the module json."""
     python = "%d.%d.%d" % sys.version_info[:3]  # noqa: UP031
     line = f'{{"pid": {os.getpid()}, "ppid": {os.getppid()}, "python": "{python}"}}\n'
     append(os.path.join(run, "raw", PROCESSES), line)  # noqa: PTH118
 
 
 class Status:
-    """How far one collector got in this process.
+    """State of one collector in this process.
 
     Args:
         folder: Folder of the files: the one that this process owns below the collector's folder.
@@ -98,12 +98,12 @@ class Status:
         }
 
     def __getitem__(self, fact: str) -> Any:
-        """The present value of ``fact``."""
+        """Return the current value of ``fact``."""
         return self._facts.get(fact)
 
     def update(self, **facts: Any) -> None:
         """Note facts and write them all."""
-        import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
+        import json  # noqa: PLC0415 most Pythons below a training script report nothing
         import time  # noqa: PLC0415
 
         self._facts.update(facts, written_unix_ns=time.time_ns())
@@ -124,7 +124,7 @@ class Status:
 
 def note_problem(folder: str, code: str, message: str, fix: str = "", *, aloud: bool = True) -> None:
     """Note what went wrong in the folder of a recording process; if ``aloud``, print it once, too."""
-    import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
+    import json  # noqa: PLC0415 most Pythons below a training script report nothing
 
     message = harmless(message)
     if aloud:

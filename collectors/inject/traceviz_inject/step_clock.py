@@ -1,7 +1,7 @@
 """The one step clock of the process.
 
-Hooks in frameworks tell it where a step begins and ends; profilers and ranges listen. Several hooks may see the same
-loop (Keras calls an optimizer, which reads an iterator): the one nearest to what the user calls a step drives it.
+Hooks in frameworks report the start and end of steps; profilers and ranges listen. Several hooks may see the same
+loop (Keras calls an optimizer, which reads an iterator). The hook nearest to the user's notion of a step drives it.
 
 ::
 
@@ -27,11 +27,11 @@ SOURCES = (
     *("jax_call", "tf_call", "torch_call", "paddle_call", "mxnet_call"),
     *("program_step", "found_update"),
 )
-"""Sources of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, then
-what merely repeats; where no framework makes any, ``traceviz.step``, and what looks like an optimizer."""
+"""Sources of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, then calls
+that only repeat; if no framework makes any, ``traceviz.step``, and calls that look like an optimizer."""
 
 DECLARED = frozenset({"jax_step", "tf_step"})
-"""Sources whose steps the program itself annotates: nobody else need mark them."""
+"""Sources whose steps the program itself annotates: no other marks are needed."""
 
 FOUND = "found_update"
 """Source of the steps of a loop that was found in samples of stacks."""
@@ -41,13 +41,13 @@ _NONE = len(SOURCES)
 
 
 class StepClock:
-    """Counts steps, and tells listeners of them."""
+    """Counts steps, and notifies listeners."""
 
     __slots__ = ("_counts", "_driver", "_listeners", "_off", "_running", "recording")
 
     def __init__(self) -> None:
         self.recording = 0
-        """Number of the recording in progress: a process whose parts are recorded has several, one after the other."""
+        """Number of the recording in progress: a process whose parts are recorded has several in sequence."""
         self._start()
 
     def _start(self) -> None:
@@ -64,7 +64,7 @@ class StepClock:
 
     @property
     def rank(self) -> int:
-        """How trusted the source that drives the clock is: 0 is best."""
+        """Rank in trust of the source that drives the clock: 0 is best."""
         return self._driver
 
     @property
@@ -84,29 +84,28 @@ class StepClock:
         *,
         outermost: bool = False,
     ) -> None:
-        """Have ``on_step(number)`` called when a step begins, and ``on_end(number, complete)`` when it ends.
+        """Have ``on_step(number)`` called at the start of a step, and ``on_end(number, complete)`` at its end.
 
         Args:
-            on_step: Called with the number of the step that begins, counted from 0. A step that was abandoned
-                (``complete`` is false: the epoch was over, there was no further batch) begins again later, with the
-                same number.
+            on_step: Called with the number of the step that starts, counted from 0. An abandoned step (``complete`` is
+                false: the epoch was over, there was no further batch) starts again later, with the same number.
             on_end: Called when that step has ended.
-            outermost: Called first at the beginning and last at the end: a profiler, which so sees others' ranges.
+            outermost: Called first at the start and last at the end: a profiler, which so records others' ranges.
         """
         entry = (guarded(on_step), guarded(on_end) if on_end else None)
         self._listeners.insert(0 if outermost else len(self._listeners), entry)
 
     def hears(self, source: str) -> bool:
-        """Whether ``source`` drives the clock, or would if it spoke."""
+        """Return whether ``source`` drives the clock, or would drive it with its next report."""
         return _RANKS[source] <= self._driver and not self._off
 
     def begin(self, source: str) -> None:
-        """The first step, or the first after a pause, begins now. Nothing happens while one is in progress."""
+        """Start the first step, or the first after a pause. Nothing happens while a step is in progress."""
         if self._follows(source) and not self._running:
             self._begin()
 
     def boundary(self, source: str, *, more: bool = True) -> None:
-        """A step has ended and, if ``more``, the next one begins."""
+        """End a step and, if ``more``, start the next one."""
         if not self._follows(source):
             return
         self._end(complete=True)
@@ -115,28 +114,28 @@ class StepClock:
             self._begin()
 
     def pause(self, source: str) -> None:
-        """What was taken for the beginning of a step is none: the epoch is over, or the loop."""
+        """Abandon the step that was started: the epoch is over, or the loop."""
         if self._driver < _NONE and SOURCES[self._driver] == source:
             self._end(complete=False)
 
     def release(self, source: str) -> None:
-        """``source`` has no more steps for now; others may drive the clock until it comes back."""
+        """Release the clock, because ``source`` has no more steps for now; others may drive it until it comes back."""
         if self._driver < _NONE and SOURCES[self._driver] == source:
             self._end(complete=False)
             self._driver = _NONE
 
     def start_over(self) -> None:
-        """Count from 0, for a new recording, to which nobody listens yet."""
+        """Count from 0, for a new recording, which has no listeners yet."""
         self.recording += 1
         self._start()
 
     def turn_off(self) -> None:
-        """No more steps: this process turned out not to train, or a recording of a part of it is over."""
+        """Count no more steps: this process does not train, or the recording of a part of it is over."""
         self._off = True
         self._listeners.clear()
 
     def _follows(self, source: str) -> bool:
-        """Whether ``source`` drives the clock, now that it has spoken."""
+        """Return whether ``source`` drives the clock after its current report."""
         if not self.hears(source):
             return False
         rank = _RANKS[source]
@@ -171,9 +170,10 @@ class StepClock:
 
 
 class Leader:
-    """Picks, among things that repeat, the one whose repetition is the step.
+    """Picks, among repeating things, the one whose repetition is the step.
 
-    The first that is called leads. It loses the lead once it is gone, or once others were called :data:`PATIENCE` times
+    The first that is called leads. It loses the lead once it is deleted, or once others were called :data:`PATIENCE`
+    times
     in a row without it: it was a peek at the data, an initialisation, or its loop is over.
     """
 
@@ -187,7 +187,7 @@ class Leader:
         self._recording = 0
 
     def leads(self, thing: object, reference: Callable[[], object | None]) -> bool:
-        """Whether ``thing``, which is being called now, leads; ``reference()`` is it, or ``None`` once it is gone."""
+        """Return whether ``thing``, which is called now, leads; ``reference()`` returns it, or ``None`` if deleted."""
         leader = self._leader() if self._recording == CLOCK.recording else None
         if leader is thing:
             self._others = 0
@@ -201,7 +201,7 @@ class Leader:
         return True
 
     def retire(self, thing: object) -> bool:
-        """``thing`` has come to its end; whether it was the leader."""
+        """Retire ``thing``, which has come to its end; return whether it was the leader."""
         if self._leader() is not thing:
             return False
         self._leader = lambda: None

@@ -1,4 +1,4 @@
-"""How much a capture holds."""
+"""Contents of a capture."""
 
 import pytest
 

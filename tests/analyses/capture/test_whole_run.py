@@ -1,4 +1,4 @@
-"""Findings on the whole run, and what a verdict on steps says first where they are the smaller part of it."""
+"""Findings on the whole run, and the start of a verdict on steps if they are the smaller part of it."""
 
 import pytest
 
@@ -18,7 +18,7 @@ FRAMES = [
 
 
 def run(*, startup=2, stepping=10, validating=0, saving=0, after=0, profiled=False, imports=True):
-    """A report on a run of so many seconds of each, in a hundred steps and what is between the middle two of them."""
+    """Return a report on a run of these seconds per part, with a hundred steps and a part between the middle two."""
     each = stepping * S // 100
     half = (startup * S) + 50 * each
     begin = [startup * S + at * each + (at >= 50) * (validating + saving) * S for at in range(100)]

@@ -1,4 +1,4 @@
-"""Names that match patterns: a few plain ones are searched by Python, all others by polars, and both say the same."""
+"""Names that match patterns: a few plain ones are searched by Python, all others by polars, with the same results."""
 
 import re
 

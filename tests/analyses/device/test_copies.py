@@ -112,7 +112,7 @@ def test_without_steps_a_small_share_may_be_loading_and_stays_silent():
     [("cudaMemcpy", True), ("cuMemcpyHtoD_v2", True), ("cudaMemcpyAsync", False), ("cudaMemset", False)],
 )
 def test_blocking_copy_calls_of_both_apis_count_where_no_kernel_runs(name, raised):
-    # the call waits 600 µs, of which a kernel runs 400 µs: 200 µs of each step are exposed
+    # the call waits 600 µs, and a kernel runs for 400 µs of it: 200 µs of each step are exposed
     calls = [(start + 400_000, 600_000, name) for start, _, _ in STEPS]
     raised_findings = findings(**steps_with_copy(10, memory="pinned"), cuda_api=calls)
     assert ("TV303" in raised_findings) == raised
@@ -156,7 +156,7 @@ def test_sizes_that_nobody_recorded_are_unknown_and_not_zero():
 
 
 def offloading(dur, memory="pinned"):
-    """Steps of 1 ms, in each a copy of 2 MB that FSDP calls before a layer, and later a kernel."""
+    """Return steps of 1 ms, in each a copy of 2 MB that FSDP calls before a layer, and later a kernel."""
     tables = steps_with_copy(dur, memory, size=2 * MB)
     names = [(start, 10_000, f"FSDP::pre_forward (blocks.{n})", "annotation") for n, (start, _, _) in enumerate(STEPS)]
     return {**tables, "host_ops": names}

@@ -109,7 +109,7 @@ def test_devices_of_other_ranks_are_no_finding(others, expected):
 
 
 def filled(small_ns, in_use, grid=39, **extra):
-    """1000 ns of kernels on a device of 40 multiprocessors; ``small_ns`` of them in a grid of ``grid`` blocks."""
+    """Return 1000 ns of kernels on a device of 40 multiprocessors; ``small_ns`` in a grid of ``grid`` blocks."""
     kernels = [(0, small_ns, "small", {"grid_x": grid}), (small_ns, 1000 - small_ns, "large", {"grid_x": 40})]
     memory = [(0, "alloc", 1, {"in_use_bytes": in_use, "available_bytes": 1000 - in_use, **extra})]
     return trace(kernels=kernels, memory_events=memory, devices=gpus(1, sm_count=40))
@@ -123,7 +123,7 @@ def filled(small_ns, in_use, grid=39, **extra):
         (filled(50, 501), []),
         (filled(500, 100, grid=40), []),
         (filled(500, 100, peak_bytes=900), []),  # was in use before the capture
-        (filled(500, 100, device_id=None, memory="pinned"), []),  # says nothing about the device
+        (filled(500, 100, device_id=None, memory="pinned"), []),  # no fact about the device
     ],
 )
 def test_small_grids_matter_where_half_of_the_memory_was_never_in_use(view, expected):

@@ -1,4 +1,4 @@
-"""Idle gaps of devices, and what the host did meanwhile."""
+"""Idle gaps of devices, and the host's work in them."""
 
 from tests.analyses.builders import trace
 from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis

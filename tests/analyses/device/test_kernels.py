@@ -143,7 +143,7 @@ NHWC = "void cudnn::ops::nhwcToNchwKernel<float, float, float, true, false, (cud
 
 
 def conversions(*kernels):
-    """TV310 of two steps of 1000 ns with these kernels in each."""
+    """Return TV310 of two steps of 1000 ns with these kernels in each."""
     rows = [(i * 1_000 + start, dur, name) for i in range(2) for start, dur, name in kernels]
     view = trace(kernels=rows, steps=[(i * 1_000, 1_000, i) for i in range(2)])
     return [finding for finding in KernelsAnalysis().judge(KernelsAnalysis().run(view)) if finding.code == "TV310"]

@@ -114,7 +114,7 @@ def test_a_device_pool_is_nearly_exhausted_from_95_percent_on(in_use, extra, cod
 
 
 def growing(rises):
-    """One step of 100 ns per rise; the pool ends each step that much higher, after a temporary allocation."""
+    """Return one step of 100 ns per rise; the pool ends each step that much higher, after a temporary allocation."""
     events, use = [], 10_000 * KIB
     for i, rise in enumerate(rises):
         use += rise

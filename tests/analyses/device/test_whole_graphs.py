@@ -26,7 +26,7 @@ GPU = {"sm_count": 108, "memory_bytes": 1 << 30}
 
 
 def capture(**extra):
-    """10 ms, of which a graph takes 6 ms and a kernel 1 ms."""
+    """Return a capture of 10 ms with a graph of 6 ms and a kernel of 1 ms."""
     literals = {
         "cuda_api": [(0, MS, "cudaGraphLaunch", CALL), (MS, MS, "cudaLaunchKernel", {"correlation_id": 2})],
         "graphs": [(2 * MS, 6 * MS, 4, CALL)],

@@ -162,7 +162,7 @@ class TestOversubscription:
         assert ANALYSIS.run(view).load.wanted == 16
 
     def test_that_was_counted_at_moments_leaves_out_what_others_may_have_caused(self):
-        """Without queues: of 8 cores, 16 threads get 8 * 16 / 32 beside 16 of others, and half of the other 12 wait."""
+        """Without queues: of 8 cores, 16 threads get 8 * 16 / 32, others have 16, and half of the other 12 wait."""
         view = recorded(
             series("program runnable threads", [16] * 10),
             series("machine runnable threads", [32] * 10),
@@ -185,7 +185,7 @@ class TestOversubscription:
         assert [f.code for f in host_findings(replace(result.load, machine=Machine(usable=0.1)), limits)] == codes
 
     def test_threads_of_others_are_counted_in_the_time_of_which_the_program_was_asked(self):
-        """The program is asked every four seconds: 16 threads in the last two of them are 8 on average."""
+        """The program is sampled every four seconds: 16 threads in the last two of them are 8 on average."""
         view = recorded(
             series("program runnable threads", [0, 8, 0, 0, 0, 0, 8], every_ns=4 * SECOND),
             series("machine runnable threads", [*[3] * 26, 19, 19]),
@@ -389,7 +389,7 @@ class TestGrowth:
     def test_of_8_mebibytes_with_every_step_is_found(self):
         (finding,) = findings(self.grows([500 + 8 * number for number in range(100)], span_ns=100 * SECOND))
         assert (finding.code, finding.cost_ns) == ("TV605", 0)
-        # A quarter is left out: 25.75 s to 100 s, whose first tenth begins with the sample of 26 s, the last of 93 s.
+        # A quarter is left out: 25.75 s to 100 s, whose first tenth starts with the sample of 26 s, the last of 93 s.
         assert evidence(finding)["growth_bytes"] == 67 * 8 * MIB
         assert evidence(finding)["growth_rate"] == pytest.approx(67 * 8 * MIB / (0.9 * 74.25))
 
@@ -410,7 +410,7 @@ class TestGrowth:
 
     @pytest.mark.parametrize(("early", "middle", "codes"), [(64, 16, ["TV605"]), (68, 12, [])])
     def test_needs_a_third_of_it_from_the_fifth_of_ten_parts_on(self, early, middle, codes):
-        # A quarter is left out: parts begin at 25.75 s + 7.425 s each, with the samples of 26 s, ..., 56 s (the fifth),
+        # A quarter is left out: parts start at 25.75 s + 7.425 s each, with the samples of 26 s, ..., 56 s (the fifth),
         # 63 s, ... and 93 s. Of 100 rises, ``early`` are before the fifth, ``middle`` in it and 20 after it.
         rises = [0] * 26 + [early / 30] * 30 + [middle / 7] * 7 + [20 / 30] * 38
         memory = [500 + 4 * sum(rises[: second + 1]) for second in range(1, 101)]

@@ -1,4 +1,4 @@
-"""What holds up a program on its host: findings from samples of stacks in the steps of the whole run."""
+"""Limits of a program on its host: findings from samples of stacks in the steps of the whole run."""
 
 import pytest
 
@@ -19,7 +19,7 @@ COMPUTES = f"{MAIN} > train.py:20 train_step > torch/nn/functional.py:9 linear >
 
 
 def step(stacks, thread=0, steps=10):
-    """The same in each step: pairs of a stack and its share of the step, in tenths."""
+    """Return the same in each step: pairs of a stack and its share of the step, in tenths."""
     rows = []
     for number in range(steps):
         start = number * STEP
@@ -32,7 +32,7 @@ def step(stacks, thread=0, steps=10):
 
 
 def recorded(*threads, steps=10, marks=None, **more):
-    """Steps of 100 ms, and what each thread does in them; the first thread is the main one."""
+    """Return steps of 100 ms, and what each thread does in them; the first thread is the main one."""
     rows = [row for number, stacks in enumerate(threads) for row in step(stacks, number, steps)]
     names = [(number, 0, "MainThread" if not number else f"worker-{number}") for number in range(len(threads))]
     phases = [(n * STEP, STEP, "step", "train.py", {"thread_id": 0}) for n in range(steps)]
@@ -259,7 +259,7 @@ class TestGarbage:
 
 
 def operators(count, each_ns, gap_ns, steps=10):
-    """Operators of one step after another, on a program without a device."""
+    """Return operators of one step after another, on a program without a device."""
     rows, marks, moment = [], [], 0
     for number in range(steps):
         begin = moment

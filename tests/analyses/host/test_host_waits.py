@@ -1,4 +1,4 @@
-"""What the host did while no device worked: which causes are a finding, and which are not."""
+"""The host's work while no device worked: causes that are a finding, and causes that are not."""
 
 from typing import Any
 

@@ -10,7 +10,7 @@ MIB = 1 << 20
 
 
 def found(*mebibytes, processes=1):
-    """A training of two seconds each; the amounts are memory as each begins, between them it is higher."""
+    """Return findings for trainings of two seconds; the amounts are memory at each start, in between it is higher."""
     amounts = [amount for start in mebibytes for amount in (start, start + 500)]
     count = [1] * (len(amounts) - 2) + [processes] * 2
     samples = [

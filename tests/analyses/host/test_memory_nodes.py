@@ -8,7 +8,7 @@ TWO = {"machine.memory_node.0.cores": "0-1,4-5", "machine.memory_node.1.cores": 
 
 
 def found(cores, program, *, settings=TWO, machine=None):
-    """Busy percent of each core, and of the program, in ten steps that the host computes."""
+    """Return the busy percent of each core, and of the program, in ten steps that the host computes."""
     of_cores = [row for number, busy in enumerate(cores) for row in percent(f"core {number}", *[busy] * 12)]
     used = percent("machine CPU", *[sum(cores) if machine is None else machine] * 12)
     view = recorded(of_cores, percent("program CPU", *[program] * 12), used, settings=settings, steps=TEN_STEPS)

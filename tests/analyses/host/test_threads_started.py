@@ -13,7 +13,7 @@ COMPUTES = "train.py:9 main > train.py:20 train_step"
 
 
 def found(names, *, joins=0, **more):
-    """Ten steps of one second, in each of which the main thread starts threads for ``joins`` tenths of it."""
+    """Return findings for ten steps of one second; in ``joins`` tenths of each, the main thread starts threads."""
     rows = []
     for number in range(10):
         begin = number * SECOND

@@ -16,7 +16,7 @@ TORCH = {"framework": "PyTorch"}
 
 
 def loop(waits, name=SINGLE, *, step=1000, inside=(), **more):
-    """Steps of ``step`` ns that take a batch for ``waits[i]`` ns, during which ``inside`` runs, and then compute."""
+    """Return steps of ``step`` ns that take a batch for ``waits[i]`` ns, with ``inside`` running, and then compute."""
     begins = [i * step for i in range(len(waits))]
     host = [(begin, wait, name, "input") for begin, wait in zip(begins, waits, strict=True) if wait]
     host += [(begin + start, dur, *rest) for begin in begins for start, dur, *rest in inside]
@@ -52,7 +52,7 @@ def test_a_single_process_loader_is_named_where_steps_wait_for_input(wait, verdi
 
 def test_what_the_training_process_did_in_its_loader_adds_up_to_the_wait():
     # __next__  |----------------------------| 500
-    # stack        |-------------|              300, of which cat 100
+    # stack        |-------------|              300, with cat 100
     # cat             |----|
     inside = [(50, 300, "aten::stack", "op"), (100, 100, "aten::cat", "op")]
     (use,) = loader_uses(trace(**loop([500] * 4, inside=inside)))
@@ -195,7 +195,7 @@ def test_the_class_of_the_iterator_says_where_a_loader_works(name, kind):
 
 
 def launching(host_ops, kernels=None):
-    """Five steps of 1000 ns whose device works in the last 200, launched at 500."""
+    """Return five steps of 1000 ns whose device works in the last 200, launched at 500."""
     return {
         "steps": [(i * 1000, 1000, i, {"thread_id": 0}) for i in range(5)],
         "host_ops": [(i * 1000 + start, dur, *rest) for i in range(5) for start, dur, *rest in host_ops],
@@ -208,7 +208,7 @@ def launching(host_ops, kernels=None):
 @pytest.mark.parametrize(
     ("host_ops", "suspicious", "verdict"),
     [
-        # the kernel is launched at 500 and begins at 800: 510..800 is the queue, 0..500 is host time
+        # the kernel is launched at 500 and starts at 800: 510..800 is the queue, 0..500 is host time
         ([(0, 600, "aten::linear", "op")], 0, "not input-bound"),
         ([(0, 600, "nn.Module: Net_0", "python")], 0, "not input-bound"),
         ([(0, 600, "Optimizer.step#SGD.step", "annotation")], 0, "not input-bound"),

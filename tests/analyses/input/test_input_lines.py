@@ -1,4 +1,4 @@
-"""Which function takes the time while steps wait for input, in whichever thread it runs."""
+"""The function that takes the time while steps wait for input, in any thread."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ LOOP = "torch/utils/data/_utils/worker.py:349 _worker_loop"
 
 
 def steps(stacks: list[tuple[Any, ...]], waits: int = 800, name: str = SINGLE) -> dict[str, Any]:
-    """Five steps of 1,000 ns that wait for 800, and ``stacks`` in each of them, by their start in it."""
+    """Return five steps of 1,000 ns that wait for 800, and ``stacks`` in each of them, by their start in it."""
     rows = [(begin * 1000 + start, *rest) for begin in range(5) for start, *rest in stacks]
     literals: dict[str, Any] = loop([waits] * 5, name)  # type: ignore[no-untyped-call]
     return literals | sampled(*rows)
@@ -55,7 +55,7 @@ def test_findings_and_the_section_name_the_function_of_the_loader() -> None:
 
 
 def test_where_the_main_thread_waits_its_workers_say_what_for() -> None:
-    """A worker also waits for somebody to take its batches: that is not what the steps wait for."""
+    """A worker also waits until its batches are taken: steps do not wait for that."""
     wait = f"{NEXT} > multiprocessing/queues.py:103 get > threading.py:327 wait"
     worker = [
         (0, 700, f"{LOOP} > data.py:20 distort", WORKER),

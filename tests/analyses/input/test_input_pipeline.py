@@ -18,7 +18,7 @@ ANALYSIS = InputPipelineAnalysis()
 
 
 def steps_with_load(load, *, name="data loading", steps=10, **tables):
-    """Steps of 1000 ns that load for ``load`` ns and then compute."""
+    """Return steps of 1000 ns that load for ``load`` ns and then compute."""
     ranges = [(i * 1000, 1000, f"step {i}") for i in range(steps)]
     loads = [(i * 1000, load, name) for i in range(steps)] if load else []
     kernels = [(i * 1000 + load, 1000 - load, "sgemm") for i in range(steps)]
@@ -81,7 +81,7 @@ def test_exposed_copies_of_input_count_as_input():
 
 
 def fetching(name):
-    """Steps of 1000 ns with three layers: a copy of 300 ns, called in a range of this name, and 30 ns of computing."""
+    """Return steps of 1000 ns with three layers: a copy of 300 ns, in a range of this name, and 30 ns of computing."""
     at = [(i * 1000 + 330 * k, i * 10 + k) for i in range(5) for k in range(3)]
     return tables(
         nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)] + [(t, 20, f"{name} (layers.{n % 10})") for t, n in at],
@@ -265,7 +265,7 @@ TAKE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
         ("data loading", "traceviz", TAKE, ["single-process DataLoader (num_workers=0)"]),  # our hook's yields
         ("data loading", "", TAKE, ["data loading", "single-process DataLoader (num_workers=0)"]),  # the program's
         ("data loading", "program", TAKE, ["data loading", "single-process DataLoader (num_workers=0)"]),
-        ("load data", "program", "load data", ["load data"]),  # told to both by one call
+        ("load data", "program", "load data", ["load data"]),  # one call reports to both
     ],
 )
 def test_a_wait_that_two_profilers_recorded_counts_once(name, domain, operation, stages):

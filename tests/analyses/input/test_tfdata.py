@@ -1,4 +1,4 @@
-"""Which tf.data stage steps wait for: across threads, fused or not, eager or in a graph, of old and new releases."""
+"""The tf.data stage that steps wait for: across threads, fused or not, eager or in a graph, of old and new releases."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ HUGE = -4_611_686_018_427_387_904
 
 
 def sequential(pipeline, start, i):
-    """next(iterator) for 700 ns: Batch 650 of which Map 600 of which the source 100."""
+    """Return next(iterator) for 700 ns: Batch takes 650, Map 600 of these, and the source 100 of these."""
     pipeline.add(start, 700, "IteratorGetNext", "input", group=i)
     pipeline.add(start + 10, 680, "Iterator::Root", id=HUGE, cpu_budget=8)
     pipeline.add(start + 20, 650, "Iterator::Root::BatchV2", id=2, parent_id=HUGE, batch_size=32)
@@ -33,7 +33,7 @@ def sequential(pipeline, start, i):
 
 
 def prefetched(pipeline, start, i):
-    """A prefetch that runs empty: the producer on thread 1 maps while the program waits."""
+    """Check a prefetch that runs empty: the producer on thread 1 maps while the program waits."""
     pipeline.add(start, 500, "IteratorGetNextOp::DoCompute", "input", thread=2, group=i)
     pipeline.add(start, 500, "Iterator::Root", thread=2, group=i, id=1, cpu_budget=4)
     pipeline.add(
@@ -333,7 +333,7 @@ def test_of_8_settings_only_those_that_a_stage_has_are_columns():
 
 
 def waiting(*stages):
-    """A batch taken in 500 ns of each step, from ``stages``: name and properties, from the consumer on."""
+    """Return a batch taken in 500 ns of each step, from ``stages``: name and properties, from the consumer on."""
 
     def record_batch(pipeline, start, i):
         pipeline.add(start, 500, "IteratorGetNext", "input", group=i)

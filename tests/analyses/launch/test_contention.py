@@ -1,4 +1,4 @@
-"""Launches beside threads that prepare input."""
+"""Launches while other threads prepare input."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from traceviz.report import Skipped
 
 
 def contended(launch_ns, *, pipeline=True, thread="tf_Compute", category="pipeline"):
-    """Four steps of 1000 ns: a launch call of ``launch_ns`` while an iterator runs, then a kernel."""
+    """Return four steps of 1000 ns: a launch call of ``launch_ns`` while an iterator runs, then a kernel."""
     calls, kernels, ops = [], [], [(0, 1, "a:Mul")]
     for i in range(4):
         begin = 1000 * i

@@ -165,7 +165,7 @@ def test_a_process_without_steps_is_not_judged_beside_one_that_has_them():
 
 
 def waiting(wait_name, *, op=None, memcpy=(), steps=5):
-    """Steps of 1000 ns: launch, wait until the kernel has ended at 500, and prepare for 300 ns before the next one."""
+    """Return steps of 1000 ns: launch, wait until the kernel has ended at 500, and prepare for the next for 300 ns."""
     begins = [i * 1000 for i in range(steps)]
     api = [(begin + 10, 10, "cudaLaunchKernel") for begin in begins]
     api += [(begin + 100, 420, wait_name, {"correlation_id": 10 + i}) for i, begin in enumerate(begins)]
@@ -211,7 +211,7 @@ US = 1_000
 
 
 def reading(idle_us, name="cudaMemcpyAsync", memory="pageable", kind="d2h", steps=5, **others):
-    """Steps of 1 ms, of which a copy waits 320 µs; the device computes meanwhile, but for ``idle_us``."""
+    """Return a trace with steps of 1 ms in which a copy waits 320 µs; the device computes except for ``idle_us``."""
     begins = [step * 1_000 * US for step in range(steps)]
     ends = (kind, "device", memory) if kind == "d2h" else (kind, memory, "device")
     launches = [(begin + n * US, US, "cudaLaunchKernel") for begin in begins for n in range(3)]

@@ -22,7 +22,7 @@ Figures = dict[str, dict[str, Any]]
 
 
 def figures_of(section: Section) -> Figures:
-    """Every figure of a section: facts, columns of grids, values of bars."""
+    """Return every figure of a section: facts, columns of grids, values of bars."""
     found: Figures = {"facts": {}}
     for block in section.blocks:
         if isinstance(block, Facts):
@@ -38,7 +38,7 @@ def figures_of(section: Section) -> Figures:
 
 
 def section_of(slug: str, tables: TraceTables) -> Section | None:
-    """The section of an analysis of these tables; None where it is skipped."""
+    """Return the section of an analysis of these tables; None if it is skipped."""
     analysis = entries([slug])[0].load()
     result = analysis.run(TraceView(tables))
     return None if isinstance(result, Skipped) else analysis.describe(result)
@@ -46,15 +46,15 @@ def section_of(slug: str, tables: TraceTables) -> Section | None:
 
 @dataclass(frozen=True)
 class Literal:
-    """A trace and what its section says.
+    """A trace and the expected contents of its section.
 
     Args:
         slug: Slug of the section.
         tables: The trace, see :func:`tests.analyses.builders.tables`.
-        expected: Every fact and every column of every grid, by title of the grid; what people see of it in comments.
-        of_one_row: Numbers that no second row can have a part in, with the reason: ``"title/column": "why"``, or of all
+        expected: Every fact and every column of every grid, by title of the grid; comments show the displayed values.
+        of_one_row: Numbers to which no second row can contribute, with the reason: ``"title/column": "why"``, or of all
             columns of a grid ``"title": "why"``.
-        name: What tells it from others of its section.
+        name: Name that distinguishes it from others of its section.
     """
 
     slug: str
@@ -65,25 +65,25 @@ class Literal:
 
     @cached_property
     def figures(self) -> Figures:
-        """What the section says."""
+        """Return the figures of the section."""
         section = section_of(self.slug, self.tables)
         assert section is not None
         return figures_of(section)
 
     def check(self) -> None:
-        """Every figure is as worked by hand, and none is without."""
+        """Check that every figure is as calculated by hand, and that none is missing."""
         assert self.figures.keys() == self.expected.keys()
         for title, expected in self.expected.items():
             assert self.figures[title] == {key: _near(value) for key, value in expected.items()}, title
 
     def names(self) -> set[str]:
-        """``title/key`` of every figure that has a value."""
+        """Return ``title/key`` of every figure that has a value."""
         return {
             f"{title}/{key}" for title, found in self.expected.items() for key, value in found.items() if _says(value)
         }
 
     def stands_on_one_row(self) -> set[str]:
-        """The numbers of :meth:`rows_behind` with fewer than two rows, as :attr:`of_one_row` names them."""
+        """Return the numbers of :meth:`rows_behind` with fewer than two rows, as :attr:`of_one_row` names them."""
         names = (name for name, rows in self.rows_behind().items() if rows < 2)
         return {title if (title := name.rpartition("/")[0]) in self.of_one_row else name for name in names}
 
@@ -127,7 +127,7 @@ def _numbers(figures: Figures) -> list[tuple[str, Any]]:
 
 
 def _each_row_left_out(tables: TraceTables) -> Any:
-    """The trace without one row of one table, for every row of every table of events, in no order."""
+    """Yield the trace without one row of one table, for every row of every table of events, in no order."""
     whole = {name: tables.arrow(name) for name in tables}
     ids = (
         table["device_id"] for name, table in whole.items() if name != "devices" and "device_id" in table.schema.names

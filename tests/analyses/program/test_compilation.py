@@ -15,7 +15,7 @@ def steps(durations):
 
 
 def compiling(which, dur, extra=()):
-    """Ten steps of 10 ms; those in ``which`` compile for ``dur`` ns, after 1 ms."""
+    """Return ten steps of 10 ms; those in ``which`` compile for ``dur`` ns, after 1 ms."""
     marks, starts = steps([10_000 * US] * 10)
     host_ops = [(starts[i] + 1_000 * US, dur, "backend_compile", "compile") for i in which]
     return trace(steps=marks, host_ops=[*host_ops, (0, 1, "a:Mul"), *extra])

@@ -1,4 +1,4 @@
-"""What takes the time of programs without a device: families of operators, and everything else."""
+"""Time of programs without a device: families of operators, and everything else."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def steps(count=2):
 
 
 def result(*operations, **literals):
-    """Two steps of 1000 ns with these operations in each."""
+    """Return two steps of 1000 ns with these operations in each."""
     rows = [(i * 1_000 + row[0], *row[1:]) for i in range(2) for row in operations]
     return ANALYSIS.run(trace(steps=steps(), host_ops=rows, **literals))
 

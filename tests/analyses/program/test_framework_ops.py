@@ -114,7 +114,7 @@ def test_a_trace_without_ops_is_skipped_with_the_reason():
 
 
 def eager_steps(per_step, start_ns, compiled=0):
-    """Four steps of 1000 ns, each with eager calls of ``start_ns`` and compiled ops of 1 ns."""
+    """Return four steps of 1000 ns, each with eager calls of ``start_ns`` and compiled ops of 1 ns."""
     host_ops = []
     for i in range(4):
         begin = 1000 * i

@@ -1,4 +1,4 @@
-"""What CUDA graphs launch: of the operators, modules and ranges in which its nodes were made, or that are named for it.
+"""Launches of CUDA graphs: of the operators, modules and ranges in which nodes were made, or that name the graph.
 
 ::
 
@@ -46,7 +46,7 @@ def of_graph(**extra):
 
 
 def named(**extra):
-    """The same graph, captured before the trace began, whose parts the program names."""
+    """Return the same graph, captured before the trace started, with parts that the program names."""
     nodes = [(300, node, {"thread_id": None, "part": part, "module": module}) for node, (part, module) in PARTS.items()]
     return of_graph(host_ops=OPERATORS[2:], graph_nodes=nodes, **extra)
 

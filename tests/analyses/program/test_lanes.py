@@ -12,7 +12,7 @@ CHROME = {"producer": "Chrome trace format"}
 
 
 def of(rows, **literals):
-    """A trace of 1000 ns with events ``(lane, start, dur, name)``."""
+    """Return a trace of 1000 ns with events ``(lane, start, dur, name)``."""
     host_ops = [(start, dur, name, "annotation", {"thread_id": lane}) for lane, start, dur, name in rows]
     return trace(host_ops=host_ops, run=CHROME, span_ns=1_000, **literals)
 

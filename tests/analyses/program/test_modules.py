@@ -27,7 +27,7 @@ def frame(start, dur, name):
 
 
 def two_layers(**extra):
-    """A net of two linear layers; the second launches 300 ns, the net itself 100 ns."""
+    """Return a net of two linear layers; the second launches 300 ns, the net itself 100 ns."""
     return {
         "host_ops": [
             frame(0, 100, "Net_0"),

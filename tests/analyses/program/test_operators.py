@@ -34,7 +34,7 @@ def shown(view):
 
 
 def linear(**extra):
-    """``aten::linear`` of 100 ns around ``aten::addmm`` of 40 ns that launches a kernel of 500 ns."""
+    """Return ``aten::linear`` of 100 ns around ``aten::addmm`` of 40 ns that launches a kernel of 500 ns."""
     return {
         "host_ops": [(0, 100, "aten::linear"), (10, 40, "aten::addmm")],
         "cuda_api": [(20, 15, "cudaLaunchKernel", {"correlation_id": 7})],
@@ -168,7 +168,7 @@ def test_operators_that_tensor_cores_can_compute_are_known_by_name(name, expecte
 
 
 def backward_pass(**extra):
-    """Two forward operators numbered 5 and 6, and their gradients on another thread, of 70 and 40 ns."""
+    """Return two forward operators numbered 5 and 6, and their gradients on another thread, of 70 and 40 ns."""
     numbers = [(0, 5, 0), (1, 5, 0), (2, 6, 0), (3, 6, 1), (4, 6, 1), (5, 5, 1)]
     return {
         "host_ops": [

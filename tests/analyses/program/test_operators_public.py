@@ -1,4 +1,4 @@
-"""Operators of public PyTorch traces against what TensorBoard's plugin and TraceLens say of them."""
+"""Operators of public PyTorch traces against the results of TensorBoard's plugin and TraceLens."""
 
 import csv
 import json

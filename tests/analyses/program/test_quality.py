@@ -1,4 +1,4 @@
-"""Figures of quality: what their names say, their course, and what is said where a training diverges."""
+"""Quality figures: the meaning of their names, their course, and the report of a training that diverges."""
 
 import pytest
 

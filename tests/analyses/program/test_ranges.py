@@ -47,7 +47,7 @@ def test_ranges_are_counted_by_domain_and_name_and_marks_are_not_ranges():
 
 def test_self_time_is_without_the_ranges_directly_inside():
     # step |------------------| 0..100
-    # fwd    |-------|          10..50, of which gemm 20..30
+    # fwd    |-------|          10..50, with gemm 20..30
     # bwd               |----|  60..90
     view = trace(nvtx=[(0, 100, "step"), (10, 40, "fwd"), (20, 10, "gemm"), (60, 30, "bwd")])
     assert {name: row["self_ns"] for name, row in rows(view).items()} == {"step": 30, "fwd": 30, "gemm": 10, "bwd": 30}

@@ -110,7 +110,7 @@ def test_sizes_are_those_of_each_type_and_group():
 
 
 def steps_with_collectives(exposed, *, name=NCCL):
-    """Four steps of 1000 ns whose collective outlasts compute by ``exposed`` ns."""
+    """Return four steps of 1000 ns whose collective outlasts compute by ``exposed`` ns."""
     rows = [(i * 1000, 1000 - exposed, GEMM) for i in range(4)]
     rows += [(i * 1000 + 500, 500, name, {"stream": 2}) for i in range(4)]
     return {"kernels": rows, "steps": [(i * 1000, 1000, i) for i in range(4)]}
@@ -142,7 +142,7 @@ def test_collectives_are_a_grid_of_their_own_behind_the_kernels():
 
 
 def two_ranks(early, late):
-    """Two ranks whose collective ends at 900 of each of 4 steps of 1000 ns; one arrives ``early``, one ``late``."""
+    """Return two ranks whose collective ends at 900 of each of 4 steps of 1000 ns; one is ``early``, one ``late``."""
     kernels, steps, described = [], [], []
     for i in range(4):
         for process, start in enumerate((early, late)):
@@ -167,7 +167,7 @@ def test_of_one_rank_alone_nothing_is_known_of_waiting():
 
 
 def sharded(gather_ns, place="FSDP::all_gather"):
-    """Steps of 1000 ns: parameters are gathered, a layer computes, and gradients are reduced for 100 ns."""
+    """Return steps of 1000 ns: parameters are gathered, a layer computes, and gradients are reduced for 100 ns."""
     kernels, calls, ranges = [], [], []
     for n in range(4):
         gather, reduce = {"correlation_id": 10 * n, "stream": 2}, {"correlation_id": 10 * n + 1, "stream": 2}

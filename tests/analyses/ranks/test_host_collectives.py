@@ -1,4 +1,4 @@
-"""Findings on collectives of the host: from which share of the steps on, and what they say."""
+"""Findings on collectives of the host: their threshold as a share of the steps, and their text."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def raised(view):
 
 
 def waits(share, name="gloo:all_reduce"):
-    """Five steps of which a collective beside the main thread takes a share (of 1000), with nothing else to do."""
+    """Return a job of five steps: a collective on another thread takes a share (of 1000), with no other work."""
     steps = [(i * US, US, i) for i in range(5)]
     reduces = [(i * US, share, name, "annotation", {"thread_id": 1}) for i in range(5)]
     return trace(steps=steps, host_ops=[(i * US + 999, 1, "aten::mm", "op") for i in range(5)] + reduces)

@@ -1,4 +1,4 @@
-"""Ranks on the CPU of one machine: by their own clock, who is late, what it does meanwhile, and what is said of it."""
+"""Ranks on the CPU of one machine: by their own clock, the late rank, its work at that time, and the report."""
 
 import pytest
 
@@ -16,7 +16,7 @@ STEP = 1_000
 
 
 def gloo_job(ready, *, busy="aten::mm", tail=0, transfer=30, of_run=True, reduces=1, shift=0, **more):
-    """Two ranks that work from the begin of each step until ``ready[rank](step)`` µs, and then reduce on gloo's thread.
+    """Return two ranks that work until ``ready[rank](step)`` µs in each step, and then reduce on gloo's thread.
 
     ::
 
@@ -24,13 +24,13 @@ def gloo_job(ready, *, busy="aten::mm", tail=0, transfer=30, of_run=True, reduce
         rank 1  |--work----------------|gloo:all_reduce----|       and needs ``tail`` longer for its part
 
     Args:
-        ready: When each rank is ready, by step.
+        ready: Time at which each rank is ready, by step.
         busy: The operation of the late rank.
-        tail: What the second rank needs longer after the transfer.
-        transfer: How long it takes.
-        of_run: Whether one run of ``traceviz collect`` recorded both.
+        tail: Additional time of the second rank after the transfer.
+        transfer: Duration of the transfer.
+        of_run: True if one run of ``traceviz collect`` recorded both.
         reduces: Collectives in a row.
-        shift: Steps that rank 1 was recorded later.
+        shift: Steps by which the recording of rank 1 is later.
     """
     host_ops, steps = [], []
     for step in range(6):
@@ -60,7 +60,7 @@ def result(job):
 
 
 def late(job):
-    """Message and advice of the finding on late ranks."""
+    """Return the message and advice of the finding on late ranks."""
     (finding,) = (finding for finding in RanksAnalysis().judge(result(job)) if finding.code == "TV503")
     return finding.message, finding.advice
 
@@ -128,9 +128,9 @@ WORK = "train.py:9 main > train.py:27 step"
 
 
 def sampled_job(steps):
-    """The job, of which profilers recorded the first six steps, and samples of the main threads in these ``steps``.
+    """Return the job with profilers for the first six steps, and samples of the main threads in these ``steps``.
 
-    There are two in each: of the first 600 µs, in which the late rank sleeps, and of the rest.
+    There are two samples in each: of the first 600 µs, in which the late rank sleeps, and of the rest.
     """
     rows, phases = [], []
     for step in steps:

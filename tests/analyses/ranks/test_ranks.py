@@ -20,7 +20,7 @@ NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
 
 
 def job(computes, transfer=10, steps=6, clocks=None, **more):
-    """Ranks (by process) that compute for some µs of each step and then reduce together, 200 µs a step.
+    """Return ranks (by process) that compute for some µs of each step and then reduce together, 200 µs a step.
 
     ::
 
@@ -45,7 +45,7 @@ def job(computes, transfer=10, steps=6, clocks=None, **more):
 
 
 def unequal(durations, numbers=None):
-    """Ranks whose steps follow each other and take so many µs; no collective holds them together."""
+    """Return ranks whose steps follow each other and take so many µs; no collective holds them together."""
     marks = []
     for rank, own in enumerate(durations):
         start = 0
@@ -140,7 +140,7 @@ class TestArrivals:
 
     @pytest.mark.parametrize("clock", [0, 3])
     def test_a_first_collective_that_one_rank_lacks_shifts_nothing(self, clock):
-        # Rank 1, whose clock is 3 µs ahead in one case, was recorded from its second collective on.
+        # Rank 1, whose clock is 3 µs fast in one case, was recorded from its second collective on.
         calls = [(200 * US * i + 7 * US * i * i, 10 * US, "allreduce", {"group": "0"}) for i in range(5)]
         late = [(start + clock * US, 8 * US, name, {**more, "process_id": 1}) for start, _, name, more in calls[1:]]
         skew = collective_skew(TraceView(tables(collectives=calls + late)), 0.1)
@@ -205,7 +205,7 @@ class TestArrivals:
         ]
         view = tables(host_ops=host_ops, steps=steps)
         outcome = result(view)
-        assert [rank.wait_ns for rank in outcome.ranks] == [4 * 300 * US, 0]  # 200 to 600, of which 200 to 300 computes
+        assert [rank.wait_ns for rank in outcome.ranks] == [4 * 300 * US, 0]  # 200 to 600; 200 to 300 computes
         assert outcome.own_ns == (700 * US, 1000 * US)
         assert [rank.classes["communication"] for rank in outcome.ranks] == [4 * 420 * US, 4 * 20 * US]
         assert [sum(rank.classes.values()) for rank in outcome.ranks] == [4000 * US] * 2
@@ -237,7 +237,7 @@ class TestStragglers:
         facts = evidence(finding)
         assert (facts["rank"], facts["own_ns"], facts["others_ns"]) == (3, 200 * US, 150 * US)
         assert (facts["cause"], finding.cost_ns, finding.share) == ("device compute", 6 * 50 * US, 0.25)
-        assert facts["score"] == round(0.6745 * 50 / 1.5, 1)  # all others are alike: 1 % of the median is normal
+        assert facts["score"] == round(0.6745 * 50 / 1.5, 1)  # all others are equal: 1 % of the median is normal
 
     def test_a_report_names_the_straggler_and_not_the_waiting_that_it_causes(self):
         codes = [finding.code for finding in analyze(job([100, 100, 100, 150])).findings]
@@ -288,13 +288,13 @@ class TestStragglers:
 
 
 class TestBlame:
-    """Small jobs in which somebody waits for somebody else, and looks slow, or late, for that."""
+    """Small jobs in which one rank waits for another, and therefore looks slow, or late."""
 
     SEND = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 
     @staticmethod
     def of_steps(*ranks, dur, steps=5, **more):
-        """Ranks by what they do in each step of ``dur`` µs: start and end in it, and the name of a kernel."""
+        """Return ranks by what they do in each step of ``dur`` µs: start and end in it, and the name of a kernel."""
         kernels, marks = [], []
         for rank, does in enumerate(ranks):
             at, on = {"process_id": rank, "thread_id": rank}, {"process_id": rank, "device_id": rank}
@@ -310,7 +310,7 @@ class TestBlame:
         return tables(kernels=kernels, steps=marks, processes=processes, threads=threads, **more)
 
     def test_a_step_that_is_long_because_it_waits_for_a_transfer_is_no_ones_fault(self):
-        # rank 0 has the longest steps, of which 45 µs are a wait for data; rank 2 computes longest
+        # rank 0 has the longest steps, with a 45 µs wait for data; rank 2 computes longest
         view = self.of_steps(
             [(0, 85, "gemm"), (85, 130, self.SEND)], [(0, 100, "gemm")], [(0, 110, "gemm")], dur=[130, 100, 110]
         )

@@ -21,7 +21,7 @@ def test_scores_are_distances_from_the_median_of_0_6745_deviations_also_where_th
 
 
 def ranks_of(*durations, away=None):
-    """Steps of ranks by their durations, one after another; ``away`` is when each waits for others."""
+    """Return steps of ranks by their durations, one after another; ``away`` is when each waits for others."""
     rows = []
     for process, own in enumerate(durations):
         start = 0

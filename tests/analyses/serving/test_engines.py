@@ -20,7 +20,7 @@ def phases(report):
 def test_vllm_in_a_file_of_pytorch(tmp_path):
     events = [
         k.annotation(VLLM, 0, 100),
-        k.device_annotation(VLLM, 20, 60),  # the profiler's copy beside the kernels is no second step
+        k.device_annotation(VLLM, 20, 60),  # the profiler's copy next to the kernels is no second step
         k.runtime("cudaLaunchKernel", 10, 5, correlation=1),
         k.kernel("gemm", 20, 60, correlation=1),
         k.annotation("execute_context_0(0)_generation_3(3)", 150, 50),

@@ -1,4 +1,4 @@
-"""Serving: what the report says of an engine's steps, and what it does not say of its input."""
+"""Serving: the report on an engine's steps, without statements on its input."""
 
 import pytest
 

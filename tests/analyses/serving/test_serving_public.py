@@ -1,4 +1,4 @@
-"""What the report says of public captures of serving engines."""
+"""The report on public captures of serving engines."""
 
 import pytest
 

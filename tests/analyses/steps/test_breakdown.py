@@ -15,7 +15,7 @@ LOADING = "data loading"
 
 
 def loop(**step):
-    """Four steps of 100 ns; the arguments give the events of one step, relative to its start."""
+    """Return four steps of 100 ns; the arguments give the events of one step, relative to its start."""
     tables = {"nvtx": [(i * 100, 100, f"step {i}") for i in range(4)]}
     for name, events in step.items():
         rows = [(i * 100 + start, *rest) for i in range(4) for start, *rest in events]

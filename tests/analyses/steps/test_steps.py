@@ -1,4 +1,4 @@
-"""The section on steps: their times, and what it says where there are none."""
+"""The section on steps: their times, and its text if there are no steps."""
 
 import pytest
 

@@ -28,7 +28,7 @@ def grid(report, slug="traces"):
 
 
 def rounded(report):
-    """A report as JSON, without the last digits of floats: sums over threads differ there from run to run."""
+    """Return a report as JSON, without the last digits of floats: sums over threads differ there from run to run."""
     return json.loads(dumps(report), parse_float=lambda text: float(f"{float(text):.7g}"))
 
 

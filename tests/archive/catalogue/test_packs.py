@@ -64,7 +64,7 @@ def test_the_6_kernels_columns_that_a_query_selects_are_those_without_packs(stor
 
 def test_tables_of_a_pack_are_read_from_the_pack(store):
     packed(store)
-    for trace_id in IDS[:2]:  # its manifest alone says that a trace is there
+    for trace_id in IDS[:2]:  # only its manifest shows that a trace exists
         Path(store.url_of(*trace_parts("nsys", trace_id), "kernels.parquet")).unlink()
     assert asked(store) == ALL
 

@@ -1,4 +1,4 @@
-"""A row of the catalogue says what the report of that rank says, and no more than was measured."""
+"""A row of the catalogue states the same as the report of that rank, and only measured values."""
 
 from dataclasses import replace
 
@@ -81,7 +81,7 @@ def test_a_framework_and_its_version_are_two_columns(input_bound, stated, name, 
 
 
 def test_what_several_ranks_without_numbers_have_at_stake_is_the_mean_of_them(samples):
-    """A report adds up what its ranks lose, but for what all of them lose to the slowest one."""
+    """A report adds up what its ranks lose, except their common loss to the slowest one."""
     tables = traceviz.open(samples / "synthetic" / "two_ranks.sqlite")
     summed = Finding("TV101", "input-bound", Severity.ERROR, "", (), (), 100, 0.5, "steady step time")
     of_one = Finding("TV501", "straggler-rank", Severity.ERROR, "", (), (), 100, 0.5, "steady step time of a rank")

@@ -1,4 +1,4 @@
-"""Segments of the catalogue: written once, and whatever happens to their bytes is seen."""
+"""Segments of the catalogue: written once; any change of their bytes is detected."""
 
 import random
 
@@ -17,7 +17,7 @@ FLIPS, LARGEST = 200, 256
 
 
 def damaged(data, seed):
-    """The bytes with 3 of them changed."""
+    """Return the bytes with 3 of them changed."""
     chance, changed = random.Random(seed), bytearray(data)
     for at in chance.sample(range(len(changed)), 3):
         changed[at] ^= chance.randrange(1, LARGEST)

@@ -1,4 +1,4 @@
-"""The rows that lie in the folder of a trace count where the folder is whole and they are what was written."""
+"""The rows in the folder of a trace count if the folder is complete and the rows are as written."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Adding traces: each once, whatever becomes of the others, and whoever is interrupted goes on."""
+"""Adding traces: each once, independent of the others; an interrupted add resumes."""
 
 import os
 import shutil
@@ -286,7 +286,7 @@ def test_rows_of_a_clock_that_is_behind_still_count(filled):
     archive.remove(trace_id)
     rows = pl.from_arrow(catalogue.read_segment(archive.store, catalogue.segments(archive.store)[-1]))
     ahead = pa.table(rows.with_columns(pl.lit(2**62).alias("changed_ns")).to_arrow())
-    catalogue.append(archive.store, ahead)  # another machine says that it was removed, in the far future
+    catalogue.append(archive.store, ahead)  # another machine recorded its removal, in the far future
     archive.add(filled / "sources", runner=SERIAL)
     assert set(archive.rows().filter(pl.col("trace_id") == trace_id)["state"]) == {"ready"}
 

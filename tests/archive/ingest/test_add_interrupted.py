@@ -1,4 +1,4 @@
-"""Adds at once, killed, and without room: what is there is whole, what is missing is named, and add mends it."""
+"""Concurrent, killed and out-of-space adds: existing data is complete, missing data is named, and add fixes it."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ def adder(place, workers, sources, **options):
 
 
 def check_mended(store, sources, whole):
-    """Adding again makes everything whole, and once more changes nothing."""
+    """Check that adding again completes everything, and that a third add changes nothing."""
     completed = add(store, sources, adding.OPTIONS, SerialRunner())
     assert (completed.quarantined, completed.refused) == ((), ())
     assert adding.tables_of(store) == whole
@@ -91,7 +91,7 @@ def manifests(store):
 
 @contextlib.contextmanager
 def small_disk(folder, size):
-    """A file system of so many bytes, where this user may mount one."""
+    """Mount a file system of so many bytes, if this user may mount one."""
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True, text=True, check=False
     )
@@ -163,7 +163,7 @@ def test_an_add_that_is_interrupted_says_so_and_removes_what_it_was_writing(sour
     assert program.returncode == 130
     assert "Traces added so far stay" in errors
     assert store.names("work") == []
-    assert {fault.kind for fault in verify(store).faults} <= {"unlisted"}  # written, and not told any more
+    assert {fault.kind for fault in verify(store).faults} <= {"unlisted"}  # written, but not listed
     check_mended(store, sources, whole)
 
 

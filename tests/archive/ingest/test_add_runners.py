@@ -1,4 +1,4 @@
-"""The same archive whoever does the work: this process, others, a Dask cluster one of whose workers is killed."""
+"""The same archive with any runner: this process, others, a Dask cluster with a killed worker."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ def check_same(store, other):
     assert len(tables) > 10 * COUNT
     assert tables == adding.tables_of(other)
     rows, others = (catalogue.read(archive).drop(WHEN) for archive in (store, other))
-    assert_frame_equal(rows, others, check_exact=False, rel_tol=1e-12)  # sums of floats in whatever order
+    assert_frame_equal(rows, others, check_exact=False, rel_tol=1e-12)  # sums of floats in any order
     assert verify(store).faults == ()
 
 

@@ -35,7 +35,7 @@ def add(path, store, options=OPTIONS):
 
 @pytest.fixture
 def private_run(tmp_path):
-    """A recording of PyTorch's profiler that tells a user, a host, a path and an address, and tags."""
+    """A recording of PyTorch's profiler that contains a user, a host, a path and an address, and tags."""
     events = [
         {"ph": "X", "cat": "cpu_op", "name": name, "pid": 7, "tid": 7, "ts": 10.0 * number, "dur": 5.0}
         for number, name in enumerate(["aten::mm", "load /home/adalovelace/data/faces.bin", "mail ada@example.org"])
@@ -46,7 +46,7 @@ def private_run(tmp_path):
 
 
 def raw_bytes(store, tmp_path):
-    """Every byte of an archive, with all columns of its tables as they read."""
+    """Return every byte of an archive, with all columns of its tables as they read."""
     import pyarrow.parquet as pq
 
     files = [path for path in (tmp_path / "archive").rglob("*") if path.is_file()]

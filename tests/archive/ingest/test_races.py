@@ -1,4 +1,4 @@
-"""What programs that add, remove, merge and check at once do to each other: nothing that is not whole, nothing lost."""
+"""Concurrent programs that add, remove, merge and check: all data stays complete, and nothing is lost."""
 
 import os
 import shutil
@@ -52,7 +52,7 @@ def rows(*ids, changed=1):
 
 
 def put(place, text, names=("kernels.parquet", ROWS)):
-    """Write a folder whose files all say the same."""
+    """Write a folder whose files all have the same contents."""
     with place.new_folder(*PLACE) as folder:
         for name in (*names, LAST):
             (folder / name).write_text(f"{text} {name}")

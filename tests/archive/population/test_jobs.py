@@ -96,7 +96,7 @@ def test_a_rank_that_only_the_path_told_is_still_known(tmp_path):
 
 
 def _forget_rank(store, format_name, trace_id):
-    """Takes the rank out of the tables of a trace, as if the trace had never stated it."""
+    """Remove the rank from the tables of a trace, as if the trace had never stated it."""
     path = Path(store.url_of(*trace_parts(format_name, trace_id), "processes.parquet"))
     table = pq.read_table(path)
     place = table.schema.get_field_index("rank")

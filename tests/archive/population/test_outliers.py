@@ -1,4 +1,4 @@
-"""Outliers: among their like only, and not where nearly all are equal."""
+"""Outliers: only among similar values, and none if nearly all are equal."""
 
 import pytest
 

@@ -16,7 +16,7 @@ def finding(code="TV303", name="pageable-copies", stake_ns=HOUR_NS, share=0.1, s
 
 
 def run(**facts):
-    """10 hours on 2 devices, 9 of them in 100 steps."""
+    """Return 10 hours on 2 devices, 9 of them in 100 steps."""
     known = {"span_ns": 10 * HOUR_NS, "devices": 2, "steps": 100, "step_mean": 9 * HOUR_NS // 100}
     return {**known, "format": "nsys", "framework": "torch", "gpu": "H100", "verdict": "not input-bound", **facts}
 

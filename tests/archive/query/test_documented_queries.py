@@ -1,4 +1,4 @@
-"""Every query of docs/queries.md gives what its text says, on numbers that are added up by hand."""
+"""Every query of docs/queries.md returns what its text states, on numbers that are added up by hand."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Queries over an archive: what they see, what they are refused, what they say when they are wrong."""
+"""Queries over an archive: visible tables, refusals, and messages for wrong queries."""
 
 import shutil
 import signal
@@ -38,7 +38,7 @@ def engine(store):
 
 
 def value_of(engine, text, parameters=None):
-    """The only value of an answer."""
+    """Return the only value of an answer."""
     table = engine.sql(text, parameters)
     assert (table.num_rows, table.num_columns) == (1, 1)
     return table.column(0)[0].as_py()

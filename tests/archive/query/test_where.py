@@ -1,4 +1,4 @@
-"""``--where``: which rows of the catalogue a condition keeps, and what is said of one that is none."""
+"""``--where``: the rows of the catalogue that a condition keeps, and the error for an invalid one."""
 
 import polars as pl
 import pytest

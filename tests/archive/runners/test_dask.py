@@ -178,7 +178,7 @@ def test_who_speaks_another_protocol_does_not_answer():
 
 
 def answer_as_a_web_server(server):
-    for _ in range(2):  # who looks whether anybody is there, then the client
+    for _ in range(2):  # the probe for a listener, then the client
         connection, _ = server.accept()
         with connection:
             connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")

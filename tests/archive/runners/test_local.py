@@ -1,4 +1,4 @@
-"""Runners: every argument gets what becomes of it, whatever becomes of others."""
+"""Runners: every argument gets its own result, independent of the others."""
 
 import os
 import signal
@@ -161,7 +161,7 @@ def children(parent):
 
 
 def is_running(process):
-    """Whether there is such a process that has not ended (a zombie waits for its parent only)."""
+    """Return whether there is such a process that has not ended (a zombie only waits for its parent)."""
     try:
         state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What is found in folders, behind patterns and URLs, and what is left alone."""
+"""Discovery in folders, behind patterns and URLs, and files that are left alone."""
 
 import http.server
 import os
@@ -34,7 +34,7 @@ def own_spool(tmp_path_factory, monkeypatch):
 
 
 def write(folder, files):
-    """Files with the bytes given for their paths."""
+    """Return files with the bytes given for their paths."""
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

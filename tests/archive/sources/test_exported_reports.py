@@ -1,4 +1,4 @@
-"""Of a report of nsys and its export beside it, one recording, the export is added alone."""
+"""A report of nsys and its export next to it are one recording: only the export is added."""
 
 import shutil
 

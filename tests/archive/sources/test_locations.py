@@ -1,4 +1,4 @@
-"""URLs of strangers: names of files that stay where they belong, and messages without passwords."""
+"""Untrusted URLs: file names that stay inside their folder, and messages without passwords."""
 
 import ftplib
 import http.server

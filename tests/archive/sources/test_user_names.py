@@ -52,7 +52,7 @@ def test_the_mark_of_a_user_is_that_of_the_innermost_folder_and_of_nobody_else()
 
 
 def small_trace(name, **header):
-    """A trace of one operation, which is added in little time."""
+    """Return a trace of one operation, which is added in little time."""
     return compressed(trace([op(name, 0, 10)], header=header))
 
 

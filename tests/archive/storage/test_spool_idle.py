@@ -13,7 +13,7 @@ PATIENCE_S = 60
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where copies lie."""
+    """The folder of the copies."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 

@@ -1,4 +1,4 @@
-"""Folders for what is made on the way: of one process, and swept by others where that was killed."""
+"""Folders for temporary files of one process; other processes sweep them if it was killed."""
 
 import os
 import signal

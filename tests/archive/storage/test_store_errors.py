@@ -1,4 +1,4 @@
-"""What the libraries of object stores complain of is told as an error of the archive, without passwords."""
+"""Errors of the libraries of object stores are reported as errors of the archive, without passwords."""
 
 import ftplib
 
@@ -19,7 +19,7 @@ SECRET = "hunter2"
 
 
 class Failing(MemoryFileSystem):
-    """A file system that says what it is told to say."""
+    """A file system that raises the given errors."""
 
     protocol = "failing"
     cachable = False

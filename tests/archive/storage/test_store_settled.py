@@ -28,7 +28,7 @@ def put(store, letter):
 
 
 def recorded(store, monkeypatch, between):
-    """The names of the files that are put, in order; ``between`` is done before the first time that the last one is."""
+    """Return the names of written files, in order; ``between`` runs before the last file is first written."""
     filesystem = store.filesystem()
     whole, order = filesystem.put_file, []
 

@@ -1,4 +1,4 @@
-"""What a program that was killed left is told from what another one is writing."""
+"""Distinguishing leftovers of a killed program from files that another program is writing."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Change points: found where they are, seldom where there are none, and the same ones each time."""
+"""Change points: found if they exist, rarely found if not, and the same ones each time."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Figures of saved reports: the same whoever reads them; and `--workers` and `--scheduler` of report and trend."""
+"""Figures of saved reports: the same for every reader; and `--workers` and `--scheduler` of report and trend."""
 
 import pytest
 from click.testing import CliRunner
@@ -23,7 +23,7 @@ FILES = sorted((REPOSITORY / "sample_traces" / "synthetic" / "torch_four_ranks_s
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """An archive of four traces, the report of one of which is gone, and its rows."""
+    """An archive of four traces; the report of one is missing, and its rows."""
     store = Store.at(tmp_path_factory.mktemp("figures") / "archive")
     rows = archive_of(store, FILES)
     store.remove(*layout.trace_parts("kineto", f"{1:016x}"), layout.REPORT)

@@ -1,4 +1,4 @@
-"""Whatever is wrong with an archive is named, and mended without the sources as far as that goes."""
+"""All damage of an archive is named, and fixed without the sources as far as possible."""
 
 import json
 import os
@@ -161,7 +161,7 @@ def test_a_removal_that_was_interrupted_is_named_and_ended(filled, monkeypatch):
 def test_leftovers_of_who_was_killed_a_day_ago_are_named_and_removed(filled):
     left = filled / "archive" / "work" / "traceviz-left"
     left.mkdir(parents=True)
-    assert Archive(filled / "archive").verify().faults == ()  # somebody may be writing it
+    assert Archive(filled / "archive").verify().faults == ()  # another process may be writing it
     long_ago = time.time() - 2 * ABANDONED_S
     os.utime(left, (long_ago, long_ago))
     fault = only_fault(filled)

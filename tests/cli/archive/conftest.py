@@ -1,4 +1,4 @@
-"""What tests of archives share: the object store, and archives that are filled. Commands work in this process."""
+"""Shared fixtures of the archive tests: the object store, and filled archives. Commands work in this process."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Event files that a program left: which are of the run, what becomes of them, and what is said of damaged ones."""
+"""Event files of a program: which belong to the run, their contents in the trace, and messages for damaged ones."""
 
 import json
 import os

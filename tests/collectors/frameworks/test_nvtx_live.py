@@ -25,7 +25,7 @@ TRAINING = REPOSITORY / "tests/collectors/torch_training.py"
 
 
 def profile(folder: Path, *command: str, trace: str = "nvtx") -> tuple[Ran, Path]:
-    """Run a command under nsys and the hooks, and export the report where the collector looks for it."""
+    """Run a command under nsys and the hooks, and export the report to the collector's folder."""
     nsys = shutil.which("nsys")
     if nsys is None:
         pytest.skip("nsys is not on PATH")

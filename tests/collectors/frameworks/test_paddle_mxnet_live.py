@@ -17,7 +17,7 @@ pytestmark = pytest.mark.live
 
 @pytest.fixture
 def phases(tmp_path: Path, request: pytest.FixtureRequest) -> Any:
-    """Runs a program of a framework; how many phases of each kind and name its hooks told."""
+    """Function that runs a program of a framework and counts the phases from its hooks by kind and name."""
 
     def run(framework: str, how: str) -> Counter[tuple[str, str]]:
         python = request.getfixturevalue(f"{framework}_python")

@@ -1,4 +1,4 @@
-"""What the torch and nvtx collectors do without a profiler: naming marks, comparing counts, asking the main thread."""
+"""The torch and nvtx collectors without a profiler: naming marks, comparing counts, calls in the main thread."""
 
 from __future__ import annotations
 

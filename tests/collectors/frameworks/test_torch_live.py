@@ -47,7 +47,7 @@ def test_ten_steps_of_an_unmodified_program_are_recorded_and_its_loader_named(tr
     assert steps_of(ran) == list(range(5, 15))
     assert facts(ran)["steps_recorded"] == 10
     assert facts(ran)["stop_cost_ns"] > 0
-    assert facts(ran)["threads"]["intra_op"] == 1  # as the program sets it, whatever the environment says
+    assert facts(ran)["threads"]["intra_op"] == 1  # as the program sets it, with any environment
     assert facts(ran)["threads"]["inter_op"] >= 1
     report = api.report_on(ran.harvests["torch"].sources[0])
     assert {finding.slug for finding in report.findings} >= {"input-bound", "single-process-loader"}
@@ -127,8 +127,8 @@ def test_validation_between_epochs_is_no_step(train):
     ran = train("epochs", 20, window=Window(5, 10))
     trace = api.open_trace(ran.harvests["torch"].sources[0])
     steps = trace.scan("steps").sort("start_ns").collect()
-    # Step 9 is the last of the first epoch; nine batches of 8 images are looked at before step 10, which may begin
-    # with its optimizer only, because its loader is new.
+    # Step 9 is the last of the first epoch; nine batches of 8 images are read before step 10, which may start with its
+    # optimizer only, because its loader is new.
     assert steps["step"].to_list()[:5] == [5, 6, 7, 8, 9]
     taken = trace.scan("host_ops").filter(pl.col("name").cast(pl.String).str.contains("DataLoader")).collect()
     for begin, duration in steps.select("start_ns", "dur_ns").iter_rows():

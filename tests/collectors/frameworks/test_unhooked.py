@@ -1,4 +1,4 @@
-"""What is reported of Pythons without hooks, and how env carries them."""
+"""Reports of Pythons without hooks, and how env passes the hooks on."""
 
 import json
 import os

@@ -78,13 +78,13 @@ LOOP = "import tensorflow as tf\nfor batch in tf.OwnedIterator(STEPS):\n    pass
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a program left.
+    """The results of a program.
 
     Args:
-        code: Its exit status as a subprocess has it.
-        out: What it wrote to stdout.
-        err: What it wrote to stderr.
-        plan: What recorded it.
+        code: Its exit status, as of a subprocess.
+        out: Its output on stdout.
+        err: Its output on stderr.
+        plan: The plan of its recording.
     """
 
     code: int
@@ -117,7 +117,7 @@ class Bench:
     folder: Path
 
     def plan(self, command: tuple[str, ...], window: Window, device_tracer: str | None) -> Plan:
-        """A plan with the tensorflow collector, its folders made."""
+        """Return a plan with the tensorflow collector, its folders made."""
         plan = Plan(self.folder / "run", command, ("tensorflow",), window, device_tracer=device_tracer)
         plan.raw("tensorflow").mkdir(parents=True)
         return plan

@@ -1,4 +1,4 @@
-"""Stacks that are deeper than what is kept of them: the innermost frames stay, and the outermost say who called."""
+"""Stacks that are deeper than the limit: the innermost frames stay, and the outermost show the callers."""
 
 import json
 import sys

@@ -72,7 +72,7 @@ def run(folder: Path, python: str, collector: str, program: str, window: Window 
 
 
 def steps_of(ran: Ran, collector: str) -> list[int]:
-    """The numbers of the steps in the only recording."""
+    """Return the numbers of the steps in the only recording."""
     harvest = ran.harvests[collector]
     assert harvest.problems == ()
     (source,) = harvest.sources

@@ -44,7 +44,7 @@ model.fit(rows, rows[:, :1], epochs=2, batch_size=32, verbose=0, validation_spli
 
 
 def told_in(folder: Path, python: str, program: str) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-    """How many phases of each kind and name were told, and how many figures of each source and name."""
+    """Return the number of phases by kind and name, and the number of figures by source and name."""
     ran = run_under(folder / "run", ["stacks"], [python, "-c", program])
     assert (ran.code, ran.problems) == (0, [])
     files = folder.glob("run/raw/stacks/*/stacks.jsonl")

@@ -1,4 +1,4 @@
-"""Which processes record: the one that trains, however it was started; and what is said where none could be reached."""
+"""The processes that record: the one that trains, for any kind of start; and the report if none was reached."""
 
 from pathlib import Path
 

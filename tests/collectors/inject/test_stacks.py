@@ -34,12 +34,12 @@ WORK = (
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What one process wrote, by kind of line."""
+    """The output of one process, by kind of line."""
 
     lines: tuple[list[Any], ...]
 
     def of(self, kind: str) -> list[list[Any]]:
-        """The lines of a kind, without the kind."""
+        """Return the lines of a kind, without the kind."""
         return [line[1:] for line in self.lines if line[0] == kind]
 
     @property
@@ -54,7 +54,7 @@ class Process:
         return [row for (rows,) in self.of("samples") for row in rows]
 
     def stack(self, number: int | None) -> list[tuple[str, str]]:
-        """Functions and files of a stack, the outermost first."""
+        """Return functions and files of a stack, the outermost first."""
         frames = {frame[0]: (frame[1], frame[2]) for frame in self.of("frame")}
         parents = {stack: (parent, frame) for stack, parent, frame in self.of("stack")}
         found = []
@@ -264,7 +264,7 @@ def test_a_thread_that_ended_between_listing_and_reading_is_no_error(run: Any) -
     assert (ran.code, ran.err) == (0, "")
     (process,) = ran.processes
     times = {row[2]: row[5] for row in process.rows}
-    assert (len(times), list(times.values()).count(None)) == (3, 2)  # two of which the system knows nothing
+    assert (len(times), list(times.values()).count(None)) == (3, 2)  # the system does not know two of them
     assert process.of("stopped") == []
 
 

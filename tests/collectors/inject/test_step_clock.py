@@ -1,4 +1,4 @@
-"""The step clock, and what the hooks of a framework tell it."""
+"""The step clock, and reports of a framework's hooks to it."""
 
 import sys
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ def bench(tmp_path: Path) -> Bench:
 
 
 class Heard(list[object]):
-    """What a listener was told: 3 for the beginning of step 3, (3, True) for its end."""
+    """Notifications of a listener: 3 for the start of step 3, (3, True) for its end."""
 
     def __init__(self, clock: object) -> None:
         super().__init__()

@@ -239,7 +239,7 @@ else:
     time.sleep(0.5)
     Path({folder!r}, "saved").touch()
 """
-"""As nsys does, it handles SIGTERM even where that was ignored."""
+"""As nsys does, it handles SIGTERM even if that was ignored."""
 
 
 @pytest.mark.parametrize(("seconds", "saved"), [(0.0, ["begun", "saved"]), (60.0, [])])
@@ -249,7 +249,7 @@ def test_1_report_that_is_being_written_is_waited_for_and_the_end_of_the_time_is
     folder = str(tmp_path / "left")
     program.write_text(SLOW_TO_STOP.format(python=sys.executable, session=session_of(plan(tmp_path)), folder=folder))
     program.chmod(0o755)
-    with watched_signals():  # as while a program runs: whatever is started then has them held back
+    with watched_signals():  # as while a program runs: processes started then have them blocked
         stopper = stop_after(seconds, program, plan(tmp_path), os.getpid())
         wait_for(lambda: seconds > 0 or (tmp_path / "left/begun").exists())
         stopper.stop()

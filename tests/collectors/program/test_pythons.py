@@ -1,4 +1,4 @@
-"""Python processes that cannot have loaded the hooks are told from those that have."""
+"""Distinguishing Python processes that cannot have loaded the hooks from those that have."""
 
 import os
 import subprocess

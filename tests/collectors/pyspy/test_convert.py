@@ -1,4 +1,4 @@
-"""What py-spy wrote, as files of stacks: when, for how long, in which thread, and without the machine's folders."""
+"""Output of py-spy as files of stacks: start, duration, thread, and no folders of the machine."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def converted(tmp_path, monkeypatch):
 
 
 def rows(trace):
-    """Functions from the outermost on, start after py-spy's, and duration, in ms, and samples."""
+    """Return functions from the outermost on, start after py-spy's, and duration, in ms, and samples."""
     frames = {row["stack_id"]: row for row in trace.arrow("stack_frames").to_pylist()}
 
     def chain(number):

@@ -69,7 +69,7 @@ class Broken(Fake):
 
 
 class Troubled(Fake):
-    """Records nothing and says why."""
+    """Records nothing and reports why."""
 
     name = "troubled"
 
@@ -109,7 +109,7 @@ class Launched(Fake):
 
 
 class Killed(Launched):
-    """Its launcher is killed while the program goes on."""
+    """Its launcher is killed while the program keeps running."""
 
     name = "killed"
 
@@ -146,14 +146,14 @@ class Idle(Fake):
 
 
 class Roomy(Fake):
-    """Would break the program where less is free."""
+    """Would break the program if less is free."""
 
     name = "roomy"
     room_bytes = 1 << 21
 
 
 class Again(Troubled):
-    """Says what another one says."""
+    """Reports the same as another one."""
 
     name = "again"
 

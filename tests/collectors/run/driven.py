@@ -21,13 +21,13 @@ DRIVER = Path(__file__).with_name("drive.py")
 
 
 def command(*arguments, collectors="fake"):
-    """Arguments and environment of a recording by the test's own ``collectors``, or (``None``) by the product's."""
+    """Return arguments and environment of a recording by the test's ``collectors``, or (``None``) the product's."""
     environment = {**os.environ, **({} if collectors is None else {"TRACEVIZ_TEST_COLLECTORS": collectors})}
     return [sys.executable, str(DRIVER), "collect", *map(str, arguments)], environment
 
 
 def collect(*arguments, collectors="fake", env=None, **options):
-    """A recording from its start to its end."""
+    """Return a recording from its start to its end."""
     line, environment = command(*arguments, collectors=collectors)
     settings = {"capture_output": True, "text": True, "timeout": 60, **options}
     return subprocess.run(line, check=False, env={**environment, **(env or {})}, **settings)
@@ -47,19 +47,19 @@ def collect_here(monkeypatch, *arguments, collectors="fake"):
 
 
 def begin(*arguments, collectors="fake", **options):
-    """A recording that is under way; its output goes to nowhere, so that nothing waits for it."""
+    """Return a recording that is under way; its output goes to nowhere, so that nothing waits for it."""
     line, environment = command(*arguments, collectors=collectors)
     settings = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, **options}
     return subprocess.Popen(line, env=environment, **settings)
 
 
 def manifest(run):
-    """The manifest of a run folder."""
+    """Return the manifest of a run folder."""
     return json.loads((run / "manifest.json").read_text())
 
 
 def python(code):
-    """A command that runs ``code``."""
+    """Return a command that runs ``code``."""
     return "--", sys.executable, "-c", code
 
 
@@ -72,7 +72,7 @@ def wait_for(condition, seconds=60.0):
 
 
 def is_alive(pid):
-    """Whether process ``pid`` runs (a zombie does not)."""
+    """Return whether process ``pid`` runs (a zombie does not)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in {"Z", "X"}
     except OSError:

@@ -1,4 +1,4 @@
-"""What a profiler writes is counted while it writes and removes it."""
+"""Files of a profiler are counted while it writes and removes them."""
 
 from __future__ import annotations
 

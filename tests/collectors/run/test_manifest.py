@@ -1,4 +1,4 @@
-"""What a manifest says of a run and of the machine, what it leaves out, and that it is whole at any moment."""
+"""Facts in a manifest about a run and the machine, omitted facts, and completeness at any time."""
 
 import json
 import os

@@ -224,7 +224,7 @@ def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_p
     for part in ("The companion has no room", "No space left on device", "The program made no steps. Give --steps 0:5"):
         assert part in done.stderr
     lines = done.stderr.splitlines()
-    assert lines.count("traceviz: The program made no steps. Give --steps 0:5.") == 1  # though two collectors said so
+    assert lines.count("traceviz: The program made no steps. Give --steps 0:5.") == 1  # two collectors reported it
 
 
 def test_a_program_that_nothing_records_still_leaves_its_manifest(collect_here, tmp_path):
@@ -273,14 +273,14 @@ def test_a_recording_that_is_killed_leaves_a_manifest_that_says_running(tmp_path
         None,
         "recording",
     )
-    wait_for((tmp_path / "done").exists)  # the program itself goes on
+    wait_for((tmp_path / "done").exists)  # the program itself keeps running
 
 
 @pytest.fixture(scope="module")
 def real(tmp_path_factory):
     """A run that is recorded by the product's own collector, of a program that writes down what its parent loaded.
 
-    The program goes on until samples are on the disk, however long a busy machine takes over them.
+    The program runs until samples are on the disk, for any delay by a busy machine.
     """
     folder = tmp_path_factory.mktemp("real")
     code = (
@@ -325,7 +325,7 @@ KILLS = (
     "        os.kill(int(path.parent.name), signal.SIGKILL)\n"
     "time.sleep(3)\n"
 )
-"""A program that kills the sampler of resources beside it, once that has saved something, and runs on for 3 s."""
+"""A program that kills its sampler of resources after a first save, and runs on for 3 s."""
 
 
 def test_a_sampler_that_is_killed_costs_the_program_nothing_and_the_report_says_until_when_it_recorded(tmp_path):

@@ -97,7 +97,7 @@ def pressing_until_it_ends(pid, terminal):
 
 
 def exit_of(pid):
-    """The exit code of a process, once it has ended."""
+    """Return the exit code of a process, once it has ended."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -271,7 +271,7 @@ def test_a_terminal_that_closes_costs_nsys_nothing(tmp_path):
     arguments = ("--with", "nsys", "--nvtx", "off", *program.arguments)
     with in_terminal(*arguments, collectors=None) as (pid, _):
         program.wait_until_up()
-        os.killpg(pid, signal.SIGHUP)  # as a shell tells its jobs: us, nsys, and the program where it is in our group
+        os.killpg(pid, signal.SIGHUP)  # as a shell signals its jobs: us, nsys, and the program if it is in our group
         assert exit_of(pid) == 7
     document = manifest(program.run)
     (entry,) = (entry for entry in document["collectors"] if entry["name"] == "nsys")
@@ -391,7 +391,7 @@ def test_the_second_request_keeps_the_exit_code_of_a_program_that_is_gone():
 
 
 def shown_in_terminal(terminal, until):
-    """What a terminal showed until the process that writes to it closed it, or wrote ``until``."""
+    """Return the output of a terminal until the process that writes to it closed it, or wrote ``until``."""
     shown = b""
     while until not in shown:
         try:
@@ -415,7 +415,7 @@ def test_after_ctrl_c_a_terminal_shows_what_is_done_and_the_last_line_of_the_pro
         assert exit_of(pid) == 7
     before, line, after = shown.partition("traceviz: collecting what was recorded (Ctrl-C: do not wait)")
     assert line
-    # Blanks fill the line that the program left, so that what is drawn begins below it.
+    # Blanks fill the line that the program left, so that the drawing starts below it.
     assert f"half a line{' ' * 79}\r" in before
     assert after.startswith("\r\x1b[K")
     assert manifest(tmp_path / "run")["status"] == "interrupted"
@@ -435,7 +435,7 @@ def test_where_stderr_is_no_terminal_no_progress_is_shown(tmp_path):
         (-0.01, 3.0, (-0.01, 3.01)),  # times of files lag
         (-1.0, 1.0, None),  # a server of files whose clock is late
         (1.0, 3600.0, None),  # one whose clock is early
-        (3.0, 1.0, None),  # somebody set the clock back
+        (3.0, 1.0, None),  # the clock was set back
         (1.0, None, None),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the sampler reads of /proc and of control groups: lines as kernels write them, and what they mean."""
+"""Files of /proc and of control groups that the sampler reads: lines as kernels write them, and their meaning."""
 
 import os
 import subprocess
@@ -279,7 +279,7 @@ def test_new_processes_are_looked_for_when_the_newest_is_another_or_not_told(tmp
 
 def test_children_and_theirs_are_found_with_the_load_without_a_look_at_all_processes(tmp_path, monkeypatch):
     proc = proc_folder(tmp_path, stat_line(10), stat_line(12, parent=10), stat_line(13, parent=12), stat_line(14))
-    for pid, children in ((10, "12 99 "), (12, "13 ")):  # 99 has ended meanwhile
+    for pid, children in ((10, "12 99 "), (12, "13 ")):  # 99 has ended since
         (proc / f"{pid}/task/{pid}").mkdir(parents=True)
         (proc / f"{pid}/task/{pid}/children").write_text(children)
     (proc / "loadavg").write_text("0.50 0.40 0.30 3/9 13\n")
@@ -323,7 +323,7 @@ def test_all_probes_together_may_take_less_than_0_6_percent_of_a_core_and_0_75_w
 
 
 class Wordy(Probe):
-    """Takes no time, and says much."""
+    """Takes no time, and yields many readings."""
 
     cpu_share = 0.001
 

@@ -11,7 +11,7 @@ from traceviz.collectors.sampler.gpu import find_gpus, has_gpu
 
 
 class FakeNvml:
-    """Two GPUs: the second tells neither its power nor its traffic."""
+    """Two GPUs: the second reports neither its power nor its traffic."""
 
     class NVMLError(Exception):
         """An error of the library."""

@@ -1,4 +1,4 @@
-"""The sampler beside real programs."""
+"""The sampler with real programs."""
 
 import contextlib
 import json
@@ -51,7 +51,7 @@ for _ in range(4):
 print(sum(os.times()[:4]) - sum(began[:4]), flush=True)
 sys.stdin.read()
 '''
-"""Three busy threads, 40 MB of memory, then four children that use 0.15 s each; says what CPU time all of it took.
+"""Three busy threads, 40 MB of memory, then four children that use 0.15 s each; prints the CPU time of all of it.
 
 Each child lives until the sampler, whose process id is read first, has it open, and two turns longer: a busy machine
 may leave the sampler no turn while one computes.
@@ -60,7 +60,7 @@ may leave the sampler no turn while one computes.
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was harvested beside :data:`PROGRAM`, the folder, its samples, and the CPU time that the system counted."""
+    """The harvest for :data:`PROGRAM`, the folder, its samples, and the CPU time that the system counted."""
 
     harvest: Harvest
     folder: Path
@@ -146,7 +146,7 @@ def test_a_harvest_is_the_folder_what_it_cost_and_what_the_program_was_told(reco
 
 @contextlib.contextmanager
 def sampling(folder):
-    """A program that does nothing, with a sampler beside it."""
+    """A program that does nothing, with a sampler."""
     collector, plan = ResourcesCollector(), Plan(folder, (), ("resources",))
     plan.raw("resources").mkdir(parents=True)
     with subprocess.Popen(["sleep", "60"]) as program:
@@ -186,7 +186,7 @@ def test_a_sampler_ends_in_order_with_the_recording_that_started_it(tmp_path):
     while begin(sampler) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert begin(sampler) == 0
-    assert program.poll() is None  # it goes on
+    assert program.poll() is None  # it keeps running
     program.kill()
     program.wait()
     assert collector.harvest(plan).problems == ()

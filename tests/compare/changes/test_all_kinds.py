@@ -1,4 +1,4 @@
-"""What holds for changes of every kind: a side against itself, and several units of work in a step."""
+"""Properties of changes of every kind: a side against itself, and several units of work in a step."""
 
 from __future__ import annotations
 

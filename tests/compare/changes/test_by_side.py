@@ -1,4 +1,4 @@
-"""Figures of several sides beside each other: shares of the CUDA API, and what each took of the host."""
+"""Figures of several sides next to each other: shares of the CUDA API, and the host resources of each."""
 
 import pytest
 

@@ -14,7 +14,7 @@ from traceviz.report import Bar, Bars, Column, Grid
 
 
 def device(busy, extent, *causes, judged=0.5):
-    """Devices that work from the first to the last of ``extent`` ns, and the gaps besides."""
+    """Return devices that work from the first to the last of ``extent`` ns, and the gaps besides."""
     columns = (
         Column("busy_ns", "Busy"),
         Column("judged_utilisation", "Of steady steps"),

@@ -44,7 +44,7 @@ def test_a_side_without_steps_waits_for_nothing_per_step():
         ("cannot judge", ("input_wait", "host_compute")),
         ("not judged", ("input_wait", "host_compute")),
         ("possibly input-bound", ("input_wait", "host_compute")),
-        ("not input-bound", ("host_blocked", "host_compute")),  # its time is in these: nobody saw it
+        ("not input-bound", ("host_blocked", "host_compute")),  # its time is in these, but was not recorded
     ],
 )
 def test_a_wait_for_input_that_cannot_be_judged_is_not_none(verdict, classes):

@@ -12,7 +12,7 @@ S = 1_000_000_000
 
 
 def sampled(label, seconds, *lanes, **most):
-    """A side of runs of these seconds, with the most that was sampled of each metric by name."""
+    """Return a side of runs of these seconds, with the most that was sampled of each metric by name."""
     rows = ((name.replace("_", " "), "", "", 0.0, 0.0, value) for name, value in most.items())
     metrics = table("Metrics", "metric device unit mean p95 max", *rows)
     timelines = (Timeline("Over the run", 0, time * S, lanes) for time in seconds)

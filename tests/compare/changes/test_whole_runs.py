@@ -1,4 +1,4 @@
-"""Quality beside speed: what is worse beyond the scatter of repeats, and what a verdict says of it."""
+"""Quality and speed: figures that are worse beyond the scatter of repeats, and the verdict on them."""
 
 from dataclasses import replace
 
@@ -20,14 +20,14 @@ COLUMNS = "label split better last best best_epoch"
 
 
 def learned(*figures, step_ns=1_000, repeat=0):
-    """A report of a run that states figures: label, part, direction, the last value, the best and its epoch."""
+    """Return a report of a run that states figures: label, part, direction, the last value, the best and its epoch."""
     rows = [(*figure, *[None] * (6 - len(figure))) for figure in figures]
     plain = report([step_ns + number % (3 + repeat) for number in range(30)])
     return replace(plain, sections=(*plain.sections, section("quality", table(STATED, COLUMNS, *rows))))
 
 
 def side(label, *values, figure=ACCURACY, **more):
-    """A side of runs that end with these values of one figure."""
+    """Return a side of runs that end with these values of one figure."""
     return Side(label, tuple(learned((*figure, value), repeat=n, **more) for n, value in enumerate(values)))
 
 

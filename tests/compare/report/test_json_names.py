@@ -38,14 +38,14 @@ def documents(samples):
 
 
 def host():
-    """Resources as numbers and over time."""
+    """Return resources as numbers and over time."""
     return section(
         "host", facts(cpu_mean=0.5, rss_max=5, threads_max=3), Timeline("Over the run", 0, 9, (Lane("memory", (1.0,)),))
     )
 
 
 def quality():
-    """A figure that a program states."""
+    """Return a figure that a program states."""
     figure = ("validation loss", "validation", "lower", 0.5, 0.4, 3)
     return section("quality", table(STATED, "label split better last best best_epoch", figure))
 
@@ -58,7 +58,7 @@ def names(documents, slug):
 
 
 def placeholder(column):
-    """``share.SIDE`` of ``share.healthy``, ``TAG=VALUE`` of ``N=4``."""
+    """Return ``share.SIDE`` of ``share.healthy``, ``TAG=VALUE`` of ``N=4``."""
     column = {"tag.N": "tag.TAG"}.get(column, column)
     column = re.sub(r"^(final|scatter)\..*", r"\1.FIGURE", column)
     return "TAG=VALUE" if "=" in column else re.sub(r"^share\..*", "share.SIDE", column)

@@ -1,4 +1,4 @@
-"""What the times of all sides consist of, and how exact each is by itself: for pictures of sides beside each other."""
+"""Parts of the times of all sides, and their own precision: for pictures that show sides next to each other."""
 
 import pytest
 

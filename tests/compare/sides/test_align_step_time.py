@@ -1,4 +1,4 @@
-"""Steps of both sides are timed in the same way: of devices if one of them is, of the host where one cannot be."""
+"""Steps of both sides are timed in the same way: on devices if one of them is, on the host if one cannot be."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ OF_DEVICES = run(3, section("steps", table("Every step", "step dur_ns host_dur_n
 
 
 def sides_of(**programs):
-    """Sides of programs that can be timed in the ways of their literals, and how often each was read in which way."""
+    """Return sides of programs that can be timed in the given ways, and how often each was read in which way."""
     reads = []
 
     def read(path, wanted):

@@ -1,4 +1,4 @@
-"""How runs ended that did not end by themselves, in the words of a cell."""
+"""Ends of runs that did not end by themselves, in the words of a cell."""
 
 import pytest
 

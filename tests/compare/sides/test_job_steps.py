@@ -22,7 +22,7 @@ from traceviz.report.verdicts import VerdictCode
 
 
 def job(rows, names="step process dur_ns wait compute", *sections):
-    """A report of ranks: rows of the grid of steps."""
+    """Return a report of ranks: rows of the grid of steps."""
     breakdown = section("breakdown", table("By step", names, *rows))
     return Report((), Verdict(VerdictCode.PARTIAL, ""), (breakdown, *sections))
 
@@ -32,11 +32,11 @@ def job(rows, names="step process dur_ns wait compute", *sections):
     [
         ([7, 7, 7], [0, 1, 1], [0, 1, 2]),  # one process: every row is a step
         ([0, 1, 0, 1], [5, 5, 6, 6], [0, 0, 1, 1]),
-        ([0, 0, 1, 1], [5, 6, 5, 6], [0, 1, 0, 1]),  # in whatever order
-        ([0, 0, 0, 1, 1], [4, 5, 6, 5, 6], [0, 1, 2, 1, 2]),  # a rank begins later
+        ([0, 0, 1, 1], [5, 6, 5, 6], [0, 1, 0, 1]),  # in any order
+        ([0, 0, 0, 1, 1], [4, 5, 6, 5, 6], [0, 1, 2, 1, 2]),  # a rank starts later
         ([0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 0, 1] * 2, [0, 1, 2, 3] * 2),  # a second epoch counts from 0 again
         ([0, 1, 0, 1], [100, 0, 101, 1], [0, 0, 1, 1]),  # numbers that never meet: the n-th of each
-        ([70, 100, 70, 100], [100, 0, 101, 1], [0, 0, 1, 1]),  # whatever numbers the processes have
+        ([70, 100, 70, 100], [100, 0, 101, 1], [0, 0, 1, 1]),  # for any numbers of processes
     ],
 )
 def test_rows_of_the_same_number_are_one_step(process, step, expected):

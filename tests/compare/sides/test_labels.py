@@ -1,4 +1,4 @@
-"""What sides are called, how runs become sides by their tags, and steps that do several units of work."""
+"""Names of sides, grouping of runs into sides by tags, and steps that do several units of work."""
 
 from dataclasses import replace
 from fractions import Fraction

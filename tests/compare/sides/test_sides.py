@@ -1,4 +1,4 @@
-"""What a side is made of: the steps of its runs."""
+"""The contents of a side: the steps of its runs."""
 
 from fractions import Fraction
 

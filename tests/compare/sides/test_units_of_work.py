@@ -16,7 +16,7 @@ from traceviz.report import TAG, Fact, Facts, Section
 
 
 def run(seen=None, tag=None):
-    """A run of three steps."""
+    """Return a run of three steps."""
     facts = {"measures": [Fact("batch", "", seen, "number")], "run": [Fact(f"{TAG}batch", "batch", tag)]}
     known = [name for name, value in (("measures", seen), ("run", tag)) if value is not None]
     sections = tuple(Section(name, "", (Facts(tuple(facts[name])),)) for name in known)

@@ -26,7 +26,7 @@ def run(
     measures: Mapping[str, float] | None = None,
     **tags: object,
 ) -> Report:
-    """A run whose steps take ``step_ms`` ± 1 %, a tenth of a percent more in each repeat; none where that is 0."""
+    """Return a run with steps of ``step_ms`` ± 1 %, a tenth of a percent more in each repeat; none if it is 0."""
     sections = [tagged(**{key: str(value) for key, value in tags.items()}), *_measures(measures or {}, ending)]
     if step_ms:
         step_ms *= 1 + 0.001 * int(str(tags.get("repeat", 0)))
@@ -59,7 +59,7 @@ def _measures(values: Mapping[str, float], ending: tuple[str, str]) -> list[Sect
 
 
 def study(runs: Sequence[Report], by: Sequence[str], base: str = "", per: str = "", **tables: object) -> Comparison:
-    """A comparison by tags with tables."""
+    """Return a comparison by tags with tables."""
     options = CompareOptions(per=per, tables=Tables(**tables))  # type: ignore[arg-type] (literals of tests)
     tags = tables_by(tuple(by), options)
     sides, left_out = sides_by(((f"run{number}", report) for number, report in enumerate(runs)), tags, base)

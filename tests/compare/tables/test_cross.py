@@ -19,7 +19,7 @@ CRASHED = ("failed", "out of memory")
 
 
 def frameworks(**more):
-    """Two frameworks and three models, each three times; the last pair crashes twice of three times, or always."""
+    """Return two frameworks and three models, three times each; the last pair crashes twice, or always."""
     runs = [
         run(step, framework=framework, model=model, repeat=repeat, **more)
         for framework, model, step in (

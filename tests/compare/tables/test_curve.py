@@ -1,4 +1,4 @@
-"""A figure over the numbers of a tag: the best, what cannot be told from it, and what ended before."""
+"""A figure over the numbers of a tag: the best, values indistinguishable from it, and runs that ended before."""
 
 import pytest
 
@@ -13,7 +13,7 @@ PER_SAMPLE = {8: (500, 510, 490), 32: (200, 204, 196), 64: (190, 210, 186), 128:
 
 
 def batches(**tags):
-    """Batches 8 to 128 with steps of so many samples, and one that does not fit."""
+    """Return batches 8 to 128 with steps of so many samples, and one that does not fit."""
     runs = [
         run(batch * us / 1000, batch=batch, repeat=n, **tags)
         for batch, of in PER_SAMPLE.items()

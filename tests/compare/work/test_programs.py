@@ -1,4 +1,4 @@
-"""What shows that two sides run the same program, and what shows that they do not: hand-made reports."""
+"""Signs that two sides run the same program, and signs that they do not: hand-made reports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN = CompareOptions()
 
 
 def operators(*rows, shapes=(), **also):
-    """Rows of name, calls per step and time of their own per step; shapes of name, shapes and calls per step."""
+    """Return rows of name, calls per step and time of their own per step; shapes of name, shapes and calls per step."""
     names = "name calls_per_step host_self_per_step_ns device_self_per_step_ns"
     grids = [table("", names, *[(*row, 0)[:4] for row in rows])]
     if shapes:

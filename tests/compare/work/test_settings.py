@@ -1,4 +1,4 @@
-"""What was changed between two sides, as their reports show it: one change at a time."""
+"""Changes between two sides, as their reports show them: one change at a time."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def points(pairs) -> set[int]:
 
 
 def members(union: IntervalSet) -> set[int]:
-    """The nanoseconds of ``found``, whose invariants are checked on the way."""
+    """Return the nanoseconds of ``found``, whose invariants are checked on the way."""
     assert (union.ends > union.starts).all()
     assert (union.starts[1:] > union.ends[:-1]).all()  # sorted, disjoint and not touching
     assert union.starts.dtype == union.ends.dtype == np.int64
@@ -117,7 +117,7 @@ def test_the_order_of_intervals_does_not_matter(pairs) -> None:
 
 @st.composite
 def nested(draw, start=0, end=LAST, depth=0):
-    """Properly nesting intervals ``(start, end, depth)`` within ``[start, end)``."""
+    """Return properly nesting intervals ``(start, end, depth)`` within ``[start, end)``."""
     intervals = []
     while end - start >= 2 and depth < 4 and draw(st.booleans()):
         begin = draw(st.integers(start, end - 2))
@@ -141,7 +141,7 @@ def test_nesting_finds_the_depth_and_the_parent_of_each_interval(groups, random)
 
 
 def _inside(starts, ends, inner: int, outer: int) -> bool:
-    """Whether ``inner`` lies in ``outer``; of two equal intervals, the later one does."""
+    """Return whether ``inner`` lies in ``outer``; of two equal intervals, the later one does."""
     if (starts[inner], ends[inner]) == (starts[outer], ends[outer]):
         return outer < inner
     return starts[outer] <= starts[inner] and ends[inner] <= ends[outer]

@@ -12,7 +12,7 @@ FAR = 1 << 62
 
 
 def pairs(rows: list[tuple[int, int | None]]) -> Pairs:
-    """Pairs from literals."""
+    """Return pairs from literals."""
     known = np.array([number is not None for _, number in rows], dtype=bool)
     ids = np.array([number or 0 for _, number in rows], np.int64)
     return Pairs(np.array([owner for owner, _ in rows], np.int32), ids, None if known.all() else known)

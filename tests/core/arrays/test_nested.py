@@ -1,4 +1,4 @@
-"""What is compiled about calls that nest gives what NumPy gives, and refuses columns that do not fit."""
+"""Compiled functions for nested calls return the same as NumPy, and refuse columns that do not fit."""
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ def narrow(*values: int) -> np.ndarray:
 
 
 def some_calls(seed: int, *, cross: bool) -> pl.DataFrame:
-    """Up to 30 calls on three threads; where they do not cross, their ends are multiples of powers of two."""
+    """Return up to 30 calls on three threads; if they do not cross, their ends are multiples of powers of two."""
     random = np.random.default_rng(seed)
     count = int(random.integers(0, 30))
     start, length = random.integers(0, 12, count), random.integers(-1, 8, count)

@@ -1,4 +1,4 @@
-"""Rows that nearly come by time are put in order where they are; those far from it stay as they are."""
+"""Rows that are nearly in order of time are sorted in place; rows far from it stay as they are."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _COMMANDS = (
     ("trend", "step_median"),
 )
 _DEFECT = re.compile(r"defect: (\w+) at (\S+):\d+")
-"""What ends up as the reason of a quarantine where a reader raised an error that is none of ours."""
+"""Reason of a quarantine if a reader raised an error that is not ours."""
 
 
 def _samples(folder: Path) -> None:
@@ -70,7 +70,7 @@ def _samples(folder: Path) -> None:
 
 
 def _examine(path: Path, depth: Depth) -> str:
-    """An archive is listed, asked, reported on, verified and added to; other folders are added to a new one."""
+    """List, query, report on, verify and extend an archive; add other folders to a new one."""
     if not (path / "archive.json").exists() and any(path.glob("traces.*")):
         return _examine_sources(path, depth)
     outcomes = {_outcome(path, task) for task in (_listed, *_tasks(depth))}
@@ -85,7 +85,7 @@ def _examine(path: Path, depth: Depth) -> str:
 
 
 def _tasks(depth: Depth) -> tuple[Task, ...]:
-    """What takes long is done to a share of the archives."""
+    """Return the tasks; only a share of the archives gets the slow ones."""
     if depth.whole or depth.reports:
         return _asked, _reported
     return {0: (_asked,), 1: (_reported,)}.get(depth.random.randrange(8), ())

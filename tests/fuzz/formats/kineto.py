@@ -15,7 +15,7 @@ from tests.parsers.kineto.tables import TRAINING
 
 
 def rank() -> bytes:
-    """A rank of a job with everything that a trace may hold: three steps, loaders, collectives, memory, frames."""
+    """Return a rank of a job with all that a trace may hold: three steps, loaders, collectives, memory, frames."""
     events = []
     for number in range(3):
         at = 1_000_000 + 200 * number
@@ -60,7 +60,7 @@ def rank() -> bytes:
 
 
 def contents() -> dict[str, bytes]:
-    """Small files, by name."""
+    """Return small files, by name."""
     return {
         "bare": k.bare(TRAINING),
         "mxnet": mxnet_trace(),

@@ -40,7 +40,7 @@ _NAMES = ("cudaLaunchKernel_v7000", "gemm", "cudaMemcpyAsync", "step", "python",
 
 
 def era(path: Path, version: str) -> Path:
-    """A database as one of the ages of the format wrote it: four steps, each with a call, a kernel, a copy."""
+    """Return a database as one of the ages of the format wrote it: four steps, each with a call, a kernel, a copy."""
     tables: dict[str, list[Row]] = {
         "CUPTI_ACTIVITY_KIND_RUNTIME": [call(100 * n, 100 * n + 9) for n in range(1, 5)],
         "CUPTI_ACTIVITY_KIND_KERNEL": [kernel(100 * n, 100 * n + 60, 2) for n in range(1, 5)],

@@ -1,4 +1,4 @@
-"""What nvprof wrote: databases, and what it printed as CSV or text."""
+"""Output of nvprof: databases, CSV and text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What traceviz wrote itself: folders of tables, runs, saved reports."""
+"""Output of traceviz itself: folders of tables, runs, saved reports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from traceviz.trace.tables import save
 
 
 def _traces(folder: Path) -> dict[str, Path]:
-    """Files to make folders and reports of."""
+    """Return files to make folders and reports of."""
     made = {}
     for name, content in kineto_files().items():
         made[f"kineto-{name}"] = folder / f"{name}.pt.trace.json"
@@ -65,7 +65,7 @@ def _stacks(folder: Path) -> None:
 
 
 def _change_line(random: Random, path: Path) -> None:
-    """One line changed, lost, repeated, moved or cut."""
+    """Change, lose, repeat, move or cut one line."""
     lines = path.read_bytes().splitlines(keepends=True) or [b"\n"]
     at, to = random.randrange(len(lines)), random.randrange(len(lines))
     match random.randrange(8):
@@ -96,10 +96,10 @@ def _reports(folder: Path) -> None:
 
 
 def _examine_report(path: Path, depth: Depth) -> str:
-    """A saved report is shown, and compared with another."""
+    """Show a saved report, and compare it with another."""
     try:
         report = load_report(path)
-        check_report(report, ours=False)  # what it says may be wrong, but not do anything
+        check_report(report, ours=False)  # its contents may be wrong, but must be harmless
     except TracevizError as error:
         if depth.whole or depth.reports:
             check_command(["compare", str(path), str(path)])

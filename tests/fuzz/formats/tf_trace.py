@@ -24,7 +24,7 @@ def _event(pid: int, tid: int, ts: float, dur: float, name: str, **args: str) ->
 
 
 def training() -> bytes:
-    """Two steps on a GPU, and a TPU that works beside it."""
+    """Return two steps on a GPU, and a TPU that works at the same time."""
     events = [
         _label("process_name", "/host:CPU", 701),
         _label("thread_name", "python3", 701, 7),

@@ -20,7 +20,7 @@ _TPU = REPOSITORY / "sample_traces" / "synthetic" / "tpu_infeed_wait.xplane.pb"
 
 
 def jax_step() -> bytes:
-    """A program of JAX on two devices: runs, modules, tf_op paths, an aggregated event, odd values."""
+    """Return a program of JAX on two devices: runs, modules, tf_op paths, an aggregated event, odd values."""
     call = {"run_id": 5, "_ct": 7, "_c": Unsigned(3), "group_id": 1}
     return space(
         host(
@@ -42,12 +42,12 @@ def jax_step() -> bytes:
 
 
 def contents() -> dict[str, bytes]:
-    """Small files, by name."""
+    """Return small files, by name."""
     return {"jax": jax_step(), "training": training(2), "tpu": _TPU.read_bytes()}
 
 
 def change(random: Random, data: bytes) -> bytes:
-    """One change of a field."""
+    """Return one change of a field."""
     return wire.change(random, data, SPACE)
 
 

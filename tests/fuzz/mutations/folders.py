@@ -1,4 +1,4 @@
-"""Changes of folders: of one of their files, by what it is; of which files there are."""
+"""Changes of folders: of one of their files, by its kind; of the list of files."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.fuzz.mutations.octets import SPOIL, in_file, spoil
 
 
 def files(folder: Path, *suffixes: str) -> list[Path]:
-    """Files in a folder at any depth, of these endings, in order."""
+    """Return files in a folder at any depth, of these endings, in order."""
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.name.endswith(suffixes or ("",)))
 
 
 def in_one(step: Step, *suffixes: str) -> Step:
-    """``step`` on one file of a folder, of these endings."""
+    """Return ``step`` on one file of a folder, of these endings."""
 
     def in_folder(random: Random, folder: Path) -> None:
         found = files(folder, *suffixes)
@@ -35,7 +35,7 @@ ROWS = in_one(sqlite_logic.change, ".sqlite")
 
 
 def rearrange(random: Random, folder: Path) -> None:
-    """One file lost, emptied, repeated, exchanged, renamed, or a folder or a link in its place."""
+    """Lose, empty, repeat, exchange or rename one file, or put a folder or a link in its place."""
     found = files(folder)
     if not found:
         return

@@ -12,7 +12,7 @@ from tests.fuzz.mutations.octets import spoil
 
 
 def inside(step: Step) -> Step:
-    """``step`` on what a gzip file holds; on its bytes where it cannot be unpacked."""
+    """Return ``step`` on the contents of a gzip file; on its bytes if it cannot be unpacked."""
 
     def packed(random: Random, path: Path) -> None:
         data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Changes of JSON that know where its values are, and need not stay JSON.
+"""Changes of JSON at its values; the result need not be JSON.
 
 The text is cut into its values without decoding them, so that what one step spoilt does not hinder the next.
 """
@@ -55,7 +55,7 @@ _OTHERS = (
 
 @dataclass(slots=True)
 class Value:
-    """Where a value is: its text, its key if it is a member, and its children if it holds any."""
+    """Position of a value: its text, its key if it is a member, and its children if there are any."""
 
     begin: int
     end: int
@@ -65,7 +65,7 @@ class Value:
 
 
 def values(text: bytes) -> list[Value]:
-    """All values of ``text`` as far as it looks like JSON, outer ones first."""
+    """Return all values of ``text`` as far as it looks like JSON, outer ones first."""
     found: list[Value] = []
     open_: list[Value] = []
     key: tuple[bytes, int] | None = None
@@ -101,7 +101,7 @@ def values(text: bytes) -> list[Value]:
 
 
 def token(random: Random, text: bytes = b"") -> bytes:
-    """Some value as JSON, or nearly."""
+    """Return some value as JSON, or nearly."""
     match random.randrange(8):
         case 0 | 1 | 2:
             return random.choice(_NUMBERS)
@@ -117,13 +117,13 @@ def token(random: Random, text: bytes = b"") -> bytes:
 
 
 def quoted(text: str) -> bytes:
-    """``text`` as JSON."""
+    """Return ``text`` as JSON."""
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n"}
     return b'"' + "".join(escapes.get(c, c if c >= " " else f"\\u{ord(c):04x}") for c in text).encode() + b'"'
 
 
 def _near(random: Random, text: bytes) -> bytes:
-    """A number or a text that differs a little from the given one."""
+    """Return a number or a text that differs a little from the given one."""
     try:
         number = float(text.strip(b'"'))
     except ValueError:
@@ -142,7 +142,7 @@ def _near(random: Random, text: bytes) -> bytes:
 
 
 def change(random: Random, text: bytes) -> bytes:
-    """``text`` with one value replaced, removed, repeated or exchanged; or with one member of all objects."""
+    """Return ``text`` with one value replaced, removed, repeated or exchanged; or with one member of all objects."""
     every = [] if len(text) > LARGE else values(text)
     if not every:
         return spoil(random, text)
@@ -150,7 +150,7 @@ def change(random: Random, text: bytes) -> bytes:
     value = random.choice([v for v in every if not v.children] or every) if deep else random.choice(every)
     begin = value.begin if value.key is None else value.key_begin
     match random.randrange(12):
-        case 0:  # with the comma after it, where there is one
+        case 0:  # with the comma after it, if there is one
             comma = re.compile(rb"\s*,").match(text, value.end)
             return text[:begin] + text[comma.end() if comma else value.end :]
         case 1:
@@ -189,7 +189,7 @@ def change(random: Random, text: bytes) -> bytes:
 
 
 def _replaced(text: bytes, changes: list[tuple[Value, bytes]]) -> bytes:
-    """``text`` with other texts at these values; of values that overlap, the first."""
+    """Return ``text`` with other texts at these values; of values that overlap, the first."""
     parts: list[bytes] = []
     at = 0
     for value, new in sorted(changes, key=lambda change: change[0].begin):

@@ -75,7 +75,7 @@ TEXTS = (
 
 
 def integer(random: Random) -> int:
-    """Some number of 64 bits with its sign, most often at a border."""
+    """Return some number of 64 bits with its sign, most often at a border."""
     value = random.choice(INTEGERS)
     shift = random.choice((0, 0, 0, 1, -1))
     value = min(max(value + shift, 0), 2**63 - 1)
@@ -83,12 +83,12 @@ def integer(random: Random) -> int:
 
 
 def text(random: Random) -> str:
-    """Some text."""
+    """Return some text."""
     return random.choice(TEXTS)
 
 
 def spoilt_text(random: Random, given: str) -> str:
-    """``given`` changed a little, or another text."""
+    """Return ``given`` changed a little, or another text."""
     match random.randrange(7):
         case 0:
             return given + text(random)

@@ -17,7 +17,7 @@ _LENGTHS = (1, 1, 2, 4, 8, 16, 64, 512, 4096)
 
 
 def in_file(change: Change) -> Step:
-    """The step that changes the bytes of a file."""
+    """Return the step that changes the bytes of a file."""
 
     def step(random: Random, path: Path) -> None:
         path.write_bytes(change(random, path.read_bytes()))
@@ -26,7 +26,7 @@ def in_file(change: Change) -> Step:
 
 
 def spoil(random: Random, data: bytes) -> bytes:
-    """``data`` with one change: bits, numbers, stretches that are lost, repeated, moved or foreign."""
+    """Return ``data`` with one change: bits, numbers, ranges that are lost, repeated, moved or foreign."""
     at = random.randrange(len(data) + 1)
     length = random.choice(_LENGTHS)
     part = data[at : at + length]

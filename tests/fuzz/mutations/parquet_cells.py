@@ -28,7 +28,7 @@ _FAULTS = (pa.ArrowException, OSError, ValueError, OverflowError, UnicodeError)
 
 
 def change(random: Random, path: Path) -> None:
-    """One change of the table in a file; of its bytes where it cannot be read or written."""
+    """Change the table in a file once; change its bytes if it cannot be read or written."""
     try:
         with pq.ParquetFile(path) as file:
             table = file.read()
@@ -83,7 +83,7 @@ def _cast(column: pa.ChunkedArray[Any], kind: pa.DataType) -> Any:
 
 
 def _cells(random: Random, column: pa.ChunkedArray[Any]) -> Any:
-    """The column with other values in one row or in all."""
+    """Return the column with other values in one row or in all."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     values = column.cast(kind).to_pylist()
     rows = range(len(values)) if random.random() < 0.4 or not values else [random.randrange(len(values))]
@@ -110,7 +110,7 @@ def _value(random: Random, kind: pa.DataType, given: Any) -> Any:
 
 
 def spoil_footer(random: Random, path: Path) -> None:
-    """Some bytes of the description at the end of the file, or how long that is."""
+    """Change some bytes of the description at the end of the file, or its length."""
     data = path.read_bytes()
     if len(data) < 12:
         path.write_bytes(spoil(random, data))

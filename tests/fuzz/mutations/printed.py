@@ -70,7 +70,7 @@ _LINES = (
 
 
 def change(random: Random, data: bytes) -> bytes:
-    """One change of a field, of a column, or of lines."""
+    """Return one change of a field, of a column, or of lines."""
     lines = data.decode("utf-8", "surrogateescape").split("\n")
     place = random.randrange(min(len(lines), random.choice((6, 6, 10**9))))
     line = lines[place]

@@ -26,7 +26,7 @@ _DECLARED = ("INTEGER", "TEXT", "REAL", "BLOB", "", "INTEGER NOT NULL DEFAULT 0"
 
 
 def change(random: Random, path: Path) -> None:
-    """One change of cells, rows, columns, declarations or what a table is; of bytes where that cannot be done."""
+    """Change cells, rows, columns, declarations or the kind of a table once; else change bytes."""
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as database:
             database.execute("PRAGMA journal_mode = OFF")
@@ -41,7 +41,7 @@ def change(random: Random, path: Path) -> None:
 
 
 def _table(random: Random, database: sqlite3.Connection) -> Table | None:
-    """A table, most often one with rows."""
+    """Return a table, most often one with rows."""
     tables = database.execute(
         "SELECT name, coalesce(sql, '') FROM sqlite_master "
         "WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
@@ -136,7 +136,7 @@ def _table_itself(random: Random, database: sqlite3.Connection, table: Table) ->
 
 
 def _made_again(random: Random, database: sqlite3.Connection, table: Table) -> None:
-    """The same rows in a table that is declared in another way, or seen through a view."""
+    """Put the same rows into a table that is declared in another way, or seen through a view."""
     name, _, columns = table
     old, new = _name(f"{name} before"), _name(name)
     listed = ", ".join(map(_name, columns))
@@ -175,7 +175,7 @@ def _made_again(random: Random, database: sqlite3.Connection, table: Table) -> N
 
 
 def _schema(random: Random, database: sqlite3.Connection, table: Table) -> None:
-    """What the schema says of a table, against all rules."""
+    """Change the schema of a table, against all rules."""
     name, declared, _ = table
     database.execute("PRAGMA writable_schema = ON")
     page = random.choice((-1, 0, 1, 2, 3, 5, 2**31 - 1, 2**32, "NULL", "'x'"))
@@ -191,7 +191,7 @@ def _schema(random: Random, database: sqlite3.Connection, table: Table) -> None:
 
 
 def _besides(random: Random, database: sqlite3.Connection, table: Table) -> None:
-    """Triggers, indexes and pragmas beside the tables."""
+    """Add triggers, indexes and pragmas to the tables."""
     name, _, columns = table
     column = _name(random.choice(columns))
     other = _name(nasty.text(random).replace("\0", ""))
@@ -222,7 +222,7 @@ _CHANGES: dict[Callable[[Random, sqlite3.Connection, Table], Any], int] = {
 
 
 def spoil_page(random: Random, path: Path) -> None:
-    """One field of the head of the file, or of the head of a page, or some bytes of a page."""
+    """Change one field of the head of the file, or of the head of a page, or some bytes of a page."""
     data = bytearray(path.read_bytes())
     if len(data) < 200:
         path.write_bytes(spoil(random, bytes(data)))

@@ -16,13 +16,13 @@ from tests.fuzz.mutations.octets import LARGE, spoil
 
 Message = list[list[Any]]
 Shape = Mapping[int, "Shape"]
-"""Which fields are messages, by tag."""
+"""Fields that are messages, by tag."""
 
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
 
 def decoded(data: bytes, shape: Shape) -> Message:
-    """The fields of ``data``.
+    """Return the fields of ``data``.
 
     Raises:
         ValueError: it is no such message.
@@ -49,7 +49,7 @@ def decoded(data: bytes, shape: Shape) -> Message:
 
 
 def encoded(fields: Message) -> bytes:
-    """The bytes of a message."""
+    """Return the bytes of a message."""
     out = []
     for tag, wire, value in fields:
         out.append(varint(tag << 3 | wire))
@@ -64,7 +64,7 @@ def encoded(fields: Message) -> bytes:
 
 
 def varint(value: int) -> bytes:
-    """``value`` as a varint of at most ten bytes."""
+    """Return ``value`` as a varint of at most ten bytes."""
     value &= 2**64 - 1
     out = bytearray()
     while value > 127:
@@ -91,7 +91,7 @@ def _part(data: bytes, at: int, length: int) -> tuple[bytes, int]:
 
 
 def _messages(fields: Message, depth: int = 0) -> Iterator[tuple[int, Message]]:
-    """All messages within a message and itself, each with its depth."""
+    """Yield all messages within a message and itself, each with its depth."""
     yield depth, fields
     for field in fields:
         if isinstance(field[2], list):
@@ -99,7 +99,7 @@ def _messages(fields: Message, depth: int = 0) -> Iterator[tuple[int, Message]]:
 
 
 def change(random: Random, data: bytes, shape: Shape) -> bytes:
-    """``data`` with one field somewhere lost, repeated, moved, of another type or with another value.
+    """Return ``data`` with one field somewhere lost, repeated, moved, of another type or with another value.
 
     Every depth has the same chance, as most messages are at the innermost.
     """
@@ -149,7 +149,7 @@ def change(random: Random, data: bytes, shape: Shape) -> bytes:
 
 
 def _value(random: Random) -> tuple[int, Any]:
-    """Any value, with its wire type."""
+    """Return any value, with its wire type."""
     wire = random.choice((_VARINT, _VARINT, _BYTES, _BYTES, _EIGHT, _FOUR))
     return wire, _changed(random, wire, b"")
 

@@ -1,4 +1,4 @@
-"""Which fields of an XPlane file are messages."""
+"""The fields of an XPlane file that are messages."""
 
 from __future__ import annotations
 

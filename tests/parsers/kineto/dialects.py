@@ -9,11 +9,11 @@ from typing import Any
 Event = dict[str, Any]
 
 BEGAN_US = 1_795_433_813_793_653
-"""When the capture began."""
+"""Start of the capture."""
 
 
 def paddle(name: str, start: float, lasts: float, kind: str, side: str = "C++", **arguments: Any) -> Event:
-    """An event on a thread: its time as ``ts`` is cut to microseconds, and stated once more."""
+    """Return an event on a thread: its time as ``ts`` is cut to microseconds, and stated once more."""
     return {
         "name": f"{name}[{lasts:.3f} us]",
         "pid": 7,
@@ -27,7 +27,7 @@ def paddle(name: str, start: float, lasts: float, kind: str, side: str = "C++", 
 
 
 def on_device(name: str, start: float, lasts: float, kind: str, correlation: int, **arguments: Any) -> Event:
-    """An event of a device and its stream."""
+    """Return an event of a device and its stream."""
     event = paddle(name, start, lasts, kind, **{"stream": 9, "correlation id": correlation, **arguments})
     return {**event, "pid": 0, "tid": 9}
 
@@ -51,19 +51,19 @@ THREAD = {"name": "thread_name", "pid": 7, "tid": "7(C++)", "ph": "M", "args": {
 
 
 def paddle_trace(events: Sequence[Event] = (*STEP, *GPU)) -> bytes:
-    """A file of PaddlePaddle; the last of its events is empty."""
+    """Return a file of PaddlePaddle; the last of its events is empty."""
     header = {"displayTimeUnit": "ms", "schemaVersion": "1.0.2", "span_index": "0"}
     return json.dumps({**header, "traceEvents": [THREAD, *events, {}]}).encode()
 
 
 def mxnet(name: str, start: int, end: int, thread: int = 10_399_946_086_341_798_551) -> list[Event]:
-    """The begin and the end of an operator."""
+    """Return the start and the end of an operator."""
     both = {"name": name, "cat": "operator", "pid": 0, "tid": thread}
     return [{**both, "ph": "B", "ts": start}, {**both, "ph": "E", "ts": end}]
 
 
 def mxnet_trace() -> bytes:
-    """A file of MXNet: operators on the CPU, and one on a GPU."""
+    """Return a file of MXNet: operators on the CPU, and one on a GPU."""
     named = [
         {"ph": "M", "args": {"name": name}, "pid": number, "name": "process_name"}
         for number, name in enumerate(("cpu/0", "gpu/0", "cpu pinned/", "cpu shared/"))

@@ -30,17 +30,17 @@ TID = 101
 
 
 def trace(events: Sequence[Event], header: Mapping[str, Any] | None = None) -> bytes:
-    """A file: an object with what ``header`` says and ``traceEvents``. Without ``schemaVersion`` it is 1."""
+    """Return a file: an object with ``header`` and ``traceEvents``. The default ``schemaVersion`` is 1."""
     return json.dumps({"schemaVersion": 1, **(header or {}), "traceEvents": list(events)}).encode()
 
 
 def bare(events: Sequence[Event]) -> bytes:
-    """A file of the oldest kind: only the list."""
+    """Return a file of the oldest kind: only the list."""
     return json.dumps(list(events)).encode()
 
 
 def compressed(data: bytes) -> bytes:
-    """``data`` as a gzip file, the same bytes each time."""
+    """Return ``data`` as a gzip file, the same bytes each time."""
     return gzip.compress(data, mtime=0)
 
 
@@ -55,7 +55,7 @@ def complete(
     args: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> Event:
-    """Any event with a begin and a duration; ``arguments`` that are ``None`` are left out."""
+    """Return any event with a start and a duration; ``arguments`` that are ``None`` are left out."""
     given = {**{key: value for key, value in arguments.items() if value is not None}, **(args or {})}
     return {
         "ph": "X",
@@ -83,7 +83,7 @@ def op(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """An operation of the framework on the host."""
+    """Return an operation of the framework on the host."""
     known = {
         "External id": external,
         "Input Dims": shapes,
@@ -104,12 +104,12 @@ def annotation(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """A range that the program named."""
+    """Return a range that the program named."""
     return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **{"External id": external})
 
 
 def step(number: int, start: Time, duration: Time, *, pid: int | str = PID, tid: int | str = TID) -> Event:
-    """The marker of a training step on the host."""
+    """Return the marker of a training step on the host."""
     return annotation(f"ProfilerStep#{number}", start, duration, pid=pid, tid=tid)
 
 
@@ -122,7 +122,7 @@ def loader(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """The program takes its next batch from a DataLoader."""
+    """Return a range in which the program takes its next batch from a DataLoader."""
     return annotation(f"enumerate(DataLoader)#{kind}.__next__", start, duration, category=category, pid=pid, tid=tid)
 
 
@@ -138,7 +138,7 @@ def frame(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """A Python frame: ``train.py(10): step``, ``nn.Module: Linear_0``."""
+    """Return a Python frame: ``train.py(10): step``, ``nn.Module: Linear_0``."""
     known = {"Python id": number, "Python parent id": parent, "Python module id": module}
     return complete(name, start, duration, "python_function", pid=pid, tid=tid, args=args, **known)
 
@@ -155,7 +155,7 @@ def runtime(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """A call of the CUDA runtime; ``category="cuda_driver"`` for the driver."""
+    """Return a call of the CUDA runtime; ``category="cuda_driver"`` for the driver."""
     known = {"correlation": correlation, "External id": external}
     return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **known)
 
@@ -179,7 +179,7 @@ def kernel(
     args: Mapping[str, Any] | None = None,
     category: str = "kernel",
 ) -> Event:
-    """A kernel: Kineto gives the device as pid and the stream as tid. ``occupancy`` is the achieved one in percent."""
+    """Return a kernel: Kineto gives the device as pid and the stream as tid. ``occupancy`` is achieved percent."""
     known = {
         "External id": external,
         "device": device,
@@ -209,7 +209,7 @@ def collective(
     args: Mapping[str, Any] | None = None,
     **known: Any,
 ) -> Event:
-    """A kernel of NCCL with what it says of the collective operation; ``kind=None`` for one that says nothing."""
+    """Return a kernel of NCCL with its facts about the collective operation; ``kind=None`` for one without facts."""
     arguments = {
         "Collective name": kind,
         "In msg nelems": elements,
@@ -236,7 +236,7 @@ def copy(
     args: Mapping[str, Any] | None = None,
     category: str = "gpu_memcpy",
 ) -> Event:
-    """A copy on a device."""
+    """Return a copy on a device."""
     known = {
         "External id": external,
         "device": device,
@@ -249,14 +249,14 @@ def copy(
 
 
 def fill(start: Time, duration: Time, *, name: str = "Memset (Device)", **known: Any) -> Event:
-    """A fill of device memory; arguments as of :func:`copy`."""
+    """Return a fill of device memory; arguments as of :func:`copy`."""
     return copy(start, duration, name=name, **{"category": "gpu_memset", **known})
 
 
 def device_annotation(
     name: str, start: Time, duration: Time, *, device: int = 0, stream: int = 7, args: Mapping[str, Any] | None = None
 ) -> Event:
-    """The copy of a range of the host on the timeline of a device."""
+    """Return the copy of a range of the host on the timeline of a device."""
     return complete(name, start, duration, "gpu_user_annotation", pid=device, tid=stream, args=args)
 
 
@@ -270,7 +270,7 @@ def sync(
     stream: int = 7,
     args: Mapping[str, Any] | None = None,
 ) -> Event:
-    """A synchronisation that CUPTI saw: ``Event Sync``, ``Stream Sync``, ``Context Sync``, ``Stream Wait Event``."""
+    """Return a synchronisation from CUPTI: ``Event Sync``, ``Stream Sync``, ``Context Sync``, ``Stream Wait Event``."""
     known = {"cuda_sync_kind": kind, "stream": stream, "correlation": correlation, "device": device, "context": 1}
     return complete(kind, start, duration, "cuda_sync", pid=device, tid=stream, args=args, **known)
 
@@ -287,7 +287,7 @@ def memory(
     pid: int | str = PID,
     tid: int | str = TID,
 ) -> Event:
-    """An allocation (``size`` > 0) or a release (< 0) by the framework's allocator; ``device=None`` for the CPU's."""
+    """Return an allocation (``size`` > 0) or a release (< 0) of the framework's allocator; no ``device`` is the CPU."""
     known = {
         "Device Type": 0 if device is None else 1,
         "Device Id": -1 if device is None else device,
@@ -310,27 +310,27 @@ def memory(
 
 
 def counter(name: str, start: Time, values: Mapping[str, Any], *, pid: int | str = PID) -> Event:
-    """A counter of Chrome's format."""
+    """Return a counter of Chrome's format."""
     return {"ph": "C", "name": name, "pid": pid, "ts": start, "args": dict(values)}
 
 
 def process_name(name: str, *, pid: int | str = PID) -> Event:
-    """What a process is called."""
+    """Return the event that names a process."""
     return {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "ts": 0, "args": {"name": name}}
 
 
 def thread_name(name: str, *, pid: int | str = PID, tid: int | str = TID) -> Event:
-    """What a thread is called."""
+    """Return the event that names a thread."""
     return {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
 
 
 def span(start: Time, duration: Time) -> Event:
-    """The frame that Kineto draws around a capture."""
+    """Return the frame that Kineto draws around a capture."""
     return complete("PyTorch Profiler (0)", start, duration, "Trace", pid="Spans", tid="PyTorch Profiler")
 
 
 def gpu(number: int, name: str = "NVIDIA A100-SXM4-40GB", **facts: Any) -> dict[str, Any]:
-    """An entry of ``deviceProperties``."""
+    """Return an entry of ``deviceProperties``."""
     return {
         "id": number,
         "name": name,

@@ -1,4 +1,4 @@
-"""What PyTorch's profiler records of devices becomes kernels, copies, fills, collectives, allocations."""
+"""Device records of PyTorch's profiler become kernels, copies, fills, collectives, allocations."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_collectives_come_from_arguments_else_from_names_of_kernels(tmp_path: Pa
         ("nccl:_all_gather_base", None, "allgather"),
         ("nccl:_reduce_scatter_base", None, "reduce_scatter"),
         ("nccl:recv 0<-1", None, "send_recv"),
-        ("nccl:coalesced", None, "send_recv"),  # says nothing: the kernel's name
+        ("nccl:coalesced", None, "send_recv"),  # no facts: the kernel's name
         ("## all_to_all ##", None, "send_recv"),
         ("nccl:all_to_all", "_allgather_base", "_allgather_base"),
     ],

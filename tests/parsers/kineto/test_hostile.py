@@ -1,4 +1,4 @@
-"""Whatever stands in the fields of a trace: it is read, or refused in words, and the tables keep their contract."""
+"""Traces with any contents of fields: they are read, or refused with a message, and the tables keep their contract."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ EVENTS = [
 
 @st.composite
 def spoilt(draw: st.DrawFn) -> dict[str, Any]:
-    """An event of which some fields hold something else."""
+    """Return an event with foreign values in some fields."""
     event: dict[str, Any] = json.loads(json.dumps(draw(st.sampled_from(EVENTS))))
     for _ in range(draw(st.integers(0, 3))):
         field = draw(st.sampled_from(sorted(event)))
@@ -88,7 +88,7 @@ SPOILT = st.lists(spoilt(), min_size=1, max_size=12)
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where traces are written."""
+    """The folder for traces."""
     return tmp_path_factory.mktemp("hostile") / "spoilt.json"
 
 

@@ -21,7 +21,7 @@ Merge = Callable[[Sequence[Events]], Events]
 
 
 def recorded(rank: int, *, device: int | None = None, slower: float = 1.0) -> Events:
-    """What one rank records: steps of an operation that launches a kernel, on a device whose queue grows.
+    """Return the recording of one rank: steps of an operation that launches a kernel, with a growing device queue.
 
     Ids are the same in all ranks, and their times are nearly so.
     """
@@ -45,14 +45,14 @@ def recorded(rank: int, *, device: int | None = None, slower: float = 1.0) -> Ev
 
 
 def merged_as(rename: Callable[[int, int | str], int | str]) -> Merge:
-    """A tool that writes one recording after the other, with new names of processes and devices."""
+    """Return a tool that writes one recording after the other, with new names of processes and devices."""
     return lambda ranks: [
         {**event, "pid": rename(rank, event["pid"])} for rank, events in enumerate(ranks) for event in events
     ]
 
 
 def offset(ranks: Sequence[Events]) -> Events:
-    """A tool that adds numbers to all ids and to the names of processes and devices."""
+    """Return a tool that adds numbers to all ids and to the names of processes and devices."""
     events = []
     for rank, own in enumerate(ranks):
         for event in own:
@@ -91,7 +91,7 @@ MERGES: dict[str, Merge] = {
 
 
 def described(trace: TraceTables) -> list[tuple[object, ...]]:
-    """Kernels with their process, device, call and operation, none of them by a number that a reader gives."""
+    """Return kernels with their process, device, call and operation, none of them by a number that a reader gives."""
     calls = {(row["process_id"], row["correlation_id"]): row["start_ns"] for row in trace.arrow("cuda_api").to_pylist()}
     ranks = dict(rows(trace, "processes", "process_id", "rank"))
     ordinals = dict(rows(trace, "devices", "device_id", "ordinal"))
@@ -109,7 +109,7 @@ def described(trace: TraceTables) -> list[tuple[object, ...]]:
 
 
 def folder_of(tmp_path: Path, ranks: Sequence[Events]) -> TraceTables:
-    """The recordings as files of their own."""
+    """Return the recordings as files of their own."""
     folder = tmp_path / "ranks"
     folder.mkdir(parents=True)
     for rank, events in enumerate(ranks):
@@ -190,7 +190,7 @@ def test_slow_rank_and_a_rank_of_two_devices_keep_their_own_work(tmp_path: Path)
 
 
 def test_a_file_of_several_processes_with_ids_of_their_own_is_one_recording(tmp_path: Path) -> None:
-    """Two processes share a device: the file says so."""
+    """The file states that two processes share a device."""
     events = [
         *(
             k.runtime("cudaLaunchKernel", 10 * place, 2, correlation=1 + place, pid=100 + place % 2)

@@ -1,4 +1,4 @@
-"""What the tests of the decoder share: events from literals, any events, and what a decoded file says."""
+"""Shared helpers of the decoder tests: events from literals, any events, and the contents of a decoded file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ BOTH = ("msgspec",) if library is None else ("compiled", "msgspec")
 
 
 def reading(path: Path, scanner: str) -> Callable[..., RawTrace]:
-    """Decodes a text as the file ``path``."""
+    """Decode a text as the file ``path``."""
 
     def work(text: str | bytes, **options) -> RawTrace:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())

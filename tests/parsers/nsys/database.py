@@ -65,17 +65,17 @@ _TEXT = {"value", "text", "name", "data", "metricName", "typeName", "uuid", "dev
 
 
 def process(pid: int) -> int:
-    """``globalPid`` of a process."""
+    """Return ``globalPid`` of a process."""
     return MACHINE | pid << 24
 
 
 def thread(pid: int, tid: int) -> int:
-    """``globalTid`` of a thread."""
+    """Return ``globalTid`` of a thread."""
     return process(pid) | tid
 
 
 def build(path: Path, tables: Mapping[str, Sequence[Row]], era: str = NEW, names: Sequence[str | None] = ()) -> Path:
-    """Write a database with ``tables``, the strings ``names`` (ids from 1) and what its era says of itself.
+    """Write a database with ``tables``, the strings ``names`` (ids from 1) and the metadata of its era.
 
     Columns that are not given are null. Tables of a later era must not be given.
     """
@@ -102,7 +102,7 @@ def _write(connection: sqlite3.Connection, table: str, rows: Sequence[Row], era:
 
 
 def is_text(table: str, column: str) -> bool:
-    """Whether a column holds text: ``value`` is a number in some tables."""
+    """Return whether a column holds text: ``value`` is a number in some tables."""
     return column in _TEXT and (table, column) not in {
         ("CUPTI_ACTIVITY_KIND_MEMSET", "value"),
         ("GPU_METRICS", "value"),
@@ -110,7 +110,7 @@ def is_text(table: str, column: str) -> bool:
 
 
 def to_parquet(database: Path, folder: Path, *, inline_names: bool = False) -> Path:
-    """The tables of ``database`` as a folder of Parquet files, as ``nsys export --type parquetdir`` lays them out."""
+    """Return the tables of ``database`` as a folder of Parquet files, as ``nsys export --type parquetdir`` does."""
     folder.mkdir()
     with closing(sqlite3.connect(database)) as connection:
         connection.text_factory = lambda content: content.decode("utf-8", "replace")
@@ -134,19 +134,19 @@ def to_parquet(database: Path, folder: Path, *, inline_names: bool = False) -> P
 
 
 def kernel(start: int, end: int | None, name: int | None = 1, pid: int = 100, **more: Any) -> Row:
-    """A row of the kernel table."""
+    """Return a row of the kernel table."""
     shape = dict.fromkeys(("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"), 1)
     base = {"start": start, "end": end, "deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": start}
     return {**base, "globalPid": process(pid), "demangledName": name, "shortName": name, **shape, **more}
 
 
 def call(start: int, end: int | None, name: int | None = 1, pid: int = 100, **more: Any) -> Row:
-    """A row of the API table, on the first thread of its process."""
+    """Return a row of the API table, on the first thread of its process."""
     base = {"start": start, "end": end, "eventClass": 0, "globalTid": thread(pid, pid), "correlationId": start}
     return {**base, "nameId": name, "returnValue": 0, **more}
 
 
 def nvtx_range(start: int, end: int | None, text: str | None = None, pid: int = 100, **more: Any) -> Row:
-    """A push/pop range, on the first thread of its process."""
+    """Return a push/pop range, on the first thread of its process."""
     base = {"start": start, "end": end, "eventType": 59, "globalTid": thread(pid, pid), "domainId": 0}
     return {**base, "text": text, **more}

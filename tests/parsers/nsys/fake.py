@@ -22,7 +22,7 @@ else:
 
 
 def fake_nsys(folder: Path, monkeypatch, body: str, extra: str = "text", version: str = "2022.4.2.1") -> Path:
-    """An nsys that does ``body`` when asked to export; variables: output, words."""
+    """Return an nsys that does ``body`` when asked to export; variables: output, words."""
     program = folder / "fake-nsys"
     indented = "\n".join("    " + line for line in body.splitlines())
     program.write_text(FAKE.format(python=sys.executable, body=indented, extra=extra, version=version))

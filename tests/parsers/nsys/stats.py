@@ -43,7 +43,7 @@ class Expected:
 
 
 def expected_rows(path: Path) -> list[Expected]:
-    """Rows of a printed summary."""
+    """Return rows of a printed summary."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return [_row(row, "MB" if "Total (MB)" in row else "ns") for row in rows]
@@ -60,7 +60,7 @@ def _row(row: dict[str, str], unit: str) -> Expected:
 
 
 def summary(tables: TraceTables, name: str) -> pl.DataFrame:
-    """The same summary from our tables: key columns, then count, total, minimum, maximum, median, mean, percent."""
+    """Return the same summary of our tables: key columns, count, total, minimum, maximum, median, mean, percent."""
     frame, keys = _SOURCES[name](tables)
     value = pl.col("value")
     sums = frame.group_by(keys).agg(
@@ -75,7 +75,7 @@ def summary(tables: TraceTables, name: str) -> pl.DataFrame:
 
 
 def differences(tables: TraceTables, path: Path) -> list[str]:
-    """Where our tables disagree with the printed summary at ``path``; empty where every row agrees."""
+    """Return rows in which our tables disagree with the printed summary at ``path``; empty if all agree."""
     ours = {tuple(row[:-7]): row[-7:] for row in summary(tables, path.stem).iter_rows()}
     return [problem for row in expected_rows(path) for problem in _compared(row, ours)]
 
@@ -115,7 +115,7 @@ def _kernels(tables: TraceTables) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _text(column: str) -> pl.Expr:
-    """Names with single blanks: keys of both sides are compared that way."""
+    """Return names with single blanks: keys of both sides are compared that way."""
     return pl.col(column).cast(pl.String).str.replace_all(r"\s+", " ").str.strip_chars()
 
 

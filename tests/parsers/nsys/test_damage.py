@@ -1,4 +1,4 @@
-"""Exports that were damaged or written by nobody's profiler: the trace stays where the rest of it is sound."""
+"""Exports that were damaged or that no profiler wrote: the trace stays if its rest is sound."""
 
 import sqlite3
 from contextlib import closing

@@ -16,7 +16,7 @@ from traceviz.trace.tables import TraceTables
 pytestmark = pytest.mark.skipif(decoder() is None, reason="the package was built without a C compiler")
 
 BOUNDED = 1 << 50
-"""Where memory is bounded, nothing is prefetched."""
+"""A memory limit; with a limit, nothing is prefetched."""
 
 
 def read(path: Path, **options) -> TraceTables:

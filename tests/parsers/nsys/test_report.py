@@ -1,4 +1,4 @@
-"""Reports and streams: what the installed nsys does to them, and what happens where it fails."""
+"""Reports and streams: their processing by the installed nsys, and its failures."""
 
 import os
 import shutil

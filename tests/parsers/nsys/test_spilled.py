@@ -48,7 +48,7 @@ def tiny(monkeypatch) -> None:
 
 
 def assert_same(path: Path) -> TraceTables:
-    """The tables in files, equal to those in memory."""
+    """Return the tables in files, equal to those in memory."""
     held, filed = read(path, None), read(path, 0)
     assert list(held) == list(filed)
     for name in held:
@@ -59,7 +59,7 @@ def assert_same(path: Path) -> TraceTables:
 
 
 def pieces_of(path: Path, monkeypatch) -> dict[str, int]:
-    """How many pieces each table came in that went to a file in pieces."""
+    """Return the number of pieces of each table that went to a file in pieces."""
     seen: dict[str, int] = {}
     look = spilled._looked_at
 

@@ -53,7 +53,7 @@ PREFIX = "CUPTI_ACTIVITY_KIND_"
 
 
 def owner(pid=PID, thread=0):
-    """``objectId`` of a process, or of a thread."""
+    """Return ``objectId`` of a process, or of a thread."""
     return struct.pack("<IiI", pid, thread, 0)
 
 

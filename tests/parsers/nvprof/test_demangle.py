@@ -19,7 +19,7 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def bomb(steps: int) -> str:
-    """A function of pointers to members, each of the class and of the type that the one before is."""
+    """Return a function of pointers to members, each of the class and of the type that the one before is."""
     name = "_Z1fP1a"
     for step in range(1, steps):
         name += "M" + 2 * f"S{_DIGITS[step - 1]}_"
@@ -152,7 +152,7 @@ print(used.ru_maxrss, used.ru_utime + used.ru_stime)
     "name", [bomb(25), bomb(34), "_Z1f" + "P" * 200_000 + "i", "_Z1fIJ" + "i" * 99 + "EEv" + "Dp" * 9 + "T_"]
 )
 def test_a_name_takes_little_memory_and_time(name):
-    """Far below what the bombs would take without limits (3.9 GB, 150 s), whatever the machine."""
+    """Far below the needs of the bombs without limits (3.9 GB, 150 s), on any machine."""
     packages = str(Path(pycxxfilt.__file__).parent.parent)
     command = [sys.executable, "-c", _MEASURE, sys.executable, "-I", "-S", demangle_child.__file__, packages]
     done = subprocess.run(command, input=f"{name}\n", capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What nvprof prints: traces and summaries, as CSV and as columns of text, with log lines anywhere."""
+"""Printed output of nvprof: traces and summaries, as CSV and as columns of text, with log lines anywhere."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Public nvprof files: what other tools say of them, and what was seen in them."""
+"""Public nvprof files: results of other tools, and facts seen in the files."""
 
 import csv
 
@@ -27,7 +27,7 @@ def read(path):
 
 
 def calls(path):
-    """Calls by function, from the section that a report shows."""
+    """Return calls by function, from the section that a report shows."""
     section = api.report_on(path, sections=("cuda_api",)).section("cuda_api")
     grid = next(block for block in section.blocks if hasattr(block, "rows"))
     names = [column.name for column in grid.columns]

@@ -33,7 +33,7 @@ def notes(tables):
 
 
 def launch(begin, correlation, duration=100):
-    """A launch call and its kernel, as keyword arguments of ``write``."""
+    """Return a launch call and its kernel, as keyword arguments of ``write``."""
     call = {"cbid": 211, "start": EPOCH + begin, "end": EPOCH + begin + 5, "correlationId": correlation}
     times = {"start": EPOCH + begin + 10, "end": EPOCH + begin + 10 + duration}
     shape = {"gridX": 7, "gridY": 2, "gridZ": 1, "blockX": 128, "blockY": 1, "blockZ": 1, "registersPerThread": 32}
@@ -205,7 +205,7 @@ RANGE_NAMES = {3: "step", 4: "forward", 5: "my domain"}
 
 
 def range_of(number, begin, end, name, **both):
-    """The two records of a range."""
+    """Return the two records of a range."""
     first = {"flags": 2, "timestamp": EPOCH + begin, "id": number, "name": name, **both}
     return [first, {"flags": 4, "timestamp": EPOCH + end, "id": number, **both}]
 
@@ -376,7 +376,7 @@ class TestDamage:
 
     @pytest.mark.parametrize("table", sorted(nvprof.TABLES))
     def test_every_table_may_lack_any_column_or_be_missing(self, tmp_path, table):
-        """The rest of a file is read, whatever a version does not have. Few tables: they are read often."""
+        """The rest of a file is read if a version lacks any part. Few tables, because they are read often."""
         call, kernel = launch(0, 5)
         full = {"RUNTIME": [call], "KERNEL": [kernel], "MARKER": range_of(1, 0, 9, 1)}
         usual = {"start": EPOCH, "end": EPOCH + 5, "timestamp": EPOCH, "counterKind": 1, "environmentKind": 1}

@@ -1,4 +1,4 @@
-"""Several traces as one: ranks, numbers, clocks, and what is said of them."""
+"""Several traces as one: ranks, numbers, clocks, and the notes on them."""
 
 import itertools
 
@@ -18,7 +18,7 @@ DAY_NS = 86_400 * 10**9
 
 
 def part(rank=None, t0=1_000, shift=0, **literals):
-    """Tables of one capture: one process with this rank, whose clock's zero is at ``t0`` of the wall clock."""
+    """Return tables of one capture: one process with this rank, whose clock's zero is at ``t0`` of the wall clock."""
     named = {"processes": [(0, "python", {"rank": rank, "pid": 10 + (rank or 0)})], **literals}
     moved = {
         name: [(row[0] + shift, *row[1:]) if name in EVENTS else row for row in rows] for name, rows in named.items()
@@ -28,7 +28,7 @@ def part(rank=None, t0=1_000, shift=0, **literals):
 
 
 def training(rank, t0=1_000, shift=0, seed=0):
-    """A little of everything."""
+    """Return a little of everything."""
     return part(
         rank,
         t0,
@@ -235,14 +235,14 @@ def test_the_first_device_of_two_ranks_is_two_devices_unless_they_state_the_same
 
 
 def on_node(rank, *work, size=8, uuid=None):
-    """A rank whose trace lists all devices of its node; ``work`` are those it runs kernels on, most on the first."""
+    """Return a rank whose trace lists all devices of its node; it runs kernels on ``work``, most on the first."""
     devices = [(number, "H100", {"ordinal": number, "uuid": uuid and f"GPU-{uuid}-{number}"}) for number in range(size)]
     kernels = [(at, 1, "k", {"device_id": device}) for at, device in enumerate((*work, *work[:1]))]
     return part(rank, kernels=kernels, devices=devices)
 
 
 def counted_devices(*parts):
-    """Devices named and used of several traces combined, and whether it is said that this is assumed."""
+    """Return devices named and used of several combined traces, and whether a note reports the assumption."""
     trace = combine(parts, [f"t{number}" for number in range(len(parts))])
     used = set(trace["kernels"]["device_id"].to_pylist())
     return trace["devices"].num_rows, len(used), "devices-assumed" in notes(trace)
@@ -366,6 +366,6 @@ def test_2_runs_at_one_time_or_that_state_their_ranks_are_a_job(begins, ranks):
 
 
 def as_run(tables):
-    """The tables as ``traceviz collect`` leaves them."""
+    """Return the tables as ``traceviz collect`` leaves them."""
     rows = [{**row, "format": "run"} for row in tables["run"].to_pylist()]
     return {**tables, "run": pa.Table.from_pylist(rows, schema.table("run").arrow)}

@@ -16,7 +16,7 @@ SECOND = 10**9
 
 
 def manifest(**changed: Any) -> dict[str, Any]:
-    """A manifest of a run that ended well; ``None`` leaves a key out."""
+    """Return a manifest of a run that ended well; ``None`` leaves a key out."""
     stated = {
         "kind": KIND,
         "version": 1,
@@ -36,14 +36,14 @@ def manifest(**changed: Any) -> dict[str, Any]:
 
 
 def no_manifest() -> RunManifest:
-    """What is known of a run of which nothing is known."""
+    """Return a manifest without any facts."""
     return RunManifest()
 
 
 def run_folder(
     folder: Path, raw: Mapping[str, Path | TraceTables | Sequence[Path]], stated: Mapping[str, Any] | None = None
 ) -> Path:
-    """A run folder whose ``raw/NAME/...`` holds copies of files, or tables as a traceviz folder."""
+    """Return a run folder whose ``raw/NAME/...`` holds copies of files, or tables as a traceviz folder."""
     for name, content in raw.items():
         place = folder / "raw" / name
         place.mkdir(parents=True)
@@ -58,14 +58,14 @@ def run_folder(
 
 
 def literal(collector: str, t0: int | None = 0, *, name: str = "", pid: int | None = None, **given: Any) -> Source:
-    """A source from literals (see :func:`tests.analyses.builders.tables`) whose clock begins at ``t0``."""
+    """Return a source from literals (see :func:`tests.analyses.builders.tables`) whose clock starts at ``t0``."""
     run = {"t0_unix_ns": t0, "producer": collector, "reader": collector, "format": collector, **given.pop("run", {})}
     built = tables(run=run, **given)
     return Source(collector, name or f"raw/{collector}", {table: built.arrow(table) for table in built}, pid)
 
 
 def resources(t0: int, seconds: int, pid: int = 12, hz: int = 2) -> TraceTables:
-    """Samples of a program for some seconds, as the resource sampler takes them."""
+    """Return samples of a program for some seconds, as the resource sampler takes them."""
     times = [number * SECOND // hz for number in range(seconds * hz)]
     samples = [
         (time, metric, value, {"process_id": process, "device_id": None, "unit": unit})

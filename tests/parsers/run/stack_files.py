@@ -12,13 +12,13 @@ STACKS = {"main": None, "load": "main", "decode": "load", "save": "main"}
 
 
 def process(pid: int = 12, **about: Any) -> list[Any]:
-    """The first line."""
+    """Return the first line."""
     stated = {"pid": pid, "ppid": 1, "role": "program", "name": "train.py", "python": "3.11.2", "rate_hz": 100, **about}
     return ["process", {"started_unix_ns": START + 1_000, **stated}]
 
 
 def described(stacks: dict[str, str | None] = STACKS, tid: int = 12, name: str = "MainThread") -> list[list[Any]]:
-    """Lines that describe a thread, and frames and stacks of functions at the line of their number."""
+    """Return lines that describe a thread, and frames and stacks of functions at the line of their number."""
     numbers = {function: number for number, function in enumerate(stacks)}
     frames = [["frame", number, function, "train.py", 10 + number, "program"] for function, number in numbers.items()]
     chains = [
@@ -29,7 +29,7 @@ def described(stacks: dict[str, str | None] = STACKS, tid: int = 12, name: str =
 
 
 def sample(start: int, dur: int, stack: int, **more: Any) -> list[Any]:
-    """One row of a line of samples."""
+    """Return one row of a line of samples."""
     return [start, dur, more.get("thread", 0), stack, more.get("n", 1), more.get("cpu"), more.get("state")]
 
 
@@ -48,7 +48,7 @@ WHOLE = [process(), *described(), SAMPLES, PHASE, ["cost", {"cpu_ns": 20, "ticks
 
 
 def training(steps: int = 4) -> list[Any]:
-    """A program of some steps of 100 ms, each with loading, a model and, at its end, a checkpoint; one thread waits."""
+    """Return a program of some steps of 100 ms, with loading, a model and a checkpoint; one thread waits."""
     ms = 1_000_000
     stacks = {
         "main": None,
@@ -77,7 +77,7 @@ def training(steps: int = 4) -> list[Any]:
 
 
 def write(path: Path, lines: Iterable[Any] = WHOLE) -> Path:
-    """A file of these lines."""
+    """Return a file of these lines."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
     return path

@@ -1,7 +1,7 @@
-"""What leads the first sentence of a run that several collectors recorded: what the best of its recordings names alone.
+"""Leading cause in the first sentence of a run with several recordings: the cause from the best recording alone.
 
-Nsight Systems sees that the training thread waits in the operating system, and not for what. Every case is a run folder
-of ten steps of 100 ms: what nsys saw of it, and what the profiler of a framework or samples of stacks did.
+Nsight Systems sees that the training thread waits in the operating system, but not for what. Every case is a run folder
+of ten steps of 100 ms: the data of nsys, and the data of a framework's profiler or samples of stacks.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ THREADS = [(0, 0, "python3", {"tid": PID}), (1, 0, "executor", {"tid": 13}), (2,
 
 
 def recording(format_name: str, **rows: list[tuple[Any, ...]]) -> TraceTables:
-    """Tables of one source of the process."""
+    """Return tables of one source of the process."""
     facts = {"t0_unix_ns": T0, "format": format_name, "producer": format_name, "reader": format_name}
     processes = [(0, "python3", {"pid": PID})]
     return tables(run=facts, processes=processes, threads=THREADS, span_ns=1_000 * MS, **rows)
 
 
 def each_step(start: int, dur: int, *what: Any) -> list[tuple[Any, ...]]:
-    """An event of every step, in milliseconds after its begin."""
+    """Return an event of every step, in milliseconds after its start."""
     return [(begin + start * MS, dur * MS, *what) for begin in STEPS]
 
 
@@ -62,7 +62,7 @@ SLEEPS = each_step(2, 90, "clock_nanosleep")
 
 
 def stacks_of(stack: str, cpu: float) -> dict[str, TraceTables]:
-    """Samples of the main thread's stack throughout the run, and of the processor time of the program."""
+    """Return samples of the main thread's stack throughout the run, and of the processor time of the program."""
     rows = sampled((0, 1_000 * MS, stack, {"samples": 100, "cpu_ns": 0, "state": "waiting"}))
     phases = [(begin, 100 * MS, "step", "train.py", {"thread_id": 0, "number": n}) for n, begin in enumerate(STEPS)]
     used = [(n * 100 * MS, "program CPU", cpu, {"device_id": None, "unit": "%"}) for n in range(11)]

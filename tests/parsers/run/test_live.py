@@ -1,4 +1,4 @@
-"""A real run that four collectors recorded at once: one clock, one owner of each row, and nothing told twice."""
+"""A real run that four collectors recorded at once: one clock, one owner of each row, and no duplicates."""
 
 import json
 import os
@@ -22,7 +22,7 @@ from traceviz.report import Facts
 pytestmark = pytest.mark.live
 
 CLOCK_NS = 1_000_000
-"""A moment is told within this of the wall clock: microseconds, but for a thread that loses its core in between."""
+"""Tolerance of times to the wall clock: microseconds, unless a thread loses its core in between."""
 WINDOW = range(4, 10)
 
 
@@ -45,7 +45,7 @@ def run(torch_python, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def raw(run) -> dict:
-    """What each collector recorded, read alone."""
+    """The recording of each collector, read alone."""
     (torch,) = (run / "raw" / "torch").rglob("*.pt.trace.json.gz")
     recordings = {
         "nsys": run / "raw" / "nsys" / "report.sqlite",
@@ -79,7 +79,7 @@ OWNED = {
     "torch": ("host_ops", "op_args", "steps"),
     "resources": ("samples",),
 }
-"""Who owns which table of this run: no GPU, so nobody has device work."""
+"""Owner of each table of this run: without a GPU, there is no owner of device work."""
 SURROGATES = {"process_id", "thread_id", "device_id", "op_id", "range_id", "parent_id", "group_id", "correlation_id"}
 
 
@@ -104,7 +104,7 @@ STEP = pl.col("name").str.contains(r"^step \d+$")
 
 
 def known_by_name(trace, frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows with the pid and tid in place of the numbers that a trace gives, and without those of rows."""
+    """Return rows with the pid and tid in place of the numbers that a trace gives, and without those of rows."""
     processes = trace.scan("processes").select("process_id", "pid").collect()
     threads = trace.scan("threads").select("thread_id", "tid").collect()
     if "process_id" in frame.columns:

@@ -1,4 +1,4 @@
-"""What a manifest says, and what it does not say where it has an unexpected shape."""
+"""Facts from a manifest, and missing facts if its shape is unexpected."""
 
 import json
 

@@ -36,7 +36,7 @@ def column(tables, name, of):
 
 
 def nsys(t0=1_000, pid=12, **given):
-    """A report of nsys: calls, kernels, ranges and system calls of one thread."""
+    """Return a report of nsys: calls, kernels, ranges and system calls of one thread."""
     facts = {
         "kernels": [(10, 20, "gemm", {"correlation_id": 1})],
         "cuda_api": [(5, 3, "cudaLaunchKernel", {"correlation_id": 1})],
@@ -53,7 +53,7 @@ def nsys(t0=1_000, pid=12, **given):
 
 
 def torch(t0=1_100, pid=12, rank=None, name="raw/torch/rank0", **given):
-    """A trace of PyTorch's profiler: operations and steps of the same thread, and a worker's."""
+    """Return a trace of PyTorch's profiler: operations and steps of the same thread, and a worker's."""
     facts = {
         "host_ops": [(0, 30, "aten::add", "op", {"correlation_id": 1}), (5, 5, "work", "op", {"thread_id": 1})],
         "op_args": [(0, "Ev Idx", {"integer": 7})],
@@ -67,7 +67,7 @@ def torch(t0=1_100, pid=12, rank=None, name="raw/torch/rank0", **given):
 
 
 def xplane(t0=1_200, collector="tensorflow", pid=None, **given):
-    """A capture of TensorFlow's profiler, which knows neither pids nor ids of threads."""
+    """Return a capture of TensorFlow's profiler, which knows neither pids nor ids of threads."""
     facts = {
         "host_ops": [(0, 20, "IteratorGetNext", "input"), (0, 9, "Map", "pipeline", {"thread_id": 1})],
         "steps": [(0, 30, 0)],
@@ -79,14 +79,14 @@ def xplane(t0=1_200, collector="tensorflow", pid=None, **given):
 
 
 def sampler(t0=0, pid=12, until=2_000, step=500, **given):
-    """Samples of the program's processes."""
+    """Return samples of the program's processes."""
     rows = [(time, "cpu", 100.0, {"device_id": None}) for time in range(0, until, step)]
     facts = {"samples": rows, "processes": [(0, "python3", {"pid": pid})], "threads": [], **given}
     return literal("resources", t0, run={"format": "resources"}, **facts)
 
 
 def stacks(t0=0, until=10, *, ended=True):
-    """Stacks of a program of 10 s that were sampled until then, in seconds."""
+    """Return stacks of a program of 10 s that were sampled until then, in seconds."""
     of_process = {"thread_id": None}
     rows = [(0, until * SECOND, "program", "program", of_process)]
     rows += [] if ended else [(until * SECOND, 0, "unsampled", "stacks", of_process)]
@@ -146,7 +146,7 @@ class TestClock:
             (None, 5_620, (0, 5_620)),
             (1_000, None, (1_000, 5_480)),
             (-500, 9_000, (0, 6_480)),
-            (6_900, 7_000, (0, 6_480)),  # the clocks differ: what was sampled says more than when the program ran
+            (6_900, 7_000, (0, 6_480)),  # the clocks differ: samples count more than the program's times
         ],
     )
     def test_samples_alone_last_as_long_as_the_program_and_not_as_its_recorders(self, started, ended, clock):

@@ -22,12 +22,12 @@ from traceviz.trace.tables import TraceTables
 pytestmark = pytest.mark.process
 
 TORCH_T0 = 1_795_254_370_157_109_126
-"""When the sample trace of PyTorch begins."""
+"""Start of the sample trace of PyTorch."""
 
 
 @pytest.fixture
 def torch_run(tmp_path: Path, samples: Path) -> Path:
-    """A run of 60 s of which PyTorch's profiler recorded 2 s."""
+    """A run of 60 s; PyTorch's profiler recorded 2 s of it."""
     began = TORCH_T0 - 10 * SECOND
     stated = {"started_unix_ns": began, "ended_unix_ns": began + 60 * SECOND}
     raw = {"torch": samples / "kineto" / "slow.pt.trace.json.gz", "resources": resources(began, 60)}
@@ -269,7 +269,7 @@ OUTSIDE = "/", "..", "../..", "../other", "../../other", "/etc", ".", "", "raw",
 class TestHostility:
     @pytest.fixture
     def other(self, tmp_path, samples):
-        """A recording beside the run folder, which is none of its."""
+        """A recording next to the run folder that does not belong to it."""
         place = tmp_path / "other"
         place.mkdir()
         shutil.copy(samples / "kineto" / "repaired.pt.trace.json.gz", place)
@@ -356,7 +356,7 @@ class TestHostility:
         folder = run_folder(tmp_path / "run", {"torch": sorted((samples / "kineto" / "two_ranks").iterdir())})
         for number, path in enumerate(sorted((folder / "raw" / "torch").iterdir())):
             path.rename(path.with_name(f"rank{10**12 + number}.json" + "".join(path.suffixes[-1:])))
-        assert [row["rank"] for row in content(open_trace(folder))["processes"]] == [0, 1]  # as the files say
+        assert [row["rank"] for row in content(open_trace(folder))["processes"]] == [0, 1]  # as stated in the files
 
 
 class TestUse:

@@ -18,7 +18,7 @@ GPU = {"ordinal": 3, "name": "H200", "uuid": "GPU-1", "memory_bytes": 1000}
 
 
 def write(folder, *parts, **described):
-    """A folder of samples; a part is rows of ``ns after START, pid, gpu, metric, unit, value``."""
+    """Return a folder of samples; a part is rows of ``ns after START, pid, gpu, metric, unit, value``."""
     facts = {
         "kind": "traceviz.resources",
         "version": 1,

@@ -1,4 +1,4 @@
-"""Files of Python stacks: what they say, whatever cut or damaged them, and how they join a run's other recordings."""
+"""Files of Python stacks: their contents, any truncation or damage, and joining a run's other recordings."""
 
 import json
 
@@ -28,7 +28,7 @@ def codes(tables):
 
 
 def called(tables):
-    """Each row of ``stacks``: the functions from the outermost on, and its time."""
+    """Return each row of ``stacks``: the functions from the outermost on, and its time."""
     frames = {row["stack_id"]: row for row in tables.arrow("stack_frames").to_pylist()}
 
     def chain(number):
@@ -227,7 +227,7 @@ def stacks(tmp_path):
 
 
 def profiled(t0=START + 1_500, pid=12, **given):
-    """What a profiler saw of the main thread, from the middle of the first sample on."""
+    """Return a profiler's events of the main thread, from the middle of the first sample on."""
     facts = {
         "host_ops": [(0, 30, "aten::add", "op")],
         "steps": [(0, 30, 3)],

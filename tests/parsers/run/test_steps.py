@@ -1,4 +1,4 @@
-"""Ranges of steps that the hooks began and that never came."""
+"""Ranges of steps that the hooks started and that never arrived."""
 
 import json
 
@@ -13,7 +13,7 @@ from traceviz.parsers.run.steps import complete_steps, name_unfinished
 
 
 def ranges(*named, domain="traceviz", pid=12):
-    """NVTX ranges of one process, each of 0.9 s, one a second."""
+    """Return NVTX ranges of one process, each of 0.9 s, one a second."""
     rows = [
         (number * SECOND, 9 * SECOND // 10, name, {"domain": domain, "range_id": number})
         for number, name in enumerate(named)

@@ -1,4 +1,4 @@
-"""Processes that launched the work of queues, where ids repeat between processes."""
+"""Processes that launched the work of queues, if ids repeat between processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from traceviz.parsers.shared.launchers import Numbered, is_ambiguous, launchers,
 
 
 def numbered(*rows: tuple[int, int, int]) -> Numbered:
-    """Rows of group, id and start."""
+    """Return rows of group, id and start."""
     columns = np.array(rows, np.int64).reshape(-1, 3).T
     return Numbered(*columns)
 

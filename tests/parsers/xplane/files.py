@@ -42,7 +42,7 @@ Stats = Mapping[str | int, Value] | Sequence[tuple[str | int, Value]]
 
 
 def varint(value: int) -> bytes:
-    """``value`` as a varint; negative numbers take ten bytes, as int64 does."""
+    """Return ``value`` as a varint; negative numbers take ten bytes, as int64 does."""
     rest = value & (2**64 - 1)
     out = bytearray()
     while rest >= 0x80:
@@ -53,18 +53,18 @@ def varint(value: int) -> bytes:
 
 
 def number(tag: int, value: int) -> bytes:
-    """Field ``tag`` as a varint."""
+    """Return the field ``tag`` as a varint."""
     return varint(tag << 3) + varint(value)
 
 
 def chunk(tag: int, content: bytes | str) -> bytes:
-    """Field ``tag`` with a length: text, bytes, or a message."""
+    """Return the field ``tag`` with a length: text, bytes, or a message."""
     raw = content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
     return varint(tag << 3 | 2) + varint(len(raw)) + raw
 
 
 def fixed64(tag: int, raw: bytes) -> bytes:
-    """Field ``tag`` as eight bytes."""
+    """Return the field ``tag`` as eight bytes."""
     return varint(tag << 3 | 1) + raw
 
 
@@ -109,7 +109,7 @@ def event(
     occurrences: int | None = None,
     extra: bytes = b"",
 ) -> Event:
-    """An event; a ``name`` that is a number is written as the metadata id itself, and no entry is made for it."""
+    """Return an event; a ``name`` that is a number is written as the metadata id itself, without an entry."""
     return Event(name, offset_ps, dur_ps, _pairs(stats or {}), occurrences, extra)
 
 
@@ -121,7 +121,7 @@ def line(
     timestamp_ns: int = 0,
     extra: bytes = b"",
 ) -> Line:
-    """A line with its events."""
+    """Return a line with its events."""
     return Line(line_id, events, name, display_name, timestamp_ns, extra)
 
 
@@ -134,7 +134,7 @@ def plane(
     metadata_first: bool = False,
     extra: bytes = b"",
 ) -> bytes:
-    """A plane, encoded; metadata come after the lines, as TensorFlow writes them, unless ``metadata_first``."""
+    """Return a plane, encoded; metadata come after the lines, as TensorFlow writes them, unless ``metadata_first``."""
     book = _Book()
     for text in names or {}:
         book.event(text)
@@ -151,7 +151,7 @@ def space(
     warnings: Iterable[str | bytes] = (),
     hostnames: Iterable[str | bytes] = (),
 ) -> bytes:
-    """A whole file from encoded planes."""
+    """Return a whole file from encoded planes."""
     body = b"".join(chunk(1, plane_) for plane_ in planes)
     for tag, texts in ((2, errors), (3, warnings), (4, hostnames)):
         body += b"".join(chunk(tag, text) for text in texts)

@@ -1,4 +1,4 @@
-"""Captures that break their format are read as far as they are whole, and say what was lost; never a crash."""
+"""Captures that break their format are read as far as they are intact, and losses are noted; never a crash."""
 
 import gzip
 import random
@@ -22,7 +22,7 @@ ENDS = {end for *_, end in read_fields(WHOLE, 0, len(WHOLE))}
 
 
 def outcome(path, content):
-    """Tables of a capture, or the error that it ends with."""
+    """Return tables of a capture, or the error that it ends with."""
     path.write_bytes(content)
     try:
         return TraceTables(dict(identify(path).read(path, ReadRequest())))
@@ -32,7 +32,7 @@ def outcome(path, content):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Where captures are written."""
+    """The folder for captures."""
     return tmp_path_factory.mktemp("damage") / "host.xplane.pb"
 
 

@@ -1,4 +1,4 @@
-"""What captures of several kinds of devices tell: calls of HIP, pools of TPUs, steps of replicas that run apart."""
+"""Captures of several kinds of devices: calls of HIP, pools of TPUs, steps of replicas that run apart."""
 
 from tests.parsers.xplane.files import Ref, Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, gpu, host, notes, rows, tables_of, training

@@ -1,4 +1,4 @@
-"""Log folders: the newest run is read unless another is asked for, and the hosts of a run are its ranks."""
+"""Log folders: the newest run is read unless another is requested, and the hosts of a run are its ranks."""
 
 import gzip
 import os

@@ -14,40 +14,40 @@ DETAILS = "regs:32 static_shared:48 dynamic_shared:16 grid:4,2,1 block:64,1,1 oc
 
 
 def read(path: Path, **options: object) -> TraceTables:
-    """All tables of the capture at ``path``."""
+    """Return all tables of the capture at ``path``."""
     return TraceTables(dict(XPlaneReader().read(path, ReadRequest(**options))))
 
 
 def tables_of(folder: Path, content: bytes, **options: object) -> TraceTables:
-    """All tables of a capture with this content."""
+    """Return all tables of a capture with this content."""
     path = folder / "host.xplane.pb"
     path.write_bytes(content)
     return read(path, **options)
 
 
 def rows(tables: TraceTables, table: str, *columns: str) -> list[tuple]:
-    """Rows of a table, with these columns."""
+    """Return rows of a table, with these columns."""
     records = tables.arrow(table).select(list(columns)).to_pylist()
     return [tuple(row.values()) for row in records]
 
 
 def notes(tables: TraceTables) -> dict[str, tuple]:
-    """Severity, count and message of the notes by code."""
+    """Return severity, count and message of the notes by code."""
     return {row["code"]: (row["severity"], row["count"], row["message"]) for row in tables.arrow("notes").to_pylist()}
 
 
 def environment(start_ns: int = 1_700_000_000_000_000_000) -> bytes:
-    """The plane that says when profiling began."""
+    """Return the plane with the start of profiling."""
     return plane("Task Environment", stats={"profile_start_time": Unsigned(start_ns), "profile_options": b"\x10\x02"})
 
 
 def host(*lines: object, **given: object) -> bytes:
-    """The plane of the host's threads."""
+    """Return the plane of the host's threads."""
     return plane("/host:CPU", *lines, **given)
 
 
 def gpu(*lines: object, number: int = 0, **given: object) -> bytes:
-    """The plane of a GPU."""
+    """Return the plane of a GPU."""
     facts = {
         "device_vendor": "Nvidia",
         "gpu_device_name": "Tesla T4",
@@ -62,7 +62,7 @@ def gpu(*lines: object, number: int = 0, **given: object) -> bytes:
 
 
 def training(steps: int = 3) -> bytes:
-    """A training run on one GPU: each step of 100 µs takes its input for 10 µs, and launches a copy and a kernel."""
+    """Return a training run on one GPU: each step of 100 µs takes 10 µs of input, and launches a copy and a kernel."""
     host_events, stream, copies, iterators = [], [], [], []
     for step in range(steps):
         at, call = step * 100 * US, 10 * step

@@ -38,7 +38,7 @@ def opened(path):
 
 
 def whole(view, make):
-    """All graphs of a kind, of the whole capture, with every node."""
+    """Return all graphs of a kind, of the whole capture, with every node."""
     time = replace(division(view), host=None, device=None)
     return {flame.key: flame for flame in make(view, time, EVERYTHING) if flame is not None}
 
@@ -133,7 +133,7 @@ def check_ranges(view):
 
 
 def check_laws(view):
-    """The graphs of a page keep what holds for all graphs."""
+    """Check that the graphs of a page keep the rules for all graphs."""
     for flame in flames(view):
         checked(flame)
         assert len(flame.names) <= 3000

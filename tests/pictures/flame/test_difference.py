@@ -14,7 +14,7 @@ INPUT, COMPUTE = ("input_wait", "input wait"), ("host_compute", "other host time
 
 
 def both(flame):
-    """Base and new by path."""
+    """Return the base and new by path."""
     pairs = zip(flame.base.sum(axis=1).tolist(), flame.times.sum(axis=1).tolist(), strict=True)
     return dict(zip(paths(flame), pairs, strict=True))
 
@@ -77,7 +77,7 @@ def test_folded_stacks_of_one_class():
 
 @st.composite
 def sides(draw):
-    """A small tree of two levels with whole numbers."""
+    """Return a small tree of two levels with whole numbers."""
     rows = []
     for outer in draw(st.lists(st.sampled_from("abc"), unique=True, min_size=1)):
         inner = {name: draw(st.integers(0, 50)) for name in draw(st.lists(st.sampled_from("xyz"), unique=True))}

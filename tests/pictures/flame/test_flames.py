@@ -17,7 +17,7 @@ STEPS = [(0, 100, 0), (100, 100, 1), (200, 100, 2)]
 
 
 def linear(**extra):
-    """``aten::linear`` around ``aten::addmm``, which launches 50 ns by a call of 10; and it again, after 60 ns."""
+    """Return ``aten::linear`` around ``aten::addmm``, which launches 50 ns by a call of 10; again after 60 ns."""
     return {
         "host_ops": [
             (0, 40, "aten::linear"),
@@ -279,7 +279,7 @@ def test_names_are_bounded():
 
 @st.composite
 def calls(draw):
-    """Calls of two threads that may nest, repeat and cross."""
+    """Return calls of two threads that may nest, repeat and cross."""
     names = st.sampled_from(["f", "g", "h"])
     rows = draw(
         st.lists(st.tuples(st.integers(0, 300), st.integers(0, 200), names, st.integers(0, 1)), min_size=1, max_size=25)

@@ -13,12 +13,12 @@ EVERYTHING = Bounds(least=0.0, most=10**9, deepest=10**9)
 
 
 def flame_of(view, key, bounds=EVERYTHING):
-    """The graph ``key`` of a trace."""
+    """Return the graph ``key`` of a trace."""
     return {flame.key: flame for flame in flames(view, bounds)}[key]
 
 
 def paths(flame: Flame):
-    """The path of each node, joined by `` > ``."""
+    """Return the path of each node, joined by `` > ``."""
     found: list[str] = []
     for name, parent in zip(flame.names, flame.parents.tolist(), strict=True):
         found.append(f"{found[parent]} > {name}" if parent >= 0 else name)
@@ -26,12 +26,12 @@ def paths(flame: Flame):
 
 
 def times(flame: Flame):
-    """Inclusive nanoseconds by path."""
+    """Return inclusive nanoseconds by path."""
     return dict(zip(paths(flame), flame.times.sum(axis=1).tolist(), strict=True))
 
 
 def by_class(flame: Flame):
-    """Nanoseconds by path and class, where there are any."""
+    """Return nanoseconds by path and class, if there are any."""
     keys = [key for key, _ in flame.classes]
     return {
         path: {key: value for key, value in zip(keys, row, strict=True) if value}
@@ -40,7 +40,7 @@ def by_class(flame: Flame):
 
 
 def made(rows, *, steps=0, classes=(("host_compute", "other host time"),), **extra):
-    """A graph from ``(path, time or times per class)``, the outer nodes before those in them."""
+    """Return a graph from ``(path, time or times per class)``, the outer nodes before those in them."""
     number: dict[str, int] = {}
     parents = []
     for path, _ in rows:
@@ -64,7 +64,7 @@ def made(rows, *, steps=0, classes=(("host_compute", "other host time"),), **ext
 
 
 def checked(flame: Flame):
-    """The graph, after its laws were checked: parents first, no node with more than the one around it."""
+    """Return the graph, after its laws were checked: parents first, no node with more than the one around it."""
     values = flame.times.sum(axis=1)
     assert (flame.times >= 0).all()
     inner = np.flatnonzero(flame.parents >= 0)

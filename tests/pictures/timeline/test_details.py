@@ -1,4 +1,4 @@
-"""Stretches of time in which every event is shown."""
+"""Intervals in which every event is shown."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from traceviz.report.pictures.timeline import Detail
 
 EVENTS = np.arange(0, 10_000, 10, dtype=np.int64)
 STARTS = (0, 1000, 2000, 3000, 4000, 5100, 6100, 7100, 8100, 9100)
-"""Of steps that last until the next one begins: the fourth is the longest."""
+"""Starts of steps that last until the next one starts: the fourth is the longest."""
 STEPS = trace(steps=[(start, 900, step) for step, start in enumerate(STARTS)], span_ns=10_000)
 
 

@@ -50,7 +50,7 @@ def test_no_more_cells_than_are_allowed():
 
 
 def by_hand(spans, width, whole):
-    """Cells span by span and nanosecond by nanosecond."""
+    """Return cells span by span and nanosecond by nanosecond."""
     times = {}
     for start, length, name in spans:
         for moment in range(start, start + max(length, 1)):

@@ -1,4 +1,4 @@
-"""Where findings are in the timeline."""
+"""Places of findings in the timeline."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def place(view, code, *facts):
 
 
 def loop(**more):
-    """Six steps: input, a launch, a kernel, a wait; the fourth step waits longest for input."""
+    """Return six steps: input, a launch, a kernel, a wait; the fourth step waits longest for input."""
     nvtx, calls, kernels = [], [], []
     for step in range(6):
         start, late = 1000 * step, 100 if step == 3 else 0

@@ -1,4 +1,4 @@
-"""Timelines of small tables: lanes, rows, names, arrows, levels and stretches of detail."""
+"""Timelines of small tables: lanes, rows, names, arrows, levels and intervals of detail."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from traceviz.report.pictures.packed import packed
 
 
 def rows(shown, key):
-    """Rows of a lane as lists of ``(start, duration, name)``."""
+    """Return rows of a lane as lists of ``(start, duration, name)``."""
     (lane,) = (lane for lane in shown.lanes if lane.key == key)
     return [
         [
@@ -31,7 +31,7 @@ def family(shown, name):
 
 
 def spans(shown):
-    """Where each event lies: ``(lane, row, start)``, by its number."""
+    """Return the place of each event: ``(lane, row, start)``, by its number."""
     found = {}
     for lane in shown.lanes:
         for number, row in enumerate(lane.rows):
@@ -72,7 +72,7 @@ def test_kernels_copies_fills_and_graphs_of_a_stream_are_one_lane_by_time():
     assert family(shown, "copy host to device, pageable") == "copy_h2d"
     assert family(shown, "ampere_sgemm_128x64_nn") == "gemm"
     assert family(shown, "fill device") == "memset"
-    assert (shown.events, shown.kept) == (5 + 9, 5 + 9)  # nine stretches of classes
+    assert (shown.events, shown.kept) == (5 + 9, 5 + 9)  # nine intervals of classes
 
 
 def test_streams_devices_and_processes_have_lanes_of_their_own():

@@ -19,7 +19,7 @@ CLASSES = (
 
 
 def by_step(*rows):
-    """A report of steps: number, rank, milliseconds of input wait and of host compute."""
+    """Return a report of steps: number, rank, milliseconds of input wait and of host compute."""
     table = tuple((step, rank, (wait + host) * MS, wait * MS, 0, host * MS) for step, rank, wait, host in rows)
     whole = sum(row[2] for row in table)
     bars = (

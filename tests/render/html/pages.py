@@ -1,4 +1,4 @@
-"""What is in a page, read back from it."""
+"""The contents of a page, read back from it."""
 
 import json
 import re
@@ -61,7 +61,7 @@ class _Parser(HTMLParser):
 
 
 def parsed(html: str) -> Element:
-    """The elements of a page; each of them has to be closed where it should be."""
+    """Return the elements of a page; each of them must be closed properly."""
     parser = _Parser()
     parser.feed(html)
     parser.close()
@@ -70,7 +70,7 @@ def parsed(html: str) -> Element:
 
 
 def report_data(html: str) -> dict[str, Any]:
-    """The report that a page holds for programs."""
+    """Return the report that a page holds for programs."""
     match = re.search(r'<script type="application/json" id="tv-report">(.*?)</script>', html)
     assert match
     found: dict[str, Any] = json.loads(match[1])

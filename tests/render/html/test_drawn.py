@@ -12,7 +12,7 @@ from traceviz.report.verdicts import VerdictCode
 
 
 def figures_of(page):
-    """Titles of the figures of a page, in order."""
+    """Return titles of the figures of a page, in order."""
     drawn = page.partition(' id="tv-figures"')[2].partition("</section>")[0]
     return re.findall(r'<title id="[^"]*">([^<]*)</title>', drawn)
 

@@ -1,4 +1,4 @@
-"""A report within a page of somebody else."""
+"""A report within another program's page."""
 
 import re
 
@@ -16,7 +16,7 @@ def test_a_fragment_is_one_element_without_script_that_says_the_verdict():
 
 
 def outermost(style: str) -> list[str]:
-    """What stands before the braces that lie within no others."""
+    """Return the texts before the outermost braces."""
     while True:
         style, count = re.subn(r"\{[^{}]*\{[^{}]*\}", "{", style)
         if not count:

@@ -1,4 +1,4 @@
-"""A page, the text and the JSON say the same figures."""
+"""A page, the text and the JSON have the same figures."""
 
 import json
 import re
@@ -105,7 +105,7 @@ def test_the_numbers_of_the_tables_are_those_of_the_text(report: Report) -> None
 
 
 def _markdown_tables(text: str) -> list[list[str]]:
-    """The cells of columns of numbers, by table; not those of bars and timelines, which pages draw otherwise."""
+    """Return the cells of columns of numbers, by table; not those of bars and timelines, which pages draw otherwise."""
     found = []
     for table in re.findall(r"(?:^\|.*\|\n?)+", text, re.MULTILINE):
         lines = [

@@ -1,4 +1,4 @@
-"""What an SVG holds, read back: rectangles, texts, what marks say under a pointer."""
+"""The contents of an SVG, read back: rectangles, texts, tooltips of marks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 @dataclass(frozen=True)
 class Rectangle:
-    """A rectangle and what it says."""
+    """A rectangle and its text."""
 
     x: float
     y: float
@@ -33,7 +33,7 @@ def said(element: ET.Element) -> str:
 
 
 def rectangles(svg: str) -> list[Rectangle]:
-    """Rectangles that say something: parts of bars."""
+    """Return rectangles with text: parts of bars."""
     return [
         Rectangle(*(float(rect.get(name, "nan")) for name in ("x", "y", "width", "height")), said(rect))
         for rect in found(svg, "rect")
@@ -46,5 +46,5 @@ def texts(svg: str) -> list[str]:
 
 
 def titles(svg: str) -> list[str]:
-    """What marks say under a pointer; the first is the title of the figure."""
+    """Return the tooltips of marks; the first is the title of the figure."""
     return [title.text or "" for title in found(svg, "title")]

@@ -1,4 +1,4 @@
-"""Curves: points where they belong, gaps where nothing was measured, names at their ends."""
+"""Curves: points at their places, gaps without measurements, names at their ends."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What holds for every figure: valid XML, the same text each time, small, with colours for light and dark."""
+"""Properties of every figure: valid XML, the same text each time, small, with colours for light and dark."""
 
 import re
 
@@ -31,7 +31,7 @@ from traceviz.render.svg.draw import svg
 
 
 def each_kind(name: str) -> tuple[Figure, ...]:
-    """A figure of every kind in which everything is called ``name``."""
+    """Return a figure of every kind in which everything is called ``name``."""
     row = StackedRow(name, (Part(name, name, 2.0, 0.5), Part("copy", name, 2.0, 0.5)), name, 5.0, name)
     line = Line(name, name, (CurvePoint(1, 2.0, 1.0, 3.0, name), CurvePoint(2, None), CurvePoint(3, 4.0)))
     other = Line("other", name, line.points, "area")

@@ -1,4 +1,4 @@
-"""Widths of text before anybody draws it, and what is left of long text."""
+"""Widths of text before it is drawn, and truncation of long text."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Bars of parts: their lengths add up, and what they say is what the terminal prints."""
+"""Bars of parts: their lengths add up, and their texts are those of the terminal."""
 
 from itertools import pairwise
 

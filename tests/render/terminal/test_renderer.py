@@ -37,7 +37,7 @@ def render(report, width=80, **options):
 
 
 def page_of(*blocks, width=80, **options):
-    """The lines below the section's heading."""
+    """Return the lines below the section's heading."""
     report = Report((), Verdict("v", "Verdict."), (Section("s", "S", blocks),))
     return render(report, width, **options).splitlines()[3:]
 

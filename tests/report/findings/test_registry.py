@@ -1,4 +1,4 @@
-"""Registry of findings: lookup by code and slug, records of plugins, and imports of what is asked for alone."""
+"""Registry of findings: lookup by code and slug, records of plugins, and imports of requested findings only."""
 
 import subprocess
 import sys

@@ -40,7 +40,7 @@ def stored(texts, place):
 
 
 def same(one, other):
-    """Equality of values that hold arrays."""
+    """Return whether values that hold arrays are equal."""
     if isinstance(one, np.ndarray):
         return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
     if isinstance(one, tuple):

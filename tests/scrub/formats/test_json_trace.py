@@ -39,7 +39,7 @@ HEADER = {
 
 
 def leaky() -> bytes:
-    """A trace with something private in each place where a text may stand."""
+    """Return a trace with something private in each place for a text."""
     named = {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": "/home/ada/bin/python"}}
     texts = {
         "user": "Ada Lovelace",
@@ -210,7 +210,7 @@ VALUES = st.recursive(
 
 
 def shape(value: Any) -> Any:
-    """A value without its texts."""
+    """Return a value without its texts."""
     if isinstance(value, dict):
         return [shape(inner) for inner in value.values()]
     if isinstance(value, list):
@@ -241,7 +241,7 @@ def test_any_arguments_come_out_as_json_of_the_same_shape_without_the_secret(
 
 
 def walk(value: Any) -> list[Any]:
-    """A value and all in it."""
+    """Return a value and all in it."""
     inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
     return [value, *(leaf for part in inner for leaf in walk(part))]
 
@@ -264,7 +264,7 @@ def test_blocks_of_any_size_give_the_same_segments(tmp_path: Path, monkeypatch: 
     ],
 )
 def test_texts_go_under_keys_of_machines_places_persons_commands_and_output(tmp_path: Path, key: str) -> None:
-    """Numbers stay there, and elsewhere the value is looked for where it is distinctive."""
+    """Numbers stay there, and elsewhere the value is searched if it is distinctive."""
     events = [complete("f", 1, 2, category="cpu_op", args={key: "quagga-7f3a9c", f"{key}_count": 3})]
     clean = json.loads(scrubbed(tmp_path, trace(events, header={key: "quagga-7f3a9c", "category": "of quagga-7f3a9c"})))
     assert clean[key] == "[removed]"

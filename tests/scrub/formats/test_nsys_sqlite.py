@@ -332,9 +332,9 @@ def test_a_source_that_may_not_be_read_is_named(leaky: Path, tmp_path: Path, mon
 
 
 def without_messages(path: Path) -> dict:
-    """The report of a trace as scripts see it, without the profiler's own words, of which paths are removed.
+    """Return the report of a trace for scripts, without the profiler's messages, whose paths are removed.
 
-    Without the framework's version, too: what is read of it stands in the environment.
+    The framework's version is left out, too: it is read from the environment.
     """
     document = json.loads(api.to_text(api.report_on(path), "json"))
     del document["run"]["source"], document["run_facts"]  # the file's name

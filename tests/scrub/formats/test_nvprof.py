@@ -21,7 +21,7 @@ UUID = bytes(range(65, 81))
 
 
 def leaky(folder: Path) -> Path:
-    """A database with something private in its strings, among them some that no record names."""
+    """Return a database with something private in its strings, among them some that no record names."""
     return write(
         folder,
         names=NAMES,

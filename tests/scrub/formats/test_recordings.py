@@ -26,7 +26,7 @@ ENVIRONMENT = b"\0PATH=/usr/bin\0API_TOKEN=" + TOKEN.encode() + b"\0HOSTNAME=gpu
 
 
 def torch_trace() -> bytes:
-    """A trace with a token in a range; only the report of nsys beside it says that it is one."""
+    """Return a trace with a token in a range; only the report of nsys next to it shows that it is one."""
     events = [
         complete("aten::mm", 10, 20, category="cpu_op"),
         complete(f"with {TOKEN} on gpu-node-17", 40, 5, category="user_annotation"),
@@ -50,11 +50,11 @@ PRIVATE_STACKS = [
 ]
 
 COMMAND = "python train.py --arch resnet50v2 --data …/imagenet2012"
-"""As ``traceviz collect`` keeps a command: nothing in it is a secret, not even where it looks distinctive."""
+"""As ``traceviz collect`` keeps a command: nothing in it is a secret, not even if it looks distinctive."""
 
 
 def run(folder: Path, command: str = COMMAND) -> Path:
-    """A run folder with a report, a trace of PyTorch, samples of resources, and what collectors note."""
+    """Return a run folder with a report, a trace of PyTorch, samples of resources, and what collectors note."""
     for name in ("nsys", "torch/4711", "resources"):
         (folder / "raw" / name).mkdir(parents=True)
     raw = folder / "raw"
@@ -88,7 +88,7 @@ def run(folder: Path, command: str = COMMAND) -> Path:
 
 
 def everything(folder: Path) -> str:
-    """Names, raw bytes, and decoded content of all files of a folder."""
+    """Return names, raw bytes, and decoded content of all files of a folder."""
     texts = []
     for path in folder.rglob("*"):
         texts.append(path.relative_to(folder).as_posix())
@@ -132,7 +132,7 @@ def test_a_run_keeps_its_recordings_and_gets_its_tables(tmp_path: Path) -> None:
 
 
 def test_stacks_keep_functions_lines_and_the_folders_of_public_libraries(tmp_path: Path) -> None:
-    shutil.rmtree(run(tmp_path / "run") / "raw" / "torch")  # which does not say when it was recorded
+    shutil.rmtree(run(tmp_path / "run") / "raw" / "torch")  # without the time of the recording
     scrub(tmp_path / "run", clean := tmp_path / "clean")
     lines = [json.loads(line) for line in (clean / "raw/stacks/4711/stacks.jsonl").read_text().splitlines()]
     written = {tuple(line[2:5]) for line in lines if line[0] == "frame" and line[1] >= 10}
@@ -289,7 +289,7 @@ def test_reports_tell_the_command_line_in_their_bytes(tmp_path: Path) -> None:
 
 
 def length(size: int) -> bytes:
-    """A length as protobuf writes it."""
+    """Return a length as protobuf writes it."""
     return bytes([size]) if size < 128 else bytes([size & 127 | 128, size >> 7])
 
 

@@ -18,7 +18,7 @@ UUID = "b50ecd63-f853-a457-8c3d-f47e6ed6e20e"
 
 
 def table(of: str, **columns: list) -> pa.Table:
-    """Rows of table ``of``; columns not given are null, or 0, empty or the first known text if they may not be."""
+    """Return rows of table ``of``; other columns are null, or 0, empty or the first known text if not nullable."""
     declared = schema.table(of)
     count = len(next(iter(columns.values())))
 
@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def texts(folder: Path) -> str:
-    """Everything that a person could read in a folder, decoded."""
+    """Return everything that a person could read in a folder, decoded."""
     frames = [str(load(folder).arrow(name).to_pydict()) for name in load(folder)]
     return "".join([*frames, (folder / MANIFEST).read_text()])
 
@@ -166,7 +166,7 @@ def test_a_damaged_folder_leaves_no_output(folder: Path, tmp_path: Path) -> None
 
 
 def framework_trace() -> TraceTables:
-    """What a framework's profiler records: Python frames, arguments of operations, settings."""
+    """Return a framework's profiler trace: Python frames, arguments of operations, settings."""
     frames = ["$/home/ada/proj/train.py:12 step", "$builtins len", "Iterator::Root::Map", "on gpu-node-17"]
     arguments = [
         ("file", None, "/weird/place/data.bin"),

@@ -16,7 +16,7 @@ OPTIONS = number(2, 2) + number(4, 1) + chunk(10, "/home/ada/runs") + number(9, 
 
 
 def leaky() -> bytes:
-    """A capture with something private in each place where a text may stand."""
+    """Return a capture with something private in each place for a text."""
     return space(
         plane(
             "/host:CPU",
@@ -58,7 +58,7 @@ def scrubbed(folder: Path, content: bytes, name: str = "gpu-node-17.xplane.pb") 
 
 
 def words(space_read: Space) -> set[str]:
-    """Every text of a file."""
+    """Return every text of a file."""
     texts = {*space_read.errors, *space_read.warnings, *space_read.hostnames}
     for plane_read in space_read.planes:
         texts |= {

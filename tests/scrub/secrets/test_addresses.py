@@ -1,4 +1,4 @@
-"""Which four numbers with dots are the address of a machine, and which are a version."""
+"""Distinguishing four numbers with dots: addresses of machines, and versions."""
 
 import json
 
@@ -42,7 +42,7 @@ def test_what_is_said_to_be_a_version_stays(text):
 @pytest.mark.parametrize(
     ("text", "address"),
     [
-        ("10.2.0.89", "10.2.0.89"),  # nothing is said of it
+        ("10.2.0.89", "10.2.0.89"),  # without context
         ("rank 3 on 10.2.0.89", "10.2.0.89"),
         ("cuda worker at 10.2.0.89", "10.2.0.89"),
         ("conversion 10.2.0.89", "10.2.0.89"),
@@ -50,7 +50,7 @@ def test_what_is_said_to_be_a_version_stays(text):
         ("cuda 10.2.0.89:8888", "10.2.0.89"),  # a port
         ("version 10.2.0.0/16", "10.2.0.0"),  # a mask
         ("cuda http://10.2.0.89/x", "10.2.0.89"),
-        ("version 192.168.1.20", "192.168.1.20"),  # no version begins so
+        ("version 192.168.1.20", "192.168.1.20"),  # no version starts like this
         ("version 172.16.0.9", "172.16.0.9"),
         ("from 34.83.195.179", "34.83.195.179"),
         ("10.2.0.89-10.2.0.99", "10.2.0.89"),

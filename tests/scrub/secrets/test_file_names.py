@@ -1,4 +1,4 @@
-"""What the names of files give away, and what of them stays."""
+"""Private parts of file names, and the parts that stay."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What counts as a secret, and how it is taken out of a text."""
+"""Detection of secrets, and their removal from a text."""
 
 import pytest
 

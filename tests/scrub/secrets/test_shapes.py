@@ -1,4 +1,4 @@
-"""Kinds of private texts: what goes, and names that look alike and stay."""
+"""Kinds of private texts: texts that are removed, and similar names that stay."""
 
 import pyarrow.compute as pc
 import pytest

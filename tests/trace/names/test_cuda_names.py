@@ -1,4 +1,4 @@
-"""What an API call does, by its name."""
+"""The action of an API call, by its name."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Which framework a program uses, by what it leaves in traces."""
+"""The framework of a program, by its signs in traces."""
 
 import pyarrow as pa
 import pytest
@@ -67,7 +67,7 @@ def test_what_only_resembles_a_sign_names_no_framework(names):
         ({"names": ["void at::native::f()"], "libraries": ["/x/libtensorflow_framework.so.2"]}, "PyTorch"),
         ({"ranges": ["aten::add"], "libraries": ["/x/libmxnet.so"]}, "PyTorch"),
         ({"names": ["void at::native::f()", "void tensorflow::g()"]}, "PyTorch + TensorFlow"),
-        # Libraries beside a framework, and alone.
+        # Libraries with a framework, and alone.
         ({"names": ["void at::native::f()", "cupy_add"]}, "PyTorch"),
         ({"names": ["cupy_add"], "libraries": ["/x/libtorch.so"]}, "PyTorch"),
         ({"names": ["cupy_add", "cudapy::f()"]}, "CuPy + Numba"),

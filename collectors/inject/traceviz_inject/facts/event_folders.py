@@ -1,4 +1,4 @@
-"""Where the program has event files of TensorBoard written: what is in them is read once the run is over."""
+"""The folders into which the program writes TensorBoard event files; the files are read after the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..config import Settings
 
 FILE = "event-folders.jsonl"
-"""File below ``raw`` with one folder per line, in JSON; it goes once the run is over."""
+"""File below ``raw`` with one folder per line, in JSON; it is deleted after the run."""
 
 WRITERS: dict[str, tuple[str, str]] = {
     "tensorboard.summary.writer.event_file_writer": ("EventFileWriter", "__init__"),
@@ -24,21 +24,21 @@ WRITERS: dict[str, tuple[str, str]] = {
     "tensorflow.python.ops.summary_ops_v2": ("", "create_file_writer_v2"),
     "tensorflow.python.summary.writer.writer": ("FileWriter", "__init__"),
 }
-"""Module -> the class in it, and its method or function that is told the folder."""
+"""Module -> its class, and the method or function that receives the folder."""
 
 _told: set[str] = set()
 _raw = ""
 
 
 def install(settings: Settings) -> None:
-    """Wait for what writes such files."""
+    """Wait for the modules that write such files."""
     write_to(settings.folder)
     for module in WRITERS:
         hooks.when_imported(module, _hook)
 
 
 def write_to(raw: str) -> None:
-    """Tell of folders in a file below ``raw``; not at all where that is empty."""
+    """Record folders in a file below ``raw``; if ``raw`` is empty, record none."""
     global _raw  # noqa: PLW0603 the recording in progress
     _raw = raw
     _told.clear()
@@ -52,7 +52,7 @@ def _hook(module: ModuleType) -> None:
 
 
 def _telling(place: int, function: Any) -> Any:
-    """``function``, which tells of the folder that it is given as this argument, or as ``logdir``."""
+    """Return ``function`` so that it records its folder, which is this argument or ``logdir``."""
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -67,9 +67,9 @@ def _telling(place: int, function: Any) -> Any:
 def _tell(folder: Any) -> None:
     if not _raw or not isinstance(folder, (str, os.PathLike)) or "://" in str(folder):
         return
-    import json  # noqa: PLC0415 only where there are such files
+    import json  # noqa: PLC0415 only if there are such files
 
-    path = os.path.abspath(os.fspath(folder))  # noqa: PTH100 the program may go elsewhere
+    path = os.path.abspath(os.fspath(folder))  # noqa: PTH100 the program may change its folder
     if path in _told:
         return
     _told.add(path)

@@ -1,7 +1,7 @@
-"""The frameworks in this process: which of them is at work, and with how many threads.
+"""The frameworks in this process: which of them is in use, and with how many threads.
 
 Programs import frameworks that they do not use: Keras imports JAX for its sharding, TensorBoard imports TensorFlow.
-Nothing here may make one of them choose devices or start threads: only what it has already done is looked at.
+Nothing here may make a framework choose devices or start threads: only its existing state is inspected.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ OF_SOURCE = {
     "torch_loader": TORCH,
     "torch_optimizer": TORCH,
 }
-"""Source of steps -> framework that makes them; Keras says itself which one it uses."""
+"""Source of steps -> framework that makes them; Keras reports its framework itself."""
 
 
 def driving() -> str | None:
-    """The framework that makes the steps; ``None`` before the first."""
+    """Return the framework that makes the steps; ``None`` before the first step."""
     source = CLOCK.source
     if source != "keras":
         return OF_SOURCE.get(source or "")
@@ -50,12 +50,12 @@ def driving() -> str | None:
 
 
 def is_at_work(framework: str) -> bool:
-    """Whether ``framework`` makes the steps, or has done anything else than to be imported."""
+    """Return whether ``framework`` makes the steps, or was used in any way besides its import."""
     return driving() == framework or _ACTS[framework]()
 
 
 def _tensorflow_acts() -> bool:
-    """It has executed an operation; or it builds graphs, and nothing tells when they run."""
+    """Return whether it has executed an operation, or builds graphs, whose runs are not visible."""
     context = sys.modules.get("tensorflow.python.eager.context")
     if context is None:
         return False
@@ -67,13 +67,13 @@ def _tensorflow_has_devices(context: Any) -> bool:
 
 
 def _jax_acts() -> bool:
-    """It has chosen its devices."""
+    """Return whether it has chosen its devices."""
     bridge = sys.modules.get("jax._src.xla_bridge")
     return bridge is not None and bool(bridge.backends_are_initialized())
 
 
 def _acts(framework: str) -> bool:
-    """Something of it was used; or it was imported and nothing makes steps: not all of its functions are watched."""
+    """Return whether it was used, or imported with no steps yet: not all of its functions are watched."""
     steps = sys.modules.get(f"{__package__.rpartition('.')[0]}.steps.{framework}")
     if steps is not None and steps.LOOP.is_seen:
         return True
@@ -89,11 +89,11 @@ _ACTS: dict[str, Callable[[], bool]] = {
 
 
 def threads(framework: str | None) -> dict[str, int] | None:
-    """How many threads a framework that is at work uses.
+    """Return the number of threads that a framework in use has.
 
     Returns:
-        ``intra_op`` within one operation and ``inter_op`` for operations beside each other; 0 where the number is left
-        to the framework, and absent where it has no such setting; ``None`` for a framework that cannot be asked.
+        ``intra_op`` within one operation and ``inter_op`` for concurrent operations. 0 if the framework decides, and
+        absent if it has no such setting. ``None`` for a framework that cannot be asked.
     """
     ask = _ASK.get(framework or "")
     module = sys.modules.get(framework or "")
@@ -105,7 +105,7 @@ def _threads_of_torch(torch: Any) -> dict[str, int]:
 
 
 def _threads_of_tensorflow(tensorflow: Any) -> dict[str, int] | None:
-    """As they were set; before the first operation the question would make it look for its devices."""
+    """Return the configured numbers; before the first operation, asking would make it search for devices."""
     if not _tensorflow_acts():
         return None
     threading = tensorflow.config.threading
@@ -116,7 +116,7 @@ def _threads_of_tensorflow(tensorflow: Any) -> dict[str, int] | None:
 
 
 def _threads_of_jax(jax: Any) -> dict[str, int]:  # noqa: ARG001 it is set from outside
-    """Of XLA on the CPU: the flag that leaves one thread to an operation, else the size that its pool is given."""
+    """Return the threads of XLA on the CPU: 1 with the flag for single-threaded operations, else the pool size."""
     flags = os.environ.get("XLA_FLAGS", "").split()
     if "--xla_cpu_multi_thread_eigen=false" in flags:
         return {"intra_op": 1}
@@ -128,11 +128,11 @@ _ASK = {JAX: _threads_of_jax, TENSORFLOW: _threads_of_tensorflow, TORCH: _thread
 
 
 def accelerators(framework: str) -> str | None:
-    """What a framework that is at work makes of GPUs and TPUs, as far as it has looked for them.
+    """Return how a framework in use uses GPUs and TPUs, as far as it has searched for them.
 
     Returns:
-        ``used``; ``none-found``; ``not-used`` where it was never asked for any; ``cpu-build`` where it can use none;
-        ``None`` for a framework that is not there, or has not looked yet.
+        ``used``; ``none-found``; ``not-used`` if it was never asked for any; ``cpu-build`` if it can use none; ``None``
+        for a framework that is not loaded, or has not searched yet.
     """
     look = _LOOK.get(framework)
     module = sys.modules.get(framework)
@@ -146,7 +146,7 @@ def _accelerators_of_torch(torch: Any) -> str:
 
 
 def _accelerators_of_tensorflow(tensorflow: Any) -> str | None:
-    """Operations go to the GPUs that it found when it chose its devices."""
+    """Return ``used`` if it found GPUs or TPUs when it chose its devices: operations go there."""
     context = sys.modules.get("tensorflow.python.eager.context")
     if context is None or not _tensorflow_has_devices(context):
         return None
@@ -155,21 +155,21 @@ def _accelerators_of_tensorflow(tensorflow: Any) -> str | None:
 
 
 def _accelerators_of_jax(jax: Any) -> str | None:
-    """Its default devices are the best that it found."""
+    """Return ``used`` if its default devices, the best that it found, are accelerators."""
     if not _jax_acts():
         return None
     return "none-found" if jax.default_backend() == "cpu" else "used"
 
 
 def _accelerators_of_paddle(paddle: Any) -> str | None:
-    """Operations go to the device that it says."""
+    """Return ``used`` if its current device, to which operations go, is an accelerator."""
     if not (paddle.is_compiled_with_cuda() or paddle.is_compiled_with_xpu()):
         return "cpu-build"
     return "not-used" if str(paddle.device.get_device()).startswith("cpu") else "used"
 
 
 def _accelerators_of_mxnet(mxnet: Any) -> str | None:
-    """Models lie where the program puts them: only a build without GPUs says anything."""
+    """Return ``cpu-build`` for a build without GPUs; models lie on the devices that the program chooses."""
     return None if mxnet.runtime.Features().is_enabled("CUDA") else "cpu-build"
 
 

@@ -1,6 +1,7 @@
-"""Figures of quality that frameworks keep themselves: what Keras, Lightning and transformers tell their loggers.
+"""Quality figures that Keras, Lightning and transformers pass to their loggers.
 
-Only what they state once an epoch, or when they log: a figure of each batch would have to be waited for.
+Only figures that are reported once per epoch, or when logging, are recorded: a figure of each batch would require a
+wait.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 _wrap = functools.partial(hooks.replace, mark="__traceviz_metrics__")
 TESTED = "test_"
-"""In front of the figures of an evaluation that is no part of a training."""
+"""Prefix of the figures of an evaluation outside of a training."""
 _NOT_OF_QUALITY = frozenset({"epoch", "step", "total_flos", "num_input_tokens_seen"})
 _SPEEDS = ("_runtime", "_per_second", "_jit_compilation_time", "_time")
 _in_epoch: set[int] = set()
@@ -30,7 +31,7 @@ _in_epoch: set[int] = set()
 
 
 def install(settings: Settings) -> None:  # noqa: ARG001 all of these modules have one signature
-    """Wait for what keeps figures."""
+    """Wait for the modules that keep figures."""
     for module in CALLBACK_LISTS:
         hooks.when_imported(module, _hook_keras)
     for package in ("pytorch_lightning", "lightning.pytorch"):
@@ -67,7 +68,7 @@ def _keras_epoch_ended(callbacks: Any, epoch: int = 0, logs: Any = None, *_: Any
 
 
 def _keras_test_ended(callbacks: Any, logs: Any = None, *_: Any) -> None:
-    """An evaluation within an epoch is told of at its end."""
+    """Note figures of an evaluation; figures of one within an epoch are reported at the epoch's end."""
     if id(callbacks) not in _in_epoch:
         _tell("keras", logs, step=CLOCK.steps_seen or None, epoch=None, before=TESTED)
 
@@ -84,14 +85,14 @@ def _hook_lightning_evaluation(module: ModuleType) -> None:
 
 
 def _lightning_epoch_ended(loop: Any, *_: Any) -> None:
-    """The loop has counted the epoch that has ended."""
+    """Note the figures of an epoch; the loop has already counted it."""
     trainer = loop.trainer
     epoch = max(0, int(trainer.current_epoch) - 1)
     _tell("lightning", trainer.callback_metrics, step=trainer.global_step, epoch=epoch)
 
 
 def _lightning_tested(loop: Any, *_: Any) -> None:
-    """Evaluations within a training are told of at the end of the epoch."""
+    """Note figures of an evaluation; figures of one within a training are reported at the epoch's end."""
     trainer = loop.trainer
     state = getattr(trainer.state.fn, "value", trainer.state.fn)
     if state in {"test", "validate"}:
@@ -106,7 +107,7 @@ def _hook_transformers(module: ModuleType) -> None:
 
 
 def _transformers_logs(trainer: Any, logs: Any = None, *_: Any) -> None:
-    """It counts epochs in parts: 0.5 is the middle of the first, and 1.0 its end."""
+    """Note logged figures. The trainer counts epochs in fractions: 0.5 is the middle of the first, 1.0 its end."""
     state = trainer.state
     done = getattr(state, "epoch", None)
     epoch = None if done is None else max(0, -int(-float(done) // 1) - 1)

@@ -1,6 +1,6 @@
-"""What hooks find out of the program's training as a whole: how many samples a step takes, and that something learns.
+"""Facts about the whole training from hooks: the number of samples per step, and whether the program learns.
 
-Loaders and data sets say the size of their batches: nothing looks into a batch.
+Loaders and data sets state the size of their batches: no batch is inspected.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ DIFFERENTIATION = {
     "jax._src.api": (("value_and_grad",), ("vjp",)),
     "tensorflow.python.eager.backprop": (("GradientTape", "gradient"),),
 }
-"""Module -> what in it computes gradients; torch's is hooked with its other parts of a step."""
+"""Module -> its function that computes gradients; torch's is hooked with its other parts of a step."""
 _DEEPEST = 50
-"""So many transformations of a data set are looked through for its batches."""
+"""Maximum number of data set transformations that are searched for batches."""
 _MARK = "__traceviz_facts__"
 
 
 def install(settings: Settings) -> None:  # noqa: ARG001 all of these modules have one signature
-    """Wait for the modules that tell."""
+    """Wait for the modules that show these facts."""
     hooks.when_imported(EPOCHS_OF_KERAS, _hook_keras)
     for module in DIFFERENTIATION:
         hooks.when_imported(module, _hook_gradients)
@@ -49,7 +49,7 @@ def _hook_gradients(module: ModuleType) -> None:
 
 
 def none_yet() -> None:
-    """No gradients were computed, and it would be seen: so whoever computes none only applies a model."""
+    """Note that no gradients were computed so far; a program that computes none only applies a model."""
     note_fact(GRADIENTS, 0, unless_known=True)
 
 
@@ -67,7 +67,7 @@ def _hook_keras(module: ModuleType) -> None:
 
 
 def _told_by_keras(make: Any) -> Any:
-    """The first of these in ``fit`` is over what it trains on, later ones over what it evaluates; else it predicts."""
+    """Note the batch size; in ``fit``, the first iterator trains, and later ones evaluate; outside, it predicts."""
 
     @functools.wraps(make)
     def made(self: Any, *arguments: Any, **named: Any) -> None:
@@ -94,7 +94,7 @@ def _tell_of_keras(epochs: Any, *, unless_known: bool = False) -> None:
 
 
 def of_loader(loader: Any) -> int | None:
-    """Samples in a batch of a ``DataLoader`` of torch, Paddle or MXNet; ``None`` where it does not say."""
+    """Return the samples per batch of a ``DataLoader`` of torch, Paddle or MXNet; ``None`` if it is unknown."""
     places = (("batch_size",), ("batch_sampler", "batch_size"), ("_batch_sampler", "_batch_size"))
     sizes = (whole(functools.reduce(_part, place, loader)) for place in places)
     return next((size for size in sizes if size), None)
@@ -105,7 +105,7 @@ def _part(holder: Any, name: str) -> Any:
 
 
 def of_dataset(dataset: Any) -> int | None:
-    """Samples in an element of a tf.data data set, by its last transformation that makes batches."""
+    """Return the samples per element of a tf.data data set, by its last transformation that makes batches."""
     tensors = sys.modules.get("tensorflow.python.framework.tensor_util")
     for _ in range(_DEEPEST):
         if dataset is None or tensors is None:
@@ -119,7 +119,7 @@ def of_dataset(dataset: Any) -> int | None:
 
 
 def whole(number: Any) -> int | None:
-    """A whole number above zero, of whatever type; ``None`` for anything else."""
+    """Return a whole number above zero of any type as ``int``; ``None`` for anything else."""
     try:
         return int(number) if number is not None and int(number) == number and number > 0 else None
     except (TypeError, ValueError, OverflowError):

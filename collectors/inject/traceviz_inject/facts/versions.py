@@ -1,6 +1,6 @@
 """Versions of the frameworks that a process has imported, and of the CUDA that they were built for.
 
-They are what the modules state themselves once the program has imported them: nothing is imported here.
+The modules that the program has imported state them: nothing is imported here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def note_imported(run: str) -> None:
 
 
 def _note(run: str, module: ModuleType) -> None:
-    import json  # noqa: PLC0415 most Pythons that start below a training script have nothing to say
+    import json  # noqa: PLC0415 most Pythons below a training script report nothing
 
     stated = {module.__name__: getattr(module, "__version__", None), "cuda": _cuda_of(module)}
     versions = {name: version[:_LONGEST] for name, version in stated.items() if isinstance(version, str) and version}

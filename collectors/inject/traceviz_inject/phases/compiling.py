@@ -1,4 +1,4 @@
-"""Compilation as frameworks tell of it: JAX when it has done it, torch.compile where it begins and ends."""
+"""Compilation as frameworks report it: JAX at its end, torch.compile at its start and end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _JAX_COMPILES = "/jax/core/compile/"
-"""Events of tracing a function, lowering it, and compiling it for the devices; their names end with what they are."""
+"""Events of tracing a function, lowering it, and compiling it for the devices; they end in :data:`_LASTED`."""
 _LASTED = "_duration"
 
 _MARK = "__traceviz_phase__"
@@ -25,7 +25,7 @@ _begun = threading.local()
 
 
 def hook_jax(module: ModuleType) -> None:
-    """Have JAX tell of each compilation once it is done."""
+    """Have JAX report each compilation once it is done."""
     if hasattr(module, "register_event_duration_secs_listener") and not hasattr(module, _MARK):
         setattr(module, _MARK, True)
         module.register_event_duration_secs_listener(_jax_compiled)
@@ -39,7 +39,7 @@ def _jax_compiled(event: str, seconds: float, **_: Any) -> None:
 
 
 def hook_dynamo(module: ModuleType) -> None:
-    """Hear the calls of the callbacks around each compilation; the callbacks themselves are the program's to clear."""
+    """Hook the calls of the callbacks around each compilation; the program may clear the callbacks themselves."""
     handler = getattr(module, "CompilationCallbackHandler", None)
     if handler is not None:
         hooks.replace(handler, "run_start_callbacks", functools.partial(_before, _dynamo_begins), mark=_MARK)

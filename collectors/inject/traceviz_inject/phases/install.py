@@ -1,4 +1,4 @@
-"""Where the parts of a training loop show: which module of which framework gets which of our hooks.
+"""The hooks that show the parts of a training loop, by module of each framework.
 
 The modules with the hooks are only imported with the framework: most Python processes below a training script never
 import one.
@@ -23,7 +23,7 @@ TORCH_HOOKS = {
     "torch.optim.optimizer": ("steps.torch", "hook_optimizer"),
     "torch.utils.data.dataloader": ("steps.torch", "hook_dataloader"),
 }
-"""Module of torch -> our module and the function in it that puts hooks there: steps need them as well as ranges."""
+"""Module of torch -> our module and the function in it that installs hooks there: steps and ranges need them."""
 
 PADDLE_HOOKS = {
     "paddle.base.dygraph.tensor_patch_methods": ("steps.paddle", "hook_tensor"),
@@ -55,23 +55,23 @@ BATCH_HOOKS = {
     "keras.src.trainers.epoch_iterator": ("phases.keras_parts", "hook_batches"),
     "tensorflow.python.data.ops.iterator_ops": ("phases.keras_parts", "hook_iterator"),
 }
-"""The same for what shows where Python takes a batch."""
+"""The same for hooks that show where Python takes a batch."""
 
 RANGE_HOOKS = {
     **BATCH_HOOKS,
     "keras.src.backend.tensorflow.trainer": ("phases.keras_parts", "hook_trainer"),
     "keras.src.callbacks.callback_list": ("phases.keras_parts", "hook_callbacks"),
 }
-"""The same, with what only ranges need."""
+"""The same, with the hooks that only ranges need."""
 
 SEEN_BY_TENSORFLOW = frozenset({"keras.src.backend.tensorflow.trainer"})
-"""Modules in which the TensorFlow profiler sees for itself what the hook would show."""
+"""Modules in which the TensorFlow profiler itself records what the hook would show."""
 
 
 def install(settings: Settings) -> None:
-    """Wait for torch, PaddlePaddle and MXNet, and for what else shows the parts of a loop if somebody marks them.
+    """Wait for torch, PaddlePaddle and MXNet, and for modules that show parts of a loop if a collector marks them.
 
-    NVTX ranges mark all of them, the JAX profiler the taking of batches, which happens outside of JAX.
+    NVTX ranges mark all parts. The JAX profiler marks the taking of batches, which happens outside of JAX.
     """
     for module in (*STEP_HOOKS, *_modules_with_parts(settings.collectors)):
         hooks.when_imported(module, _hook)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _wrap = functools.partial(hooks.replace, mark="__traceviz_phase__")
 _begun: dict[int, tuple[int, int]] = {}
-"""By the list of callbacks: number of the epoch in progress, and when it began."""
+"""By the list of callbacks: number of the epoch in progress, and its start time."""
 
 
 def hook_epochs(module: ModuleType) -> None:
-    """Hear where epochs begin and end."""
+    """Hook the start and end of epochs."""
     _wrap(module.CallbackList, "on_epoch_begin", telling_before(_begins))
     _wrap(module.CallbackList, "on_epoch_end", telling_after(_ended))
 

@@ -1,9 +1,9 @@
 """Parts of a loop in Keras and tf.data: epochs, a batch's work, and batches that Python takes from a pipeline.
 
 Keras on TensorFlow hands its pipeline to a compiled function, which does everything from taking a batch to the
-optimizer at once; from outside, its parts cannot be told apart. The TensorFlow profiler looks inside. Where it does not
-record, Keras gets its batches from an iterator in Python, which it supports as well: what is computed stays the same,
-and the wait for a batch gets a range.
+optimizer. From outside, its parts are indistinguishable. The TensorFlow profiler sees inside. Without it, Keras gets
+its batches from an iterator in Python, which it supports as well: the computation stays the same, and the wait for a
+batch gets a range.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MARK = "__traceviz_parts__"
 _END = object()
 
 _wrap = functools.partial(hooks.replace, mark=_MARK)
-"""Replace a method once, around whatever counts steps there: the mark is another one."""
+"""Replace a method once, with a mark of its own: hooks that count steps may wrap the same method."""
 
 
 def hook_callbacks(module: ModuleType) -> None:
-    """See epochs and batches through the list of callbacks that ``fit`` keeps, whatever is in it."""
+    """Hook epochs and batches through the list of callbacks that ``fit`` keeps, with any contents."""
     callbacks = module.CallbackList
     batch = ExitStack()
     _wrap(callbacks, "on_epoch_begin", telling_after(lambda *_: PARTS.epoch_begins()))
@@ -41,12 +41,12 @@ def hook_callbacks(module: ModuleType) -> None:
 
 
 def hook_batches(module: ModuleType) -> None:
-    """See batches that Keras takes on the backends that take them in Python."""
+    """Hook batches of Keras on the backends that take them in Python."""
     _wrap(module.EpochIterator, "__next__", _seen_batch)
 
 
 def hook_iterators(module: ModuleType) -> None:
-    """See batches that Keras on JAX takes after it has announced them."""
+    """Hook batches that Keras on JAX takes after it has announced them."""
     epochs = getattr(module, "JAXEpochIterator", None)
     if epochs is not None and "__next__" in epochs.__dict__:  # else it takes them where the other backends do
         _wrap(epochs, "_get_iterator", _giving_seen)
@@ -75,12 +75,12 @@ def _giving_seen(get_iterator: Any) -> Any:
 
 
 def hook_trainer(module: ModuleType) -> None:
-    """See batches that Keras would take within a compiled function."""
+    """Hook batches that Keras would take within a compiled function."""
     _wrap(module.TensorFlowTrainer, "make_train_function", _taking_batches)
 
 
 def hook_iterator(module: ModuleType) -> None:
-    """See batches that a loop in Python takes from tf.data."""
+    """Hook batches that a loop in Python takes from tf.data."""
     _wrap(module.OwnedIterator, "__next__", _seen_batch)
 
 
@@ -97,7 +97,7 @@ def _taking_batches(make: Any) -> Any:
 
 
 def _given_batches(function: Any, trainer: Any) -> Any:
-    """A training function that takes one batch in Python, where it would take one from a plain tf.data iterator."""
+    """Return a training function that takes each batch in Python if it would use a plain tf.data iterator."""
 
     @functools.wraps(function)
     def step(iterator: Any) -> Any:
@@ -111,7 +111,7 @@ def _given_batches(function: Any, trainer: Any) -> Any:
 
 
 def _batches(iterator: Any) -> Iterator[Any]:
-    """The next batch of ``iterator``. It ends with the error of compiled code, for which Keras waits."""
+    """Yield the next batch of ``iterator``. It ends with the error of compiled code, which Keras expects."""
     batch = next(iterator, _END)
     if batch is _END:
         raise sys.modules["tensorflow"].errors.OutOfRangeError(None, None, "End of sequence")

@@ -1,7 +1,7 @@
-"""Phases of the whole run: checkpoints that are saved and loaded, evaluations, epochs, and what frameworks compile.
+"""Phases of the whole run: saving and loading of checkpoints, evaluations, epochs, and compilation.
 
-A hook around each function that does such a thing tells when it began and ended, whatever becomes of it. Within a
-phase, another one of its kind is part of it: Keras' callback for checkpoints calls the model, which calls the library.
+A hook around each such function records its start and end in any case. Phases of the same kind within a phase are part
+of it: Keras' callback for checkpoints calls the model, which calls the library.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ TRAIN, EPOCH, VALIDATION, SAVING, LOADING, COMPILATION = (
 """Kinds of phases."""
 
 SHORTEST_NS = 1_000_000
-"""A checkpoint that is written or read in less time is none: samples of a data set are files of the same kind."""
+"""Faster writes and reads are no checkpoints: samples of a data set are files of the same kind."""
 
 _MARK = "__traceviz_phase__"
-"""Marks what is hooked here: whatever counts steps may have hooked the same function."""
+"""Mark of the hooks in this module: hooks that count steps may wrap the same function."""
 
 _KERAS_TRAINERS = {
     "keras.src.backend.jax.trainer": "JAXTrainer",
@@ -141,7 +141,7 @@ FUNCTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("DeepSpeedEngine.load_checkpoint", LOADING, "DeepSpeed load_checkpoint"),
     ),
 }
-"""Module -> its functions and methods, the kind of phase that each is, and what it is called."""
+"""Module -> its functions and methods, the kind of phase of each, and its name."""
 
 OTHERS = {
     "jax._src.monitoring": ("phases.compiling", "hook_jax"),
@@ -149,7 +149,7 @@ OTHERS = {
     "keras.src.callbacks.callback_list": ("phases.keras", "hook_epochs"),
     "tf_keras.src.callbacks": ("phases.keras", "hook_epochs"),
 }
-"""Module -> our module and the function in it that puts hooks there."""
+"""Module -> our module and the function in it that installs hooks there."""
 
 _within = threading.local()
 
@@ -176,7 +176,7 @@ def _hook_functions(module: ModuleType) -> None:
 
 
 def _telling(kind: str, name: str, function: Any) -> Any:
-    """``function``, which tells when it ran."""
+    """Return ``function`` so that it records when it ran."""
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -187,13 +187,13 @@ def _telling(kind: str, name: str, function: Any) -> Any:
 
 
 def current(kind: str) -> Phase | None:
-    """The phase of this kind that this thread is in; ``None`` where it is in none."""
+    """Return the current phase of this kind on this thread; ``None`` if there is none."""
     found: Phase | None = _within.__dict__.get(kind)
     return found
 
 
 class Phase:
-    """The body is a phase of the run, unless one of its kind is around it on the same thread."""
+    """Context whose body is a phase of the run, unless one of its kind is around it on the same thread."""
 
     __slots__ = ("_begun", "_kind", "_name", "_outer", "batch_is_told")
 
@@ -201,7 +201,7 @@ class Phase:
         self._kind = kind
         self._name = name
         self.batch_is_told = False
-        """Whether the size of the batches in it is known."""
+        """True if the size of the batches in it is known."""
 
     def __enter__(self) -> None:
         kinds = _within.__dict__
@@ -216,12 +216,12 @@ class Phase:
 
 
 def is_within(kind: str) -> bool:
-    """Whether this thread is in a phase of this kind."""
+    """Return whether this thread is in a phase of this kind."""
     return kind in _within.__dict__
 
 
 @guarded
 def tell(kind: str, name: str, begun: int, ended: int, number: int | None = None) -> None:
-    """A phase began and ended at these times of the monotonic clock, in ns; this thread ran it."""
+    """Note a phase of this thread with its start and end on the monotonic clock, in ns."""
     if ended - begun >= SHORTEST_NS or kind in {TRAIN, EPOCH}:
         note_phase(kind, name, begun, ended, number)

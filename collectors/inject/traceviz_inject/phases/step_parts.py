@@ -1,6 +1,6 @@
 """Parts of a training loop as hooks see them: taking a batch, forward, backward, optimizer, epochs.
 
-Hooks in frameworks announce where a part begins and ends to whoever makes ranges of them; never in a process that does
+Hooks in frameworks announce the start and end of a part to the listeners that make ranges; never in a process that does
 not train.
 """
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 INPUT, FORWARD, BACKWARD, OPTIMIZER, COMPUTE = "data loading", "forward", "backward", "optimizer", "compute"
-"""Parts of a step. They lie in each other or apart, never across; ``compute`` is the whole of a batch's work where a
-framework does not show more."""
+"""Parts of a step. They are nested or separate, and never overlap partially. ``compute`` is the whole of a batch's work
+if a framework shows no finer parts."""
 
 NAMES = (INPUT, FORWARD, BACKWARD, OPTIMIZER, COMPUTE)
 
 _UNHEARD = nullcontext()
-"""Around a part that nobody listens to: programs pay for the hooks at every step, recorded or not."""
+"""Context around a part without listeners: programs pay for the hooks at every step, recorded or not."""
 
 
 class Parts:
-    """Announces where parts and epochs begin and end."""
+    """Announces the start and end of parts and epochs."""
 
     __slots__ = ("_epochs", "_innermost", "_listeners", "epoch")
 
@@ -46,17 +46,17 @@ class Parts:
         epoch_begin: Callable[[int], None],
         epoch_end: Callable[[], None],
     ) -> None:
-        """Have these called where a part begins and ends (with its name), and where an epoch does (with its number)."""
+        """Have these called at the start and end of a part (with its name) and of an epoch (with its number)."""
         self._listeners.append((guarded(begin), guarded(end)))
         self._epochs.append((guarded(epoch_begin), guarded(epoch_end)))
 
     @property
     def is_heard(self) -> bool:
-        """Whether anybody listens."""
+        """True if there are listeners."""
         return bool(self._listeners)
 
     def part(self, name: str) -> AbstractContextManager[None]:
-        """The body is the part ``name``, and ends however it ends.
+        """Return a context whose body is the part ``name``, which ends in any case.
 
         A part directly within itself is the same part: Keras takes its batches from tf.data.
         """
@@ -78,19 +78,19 @@ class Parts:
                 end(name)
 
     def epoch_begins(self) -> None:
-        """The next epoch begins; the one before it has ended, whether that was announced or not."""
+        """Start the next epoch; the previous one has ended, announced or not."""
         self.epoch += 1
         if process.claimed():
             for begin, _ in self._epochs:
                 begin(self.epoch)
 
     def epoch_ends(self) -> None:
-        """The epoch in progress has ended."""
+        """End the epoch in progress."""
         for _, end in self._epochs:
             end()
 
     def turn_off(self) -> None:
-        """This process turned out not to train."""
+        """Drop all listeners, because this process does not train."""
         self._listeners.clear()
         self._epochs.clear()
 

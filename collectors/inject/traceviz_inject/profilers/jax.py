@@ -40,7 +40,7 @@ class JaxProfiler(XplaneProfiler):
         self._folder = ""
 
     def start(self, folder: str) -> None:
-        """Start without the Python tracer, which JAX switches on unless told otherwise."""
+        """Start without the Python tracer, which JAX enables by default."""
         options = self._module.ProfileOptions()
         levels = {"host_tracer_level": HOST_LEVEL, "python_tracer_level": PYTHON_LEVEL}
         if not self._traces_device:
@@ -48,7 +48,7 @@ class JaxProfiler(XplaneProfiler):
         for option, level in levels.items():
             if hasattr(options, option):
                 setattr(options, option, level)
-        status.guarded(_wait_for_devices)()  # what earlier steps left to do is none of this window's work
+        status.guarded(_wait_for_devices)()  # remaining work of earlier steps is not part of this window
         self._folder = folder
         self._start(folder, profiler_options=options)
         IN_FLIGHT.limit()
@@ -57,7 +57,7 @@ class JaxProfiler(XplaneProfiler):
             PARTS.listen(self._inputs.begin, self._inputs.end, _ignore_epoch, _ignore_epoch)
 
     def stop(self) -> None:
-        """Stop and save, once the devices have finished what the recorded steps gave them to do."""
+        """Stop and save, once the devices have finished the work of the recorded steps."""
         data = self._take()
         if data is None:
             self._module.stop_trace()
@@ -75,7 +75,7 @@ class JaxProfiler(XplaneProfiler):
         return events_in(len(data or b""))
 
     def _take(self) -> bytes | None:
-        """Stop and return what was recorded; ``None`` if this JAX does not offer it, and still records.
+        """Stop and return the recording; ``None`` if this JAX does not offer that, and still records.
 
         ``stop_trace`` also writes it as JSON, which takes ten times as long.
         """
@@ -92,7 +92,7 @@ class JaxProfiler(XplaneProfiler):
         return data
 
     def make_mark(self, number: int) -> Any:
-        """An annotation; under an older JAX, a step mark from its beginning on."""
+        """Return an annotation; under an older JAX, a step mark from its start on."""
         metadata = {} if hasattr(self._annotation, "set_metadata") else {"step_num": number, "_r": 1}
         return self._annotation(MARK, **metadata)
 
@@ -105,24 +105,24 @@ class _Inputs:
         self._of_thread = threading.local()
 
     def begin(self, part: str) -> None:
-        """A part of the loop begins on this thread."""
+        """Start a part of the loop on this thread."""
         if part == INPUT:
             self._of_thread.event = self._annotation(INPUT)
             self._of_thread.event.__enter__()
 
     def end(self, part: str) -> None:
-        """It ends, unless it had begun before anybody listened."""
+        """End it, unless it had started before there were listeners."""
         event = self._of_thread.__dict__.pop("event", None) if part == INPUT else None
         if event is not None:
             event.__exit__(None, None, None)
 
 
 def _ignore_epoch(*_: object) -> None:
-    """Epochs need no event."""
+    """Ignore epochs, which need no event."""
 
 
 def _wait_for_devices() -> None:
-    """Calls of jitted functions return before their work is done; every array that exists is waited for."""
+    """Wait for every existing array: calls of jitted functions return before their work is done."""
     live_arrays = getattr(sys.modules.get("jax"), "live_arrays", tuple)
     for array in live_arrays():
         if not array.is_deleted():

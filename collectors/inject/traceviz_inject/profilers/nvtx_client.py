@@ -1,9 +1,9 @@
 """NVTX without a package: a client of the NVTX 3 injection interface, through ctypes.
 
 A tool that records NVTX names its library in ``NVTX_INJECTION64_PATH``. A program that emits ranges loads that library
-and calls its ``InitializeInjectionNvtx2`` with a function that hands out tables of pointers to function pointers; the
-tool fills in the functions of the calls that it records. Every compiled user of NVTX carries this code; so does this
-module, so that ranges are recorded whatever the program has installed, and where newer clients fail under older tools.
+and calls its ``InitializeInjectionNvtx2`` with a function that returns tables of pointers to function pointers. The
+tool sets the functions of the calls that it records. Every compiled user of NVTX contains this code, and so does this
+module. So ranges are recorded with any software in the program, and even if newer clients fail under older tools.
 
     client                                   tool
       | ---- InitializeInjectionNvtx2(f) ---->|
@@ -44,8 +44,8 @@ _GetModuleTable = ctypes.CFUNCTYPE(
 _SetToolVersion = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
 _GetExportTable = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
-# The calls that are made in a loop keep the interpreter's lock: giving it up and taking it back costs more than the
-# call, and would let other threads in between two ranges.
+# Calls that are made in a loop keep the interpreter's lock: releasing and reacquiring it costs more than the call, and
+# would let other threads run between two ranges.
 _Push = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 _Pop = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _Start = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p)
@@ -55,7 +55,7 @@ _Create = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
 
 
 class NvtxError(Exception):
-    """No tool takes NVTX ranges in this process; the message says why."""
+    """No tool records NVTX ranges in this process; the message gives the reason."""
 
 
 class _Callbacks(ctypes.Structure):
@@ -87,7 +87,7 @@ class _Attributes(ctypes.Structure):
 
 
 class Domain:
-    """A domain of ranges: its pushed ranges nest among themselves, whatever the program pushes elsewhere."""
+    """A domain of ranges: its pushed ranges nest among themselves, independent of the program's other ranges."""
 
     def __init__(self, slots: Any, name: str) -> None:
         missing = [call for call in (_RANGE_START, _RANGE_END, _RANGE_PUSH, _RANGE_POP, _CREATE) if not slots[call]]
@@ -100,7 +100,7 @@ class Domain:
         self._known: dict[str, _Attributes] = {}
 
     def push(self, name: str) -> None:
-        """Begin a range on the calling thread; it ends at the matching :meth:`pop`."""
+        """Start a range on the calling thread; it ends at the matching :meth:`pop`."""
         self._push(self._handle, ctypes.byref(self._known.get(name) or self._attributes(name)))
 
     def pop(self) -> None:
@@ -108,7 +108,7 @@ class Domain:
         self._pop(self._handle)
 
     def start(self, name: str) -> int:
-        """Begin a range that need not nest; gives its number for :meth:`end`."""
+        """Start a range that need not nest; return its number for :meth:`end`."""
         number: int = self._start(self._handle, ctypes.byref(self._known.get(name) or self._attributes(name)))
         return number
 
@@ -131,7 +131,7 @@ class Domain:
 
 
 def open_domain(name: str, environment: Mapping[str, str] | None = None) -> Domain:
-    """The domain ``name`` in the tool that records this process.
+    """Return the domain ``name`` in the tool that records this process.
 
     Raises:
         NvtxError: no tool, a library that cannot be loaded, or a tool that does not record NVTX.
@@ -143,11 +143,11 @@ def open_domain(name: str, environment: Mapping[str, str] | None = None) -> Doma
 
 
 _attached: dict[str, tuple[Any, ...]] = {}
-"""By path of the library: everything whose address the tool has; it must live as long as the process."""
+"""By path of the library: all objects whose address the tool has; they must live as long as the process."""
 
 
 def _attach(path: str) -> Any:
-    """Functions of the tool for the calls on domains; asks the tool once per process."""
+    """Return functions of the tool for the calls on domains; the tool is asked once per process."""
     if path in _attached:
         return _attached[path][0][_CORE_DOMAIN]
     slots = {module: (ctypes.c_void_p * calls)() for module, calls in _CALLS.items()}
@@ -179,7 +179,7 @@ def _attach(path: str) -> Any:
 
 
 def _addresses(slots: Any) -> Any:
-    """A table of the addresses of ``slots``: none for call 0, and a null behind the last."""
+    """Return a table of the addresses of ``slots``: none for call 0, and a null after the last."""
     first, size = ctypes.addressof(slots), ctypes.sizeof(ctypes.c_void_p)
     return (ctypes.c_void_p * (len(slots) + 1))(0, *(first + size * call for call in range(1, len(slots))), 0)
 

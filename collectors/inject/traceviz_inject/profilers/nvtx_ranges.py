@@ -1,7 +1,7 @@
 """NVTX ranges around steps, epochs, and the parts of a step, in a domain of their own.
 
-A range of a step is ``step 12``; the parts are named in :mod:`.parts`. Epochs end where no step does, so that their
-ranges do not nest with the others.
+The range of a step is named ``step 12``; :mod:`..phases.step_parts` names the parts. Epochs end at other times than
+steps, so their ranges do not nest with the others.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 COLLECTOR = "nvtx"
 DOMAIN = "traceviz"
-"""Domain of our ranges, which tells them from the program's own."""
+"""Domain of our ranges, which distinguishes them from the program's own."""
 
 PACKAGE = "nvtx._lib.lib"
-"""The compiled half of the package ``nvtx``, should the program use it."""
+"""The compiled half of the package ``nvtx``, if the program uses it."""
 
 
 def install(settings: Settings) -> None:
-    """Make ranges from now on. The tool is only asked at the first of them: most Pythons never make one."""
+    """Make ranges from now on. The tool is only asked at the first range: most Pythons never make one."""
     ranges = Ranges(settings.raw_of(COLLECTOR))
     CLOCK.listen(ranges.step_begins, ranges.step_ends)
     PARTS.listen(ranges.begins, ranges.ends, ranges.epoch_begins, ranges.epoch_ends)
@@ -40,7 +40,7 @@ def install(settings: Settings) -> None:
 
 
 class Ranges:
-    """The ranges of this process, and how many there were.
+    """The ranges of this process, and their counts.
 
     Args:
         folder: Folder of the collector; this process owns one below it once it makes ranges.
@@ -57,12 +57,12 @@ class Ranges:
         self._epoch: int | None = None
 
     def step_begins(self, number: int) -> None:
-        """Begin the range of a step."""
+        """Start the range of a step."""
         if self._is_open():
             self._stepping_thread = threading.get_ident()
             self._count("step")
             self._domain.push(f"step {number}")
-            if not number & (number - 1):  # 0, 1, 2, 4, 8, ...: enough of a program that is killed
+            if not number & (number - 1):  # 0, 1, 2, 4, 8, ...: enough for a program that is killed
                 self._tell("recording")
 
     def step_ends(self, number: int, complete: bool) -> None:  # noqa: ARG002, FBT001 called by the clock
@@ -73,7 +73,7 @@ class Ranges:
             self._domain.pop()
 
     def begins(self, part: str) -> None:
-        """Begin the range of a part."""
+        """Start the range of a part."""
         if self._is_open():
             self._count(part)
             self._domain.push(part)
@@ -84,7 +84,7 @@ class Ranges:
             self._domain.pop()
 
     def epoch_begins(self, number: int) -> None:
-        """Begin the range of an epoch, after the end of the one before."""
+        """Start the range of an epoch, after the end of the previous one."""
         self.epoch_ends()
         if self._is_open():
             self._count("epoch")
@@ -97,10 +97,11 @@ class Ranges:
             self._epoch = None
 
     def mend(self, package: ModuleType) -> None:
-        """Have the program's own ranges recorded where its package would leave them out.
+        """Have the program's own ranges recorded if its package would leave them out.
 
-        From 0.2.12 on it asks the tool whether a domain is enabled, and is silent where the answer is no. Tools older
-        than the question do not answer it, which reads as no. The domains are there all the same.
+        From 0.2.12 on it asks the tool whether a domain is enabled, and emits nothing if the answer is no. Older tools
+        do not
+        know the question, and the missing answer counts as no. Yet they record the domains.
         """
         facts: dict[str, Any] = {"program_nvtx": _version_of_package()}
         if hasattr(package, "DomainHandle") and hasattr(package.DomainHandle, "enabled") and self._is_open():
@@ -113,7 +114,7 @@ class Ranges:
     _facts_of_package: dict[str, Any] = {}  # noqa: RUF012 replaced, never changed
 
     def _is_open(self) -> bool:
-        """Whether there is a tool; asks once."""
+        """Return whether there is a tool; asks once."""
         if self._domain is None and not self._is_off:
             self._open()
         return not self._is_off
@@ -130,7 +131,7 @@ class Ranges:
         exits.on_end(self._at_end)
 
     def _at_end(self, reason: str) -> None:
-        """Say how many ranges there were, so that it can be seen whether they arrived."""
+        """Write how many ranges there were, so that their arrival can be checked."""
         if process.claimed():
             self._tell("saved", ended_by=reason)
 
@@ -157,13 +158,13 @@ class Ranges:
 
 @guarded
 def _version_of_package() -> str:
-    from importlib.metadata import version  # noqa: PLC0415 only where the program has the package
+    from importlib.metadata import version  # noqa: PLC0415 only if the program has the package
 
     return version("nvtx")
 
 
 def _always_real(package: ModuleType) -> Any:
-    """Makes a domain that passes everything on, in the place of one that asks first."""
+    """Return a constructor of domains that record everything, to replace one that asks the tool first."""
 
     def new(cls: Any, name: str | None = None) -> Any:
         made = object.__new__(cls)

@@ -50,6 +50,6 @@ class TensorFlowProfiler(XplaneProfiler):
         return events_in(sum(os.path.getsize(name) for name in names if name.endswith(".pb")))  # noqa: PTH202
 
     def make_mark(self, number: int) -> Any:  # noqa: ARG002 set at the end, once it is a step
-        """A ``Trace``, once TensorFlow has imported its module."""
+        """Return a ``Trace``, once TensorFlow has imported its module."""
         trace = sys.modules.get(TRACE_MODULE)
         return None if trace is None else trace.Trace(MARK)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 AUTOGRAD_MODULE = "torch.autograd.profiler"
 
 STEP = "ProfilerStep#"
-"""Name of a step's mark: what the torch profiler's own schedule calls it, so that every tool knows it."""
+"""Name of a step's mark: the same as in the torch profiler's own schedule, so that every tool knows it."""
 
 SUFFIX = ".pt.trace.json"
 
@@ -46,8 +46,8 @@ def install(settings: Settings) -> None:
 class TorchProfiler(Profiler):
     """``torch.profiler`` of the torch that the program imported.
 
-    A mark has to be named when its step begins, when it is not known yet whether it will be one. So marks are numbered,
-    and named when the trace is saved.
+    A mark must be named at the start of its step, before it is known whether the step will be complete. So marks are
+    numbered first, and named when the trace is saved.
     """
 
     framework = "torch"
@@ -93,9 +93,9 @@ class TorchProfiler(Profiler):
             self._is_ours = False
 
     def stop(self) -> None:
-        """Stop and save. What was recorded is on disk, if with unnamed marks, before these are named.
+        """Stop and save. The recording is on disk, with unnamed marks, before these are named.
 
-        It is compressed once the program has ended: that takes as long as all the rest.
+        It is compressed once the program has ended: that takes as long as all other steps.
         """
         self._end()
         os.makedirs(self._folder, exist_ok=True)  # noqa: PTH103 pathlib costs start-up time
@@ -114,7 +114,7 @@ class TorchProfiler(Profiler):
         return len(results.events()) * (_EVENTS_WITH_DEVICE if len(self._activities()) > 1 else 1)
 
     def can_stop_here(self) -> bool:
-        """It stops in the thread that started it, and another thread can only ask the main one."""
+        """Return whether this thread can stop it: it stops in its own thread; only the main thread takes requests."""
         return self._thread in (threading.get_ident(), threading.main_thread().ident)
 
     def _end(self) -> None:
@@ -122,24 +122,24 @@ class TorchProfiler(Profiler):
         in_main_thread(self._profile.stop, anyway=here, patience_s=_PATIENCE_S if self._is_timed else None)
 
     def open_mark(self, number: int) -> Any:  # noqa: ARG002 set at the end, once it is a step
-        """Begin the range of a step on this thread."""
+        """Start the range of a step on this thread."""
         mark = sys.modules[AUTOGRAD_MODULE].record_function(_MARK.decode() + str(len(self._steps)))
         self._steps.append(None)
         mark.__enter__()
         return mark
 
     def close_mark(self, mark: Any, number: int, *, complete: bool) -> None:
-        """End it."""
+        """End the range of a step."""
         mark.__exit__(None, None, None)
         if complete:
             self._steps[-1] = number
 
-    def watch(self, module: ModuleType, recorder: Recorder) -> None:  # noqa: ARG002 what is hooked is elsewhere
-        """Wait for the module that starts recordings of the program's own."""
+    def watch(self, module: ModuleType, recorder: Recorder) -> None:  # noqa: ARG002 the hooks are elsewhere
+        """Wait for the module that starts the program's own recordings."""
         hooks.when_imported(AUTOGRAD_MODULE, functools.partial(self._watch_autograd, recorder=recorder))
 
     def _watch_autograd(self, module: ModuleType, recorder: Recorder) -> None:
-        """Give way where the program records itself, before its profiler finds ours in its place."""
+        """Stop recording if the program records itself, before its profiler finds ours running."""
         hooks.replace(module.profile, "_prepare_trace", functools.partial(self._giving_way, recorder=recorder))
         hooks.replace(module.profile, "__exit__", self._noting_end)
 
@@ -162,14 +162,14 @@ class TorchProfiler(Profiler):
         return left
 
     def _activities(self) -> list[Any]:
-        """The CPU's operators, and the GPU's work where nobody else traces it."""
+        """Return the CPU's operators, and the GPU's work if no other collector traces it."""
         activity = self._module.ProfilerActivity
         able = self._module.supported_activities()
         useful = [activity.CPU, *([activity.CUDA, activity.XPU] if self._traces_device else [])]
         return [kind for kind in useful if kind in able]
 
     def _all_threads(self) -> dict[str, Any]:
-        """By time, it is not known which thread trains; all of them are recorded where torch can."""
+        """Return the option to record all threads, if torch has it: by time, the thread that trains is unknown."""
         make = getattr(self._module, "_ExperimentalConfig", None)
         if not self._is_timed or make is None:
             return {}
@@ -180,10 +180,11 @@ class TorchProfiler(Profiler):
 
 
 def _is_importing() -> bool:
-    """Whether a part of torch is half imported.
+    """Return whether a part of torch is half imported.
 
-    Time has the profiler started between any two instructions of the program, also of an import, and it needs parts of
-    torch that are only imported once they are used.
+    A start by time may fall between any two instructions of the program, even within an import. The profiler needs
+    parts of
+    torch that are only imported at their first use.
     """
     specs = [
         getattr(module, "__spec__", None) for name, module in tuple(sys.modules.items()) if name.startswith("torch")
@@ -193,9 +194,9 @@ def _is_importing() -> bool:
 
 @contextmanager
 def _without_inductor() -> Iterator[None]:
-    """Keep the profiler from importing the compiler of a program that does not compile.
+    """Keep the profiler from importing the compiler in a program that does not compile.
 
-    It asks torch for ``_inductor``, which imports 800 modules with it, in one to two seconds of processor time.
+    It reads ``_inductor`` of torch, which imports 800 modules in one to two seconds of processor time.
     """
     lazy, name = getattr(sys.modules.get("torch"), "_lazy_modules", None), "_inductor"
     if not isinstance(lazy, set) or name not in lazy or f"torch.{name}" in sys.modules:
@@ -209,7 +210,7 @@ def _without_inductor() -> Iterator[None]:
 
 
 def copy_named(source: BinaryIO, target: Any, steps: list[int | None]) -> None:
-    """Copy a trace; mark ``n`` becomes the step ``steps[n]``, or says that it is none."""
+    """Copy a trace; mark ``n`` becomes the step ``steps[n]``, or a label for no complete step."""
 
     def name(match: re.Match[bytes]) -> bytes:
         serial = int(match[1])
@@ -228,8 +229,8 @@ def in_main_thread(function: Callable[[], None], *, anyway: bool, patience_s: fl
     """Call ``function`` in the main thread, between two of its instructions, and wait for it.
 
     Args:
-        function: What to call; what it raises is raised here.
-        anyway: Call it right here instead. That is also done if the main thread does not answer: it may be waiting.
+        function: The function; its exception is raised here.
+        anyway: Call it in this thread instead. That is also done if the main thread does not answer: it may be waiting.
         patience_s: How long to wait for its answer; ``None`` for as long as it takes.
     """
     if anyway or threading.current_thread() is threading.main_thread():

@@ -1,4 +1,4 @@
-"""A profiler's window on the step clock: started before its first step, stopped after its last, saved in any case."""
+"""A profiler's window on the step clock: started before its first step, stopped after its last, always saved."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 WAITING, TRIAL, RECORDING, DONE = "waiting", "trial", "recording", "saved"
 
 RETRY_S = 0.1
-"""How long to wait for a framework that does no work when the time has come."""
+"""Time between two checks of a framework that is not in use when recording should start."""
 LOOK_S = 0.25
-"""How often the events of long steps are estimated."""
+"""Time between two estimates of the events of long steps."""
 TRIAL_FOLDER = "trial"
-"""Folder below that of the process for what a trial leaves; it is removed with it."""
+"""Folder below that of the process for the files of a trial; it is removed with them."""
 
 
 class NotYetError(Exception):
-    """The profiler cannot be started at this moment, and shall be later."""
+    """The profiler cannot be started at this moment, and will be started later."""
 
 
 class Profiler(ABC):
-    """What a framework's module implements: how its profiler is worked. Any method may raise."""
+    """Interface that a framework's module implements to control its profiler. Any method may raise."""
 
     framework = ""
     """Name of the framework, and of the collector that records it."""
@@ -54,10 +54,10 @@ class Profiler(ABC):
 
     @abstractmethod
     def watch(self, module: ModuleType, recorder: Recorder) -> None:
-        """Hook the program's own use of the profiler, which goes first: at each execution of its module."""
+        """Hook the program's own use of the profiler, which has priority; called at each execution of its module."""
 
     def version(self) -> str | None:
-        """Version of the framework, which need not be a plain text: that of torch is none."""
+        """Return the version of the framework; it may be no plain string, as with torch."""
         version = getattr(sys.modules.get(self.framework), "__version__", None)
         return None if version is None else str(version)
 
@@ -66,9 +66,9 @@ class Profiler(ABC):
         """Start recording; files go below ``folder``."""
 
     def try_out(self, folder: str) -> None:
-        """Start recording the host alone, for a trial.
+        """Start recording only the host, for a trial.
 
-        A tracer of the device that starts a second time crashes programs with CUDA graphs, by some versions of CUPTI.
+        A device tracer that starts a second time crashes programs with CUDA graphs, with some versions of CUPTI.
         """
         traces_device, self._traces_device = self._traces_device, False
         try:
@@ -82,28 +82,30 @@ class Profiler(ABC):
 
     @abstractmethod
     def drop(self) -> int:
-        """End a trial: save nothing that stays, and return about how many events a window would have had."""
+        """End a trial without saving; return the approximate number of events that a window would have had."""
 
     def can_stop_here(self) -> bool:
-        """Return whether this thread can stop it, which need not be the one that started it."""
+        """Return whether this thread, which may not be the one that started it, can stop it."""
         return True
 
     @abstractmethod
     def open_mark(self, number: int) -> Any:
-        """Mark that step ``number`` begins; ``None`` where steps are marked otherwise."""
+        """Mark the start of step ``number``; ``None`` if steps are marked in another way."""
 
     @abstractmethod
     def close_mark(self, mark: Any, number: int, *, complete: bool) -> None:
-        """Step ``number`` has ended; if not ``complete``, it was none."""
+        """End the mark of step ``number``; if not ``complete``, it was no step."""
 
 
 class Recorder:
-    """Works one profiler.
+    """Controls one profiler.
 
     It records ``window.steps`` steps from ``window.first_step`` on, or ``window.duration_s`` seconds from
-    ``window.delay_s`` on. A window of steps also ends by events, which a trial in the step before it estimates, and by
-    time (see :mod:`.window_bounds`). If a better source of steps appears after something else was taken for steps (a
-    pass over the data before Keras trains), it records again, and what it had is dropped.
+    ``window.delay_s`` on. A window of steps also ends by events, which a trial in the previous step estimates, and by
+    time
+    (see :mod:`.window_bounds`). A better source of steps may appear after other calls were taken for steps, such as a
+    pass
+    over the data before Keras trains. Then it records again and drops the first recording.
     """
 
     def __init__(self, profiler: Profiler, settings: Settings) -> None:
@@ -130,7 +132,7 @@ class Recorder:
         self.state = WAITING
 
     def attach(self) -> None:
-        """Listen to the clock from now on, now that the framework was imported."""
+        """Listen to the clock from now on; the framework was imported."""
         CLOCK.listen(self._on_step, self._on_step_end, outermost=True)
         exits.on_end(self._at_end)
         if self._window.is_timed:
@@ -143,7 +145,7 @@ class Recorder:
         self._later(max(0.0, self._due - time.monotonic()), self._start_in_time)
 
     def begin(self) -> None:
-        """Record a part of a program that is running already, as a window by time from this moment on."""
+        """Record a part of a program that is running already, as a window by time from now on."""
         if not self._window.is_timed:
             self.attach()
             return
@@ -154,7 +156,7 @@ class Recorder:
         self._start_in_time()
 
     def end(self, reason: str) -> None:
-        """That part is over: save. Of a framework that did nothing, nothing is said."""
+        """Save at the end of that part. Nothing is reported of an unused framework."""
         exits.cancel(self._at_end)
         with self._held():
             self._is_over = True
@@ -165,7 +167,7 @@ class Recorder:
 
     @contextmanager
     def _held(self) -> Iterator[None]:
-        """Hold the lock; the thread that holds it may wait for this one, which answers between two tries."""
+        """Hold the lock; its holder may wait for this thread, which answers between two tries."""
         while not self._lock.acquire(timeout=0.05):
             pass
         try:
@@ -174,7 +176,7 @@ class Recorder:
             self._lock.release()
 
     def give_way(self) -> None:
-        """The program starts the profiler itself: there is only one, and the program goes first."""
+        """Stop recording for the program, which starts the profiler itself: there is only one."""
         self._end_trial(is_step=False)
         if self.state == RECORDING:
             self._stop("the program's own profiling")
@@ -188,7 +190,7 @@ class Recorder:
     def _on_step(self, number: int) -> None:
         if self._window.is_timed:
             if self.state == WAITING and self._waiting_pid != os.getpid():
-                self._wait_until_due()  # a fork that trains by itself: the thread that waits is not in it
+                self._wait_until_due()  # a fork that trains by itself: the waiting thread is not in it
         elif self._is_at_work():
             if self._status is None:
                 self._tell().update(version=guarded(self._profiler.version)())
@@ -213,10 +215,11 @@ class Recorder:
             self._stop(reached)
 
     def _is_at_work(self) -> bool:
-        """Whether the program uses the framework; asked until it does.
+        """Return whether the program uses the framework; checked until it does.
 
         Many programs import a framework that they do not use. Starting its profiler would make it take devices, and
-        their memory, from the framework that they do use.
+        their
+        memory, from the framework in use.
         """
         if not self._was_at_work:
             self._was_at_work = bool(guarded(frameworks.is_at_work)(self._profiler.framework))
@@ -226,7 +229,7 @@ class Recorder:
         return number >= self._window.first_step and (self.state == WAITING or self._supersedes())
 
     def _supersedes(self) -> bool:
-        """Whether the clock now has a better source of steps than when the recording was made."""
+        """Return whether the clock now has a better source of steps than when the recording was made."""
         if CLOCK.rank >= self._rank or self.state not in (RECORDING, DONE):
             return False
         if self.state == RECORDING:
@@ -235,7 +238,7 @@ class Recorder:
         return True
 
     def _try(self) -> None:
-        """Start the profiler for one step, to count its events; a failure shows again at the window, and is reported.
+        """Start the profiler for one step, to count its events; a failure occurs again at the window, and is reported.
 
         A signal that ends the program now loses nothing: no handler is needed.
         """
@@ -247,7 +250,7 @@ class Recorder:
             self._tried_rank, self._load, self._before_trial = CLOCK.rank, None, self.state
             try:
                 self._profiler.try_out(os.path.join(self._folder, TRIAL_FOLDER))  # noqa: PTH118
-            except Exception:  # noqa: BLE001 frameworks raise what they like
+            except Exception:  # noqa: BLE001 frameworks raise any error
                 return
             self.state = TRIAL
             self._trial_cost_ns = self._cost_since(begun)
@@ -269,7 +272,7 @@ class Recorder:
             cpu_ns, begun = time.process_time_ns() - self._trial_began[0], time.monotonic_ns()
             try:
                 self._load = Load(self._profiler.drop(), cpu_ns, is_step=is_step)
-            except Exception as error:  # noqa: BLE001 frameworks raise what they like
+            except Exception as error:  # noqa: BLE001 frameworks raise any error
                 self._tell().update(trial=explain(error))
             self._trial_cost_ns += self._cost_since(begun)
             shutil.rmtree(os.path.join(self._folder, TRIAL_FOLDER), ignore_errors=True)  # noqa: PTH118
@@ -287,7 +290,7 @@ class Recorder:
             except NotYetError:
                 self._later(RETRY_S, self._start_in_time)
                 return
-            except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
+            except Exception as error:  # noqa: BLE001 frameworks raise any error; it is reported
                 self.state = "failed"
                 exits.cancel(self._at_end)
                 status.update(state=self.state, detail=explain(error), first_step=number)
@@ -314,7 +317,7 @@ class Recorder:
             self._later(LOOK_S, self._look)
 
     def _load_of_steps(self) -> Load | None:
-        """What the trial showed, if it was of steps of the source that now drives the clock."""
+        """Return the load of the trial, if it was a trial of steps of the clock's current source."""
         return self._load if self._tried_rank == CLOCK.rank else None
 
     def _look(self) -> None:
@@ -347,7 +350,7 @@ class Recorder:
             begun = time.monotonic_ns()
             try:
                 self._profiler.stop()
-            except Exception as error:  # noqa: BLE001 frameworks raise what they like; it is reported
+            except Exception as error:  # noqa: BLE001 frameworks raise any error; it is reported
                 self.state = "not-saved"
                 status.problem("not-saved", f"The {self._profiler.framework} profiler could not save: {explain(error)}")
             status.update(
@@ -363,7 +366,7 @@ class Recorder:
                 status.problem(*self._why_shorter(reason), aloud=False)
 
     def _why_shorter(self, reason: str) -> tuple[str, str, str]:
-        """Code, message and remedy for a window that ended before its steps were recorded."""
+        """Return code, message and remedy for a window that ended before its steps were recorded."""
         framework, steps = self._profiler.framework, f"{self._recorded} {'step' if self._recorded == 1 else 'steps'}"
         wanted = "all" if self._window.steps is None else f"{self._window.steps}"
         why, load = f"The window had lasted {WINDOW_S:g} s.", self._load_of_steps()
@@ -374,20 +377,20 @@ class Recorder:
         return "window-shortened", message, "To record other steps: --steps FIRST:END."
 
     def _cost_since(self, begun: int) -> int:
-        """Nanoseconds since ``begun``, in which the program waited for the profiler: no part of its run."""
+        """Return nanoseconds since a start time, in which the program waited for the profiler: not part of its run."""
         ended = time.monotonic_ns()
         note_phase("recording", self._profiler.framework, begun, ended)
         return ended - begun
 
     def _at_end(self, reason: str) -> None:
-        """The program ends: save, or say why there is nothing to save."""
+        """Save at the end of the program, or report why there is nothing to save."""
         self._end_trial(is_step=False)
         with self._held():
             pass  # another thread saves a window that ended within a step, and would end with the process
         if self.state == RECORDING:
             self._stop(reason)
         elif self.state == WAITING and not process.is_helper() and (self._is_at_work() or not CLOCK.steps_seen):
-            # A recording is expected, but not of a framework that did nothing while another one trained.
+            # A recording is expected, except of an unused framework while another one trained.
             self._tell().update(
                 state="not-started",
                 version=guarded(self._profiler.version)(),
@@ -420,7 +423,7 @@ def attach_once(profiler: type[Profiler], settings: Settings) -> None:
 
     Args:
         profiler: Made from the settings and the framework's module.
-        settings: Which part of the run to record, and where to.
+        settings: The part of the run to record, and the folder.
     """
     attached: list[tuple[Profiler, Recorder]] = []
 
@@ -435,7 +438,7 @@ def attach_once(profiler: type[Profiler], settings: Settings) -> None:
 
 
 def giving_way(start: Any, recorder: Recorder) -> Any:
-    """``start``, the framework's way to start its profiler, for which ``recorder`` makes room first."""
+    """Return ``start``, the framework's function to start its profiler, which first stops ``recorder``."""
 
     @functools.wraps(start)
     def started_by_the_program(*arguments: Any, **named: Any) -> Any:
@@ -446,7 +449,7 @@ def giving_way(start: Any, recorder: Recorder) -> Any:
 
 
 def _why_not(error: Exception, framework: str) -> tuple[str, str, str]:
-    """Code, message and remedy for a profiler that did not start."""
+    """Return code, message and remedy for a profiler that did not start."""
     if "already" in str(error).lower() or "another profile" in str(error).lower():
         return (
             "profiler-taken",
@@ -457,7 +460,7 @@ def _why_not(error: Exception, framework: str) -> tuple[str, str, str]:
 
 
 def _steps_within(seen: int) -> str:
-    """The second half of the steps, as the command line wants it.
+    """Return the second half of the steps in the form of the command line.
 
     >>> _steps_within(7), _steps_within(1)
     ('3:7', '0:1')
@@ -466,7 +469,7 @@ def _steps_within(seen: int) -> str:
 
 
 def _seconds_since_start() -> float:
-    """How long this process has been running; by its own processor time where the system does not tell."""
+    """Return how long this process has been running; its processor time if the system does not report it."""
     try:
         with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
             ticks = int(file.read().rpartition(b")")[2].split()[19])

@@ -16,27 +16,27 @@ if TYPE_CHECKING:
     from ..config import Window
 
 EVENTS = 200_000
-"""Events from which on a window of steps ends with the step in progress."""
+"""Number of events after which a window of steps ends with the step in progress."""
 MOST_EVENTS = 3 * EVENTS
-"""Events at which it ends at once, within a step."""
+"""Number of events at which it ends at once, within a step."""
 TRIAL_S = 0.25
 """A trial ends within its step after this time, in seconds: the first step of some programs lasts for hours."""
 WINDOW_S = 60.0
 """Time after which a window of steps ends with the step in progress, in seconds."""
 LEAST_STEPS = 2
-"""Complete steps that are recorded although they hold more than :data:`EVENTS`: one step alone shows no variation."""
+"""Complete steps that are recorded even with more than :data:`EVENTS` events: one step alone shows no variation."""
 
 STEPS, TIME, TOO_MANY = "window", "time", "events"
-"""What ended a window: its number of steps, :data:`WINDOW_S`, or its events."""
+"""Causes of the end of a window: its number of steps, :data:`WINDOW_S`, or its events."""
 
 
 class Load:
     """The events of a trial, and the processor time in which they were recorded.
 
     Args:
-        events: How many there were.
-        cpu_ns: Processor time of the process in that time.
-        is_step: Whether it was one complete step, rather than a part of one.
+        events: Number of events.
+        cpu_ns: Processor time of the process during the trial.
+        is_step: True if it was one complete step, false for a part of one.
     """
 
     __slots__ = ("cpu_ns", "events", "is_step")
@@ -48,13 +48,13 @@ class Load:
 
     @property
     def is_heavy(self) -> bool:
-        """Return whether a window may reach :data:`MOST_EVENTS` before its first steps end."""
+        """True if a window may reach :data:`MOST_EVENTS` before its first steps end."""
         return not self.is_step or LEAST_STEPS * self.events > EVENTS
 
     def after(self, steps: int, cpu_ns: int) -> int:
-        """Return how many events are probably recorded after complete ``steps``, and this processor time in all.
+        """Return the probable number of events after complete ``steps``, and this processor time in all.
 
-        Steps count where one was seen: a step may compute for long without any event.
+        Steps count if the trial was a complete step: a step may compute for long without any event.
         """
         by_time = round(self.events * cpu_ns / self.cpu_ns)
         return min(by_time, self.events * (steps + 1)) if self.is_step else by_time
@@ -64,7 +64,7 @@ class Bounds:
     """The bounds of one window; made when the profiler has started.
 
     Args:
-        load: What a trial showed; ``None`` if there was none: then events do not bound the window.
+        load: The result of a trial; ``None`` without a trial: then events do not bound the window.
         window: The steps to record. Time bounds them only if the user named none.
     """
 
@@ -77,7 +77,7 @@ class Bounds:
         self._began_s, self._began_cpu_ns = time.monotonic(), time.process_time_ns()
 
     def reached_after(self, recorded: int) -> str | None:
-        """Return what ends the window now that ``recorded`` steps are complete; ``None`` if it goes on."""
+        """Return what ends the window after ``recorded`` complete steps; ``None`` if it continues."""
         if self._steps is not None and recorded >= self._steps:
             return STEPS
         if self.load is not None and recorded:
@@ -89,7 +89,7 @@ class Bounds:
         return TIME if time.monotonic() - self._began_s > self._most_s else None
 
     def reached_within(self, recorded: int) -> str | None:
-        """Return what ends the window within a step; ``None`` if it goes on."""
+        """Return what ends the window within a step; ``None`` if it continues."""
         if self.load is not None:
             used_ns = time.process_time_ns() - self._began_cpu_ns
             if self.load.after(recorded, used_ns) > MOST_EVENTS:

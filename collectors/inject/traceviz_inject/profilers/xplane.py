@@ -1,4 +1,4 @@
-"""What the profilers of TensorFlow and JAX share: both write XPlane files, and mark steps in one way."""
+"""Common base of the profilers of TensorFlow and JAX: both write XPlane files, and mark steps in the same way."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from .window import Recorder
 
 MARK = "train"
-"""Name of the step marks; tools take events of this name for training steps."""
+"""Name of the step marks; tools treat events of this name as training steps."""
 
 HOST_LEVEL, PYTHON_LEVEL = 2, 0
-"""How much the tracers of the host record. That of Python makes small steps several times slower."""
+"""Levels of the host's tracers. The Python tracer makes small steps several times slower."""
 
 
 _EVENT_BYTES = 20
-"""Size of an event in these files, about: 18 bytes of TensorFlow 2.21, 21 of JAX 0.10."""
+"""Approximate size of an event in these files: 18 bytes in TensorFlow 2.21, 21 in JAX 0.10."""
 
 
 def events_in(size: int) -> int:
-    """Return about how many events a recording of this many bytes holds."""
+    """Return the approximate number of events in a recording of this many bytes."""
     return size // _EVENT_BYTES
 
 
@@ -44,11 +44,11 @@ class XplaneProfiler(Profiler):
         self._start = getattr(module, self.starter)
 
     def watch(self, module: ModuleType, recorder: Recorder) -> None:
-        """Give way where the program starts it."""
+        """Hook the program's start of the profiler, which stops our recording."""
         hooks.replace(module, self.starter, functools.partial(giving_way, recorder=recorder))
 
     def open_mark(self, number: int) -> Any:
-        """Begin an event that becomes a step mark if the step is completed."""
+        """Start an event that becomes a step mark if the step is completed."""
         mark = None if CLOCK.source in DECLARED else self.make_mark(number)
         if mark is not None:
             mark.__enter__()
@@ -56,10 +56,10 @@ class XplaneProfiler(Profiler):
 
     @abstractmethod
     def make_mark(self, number: int) -> Any:
-        """The event of a step; ``None`` where the framework cannot make one yet."""
+        """Return the event of a step; ``None`` if the framework cannot make one yet."""
 
     def close_mark(self, mark: Any, number: int, *, complete: bool) -> None:
-        """End the event; what makes it a step mark is the stat ``_r``."""
+        """End the event; its stat ``_r`` marks a step."""
         if complete and hasattr(mark, "set_metadata"):
             mark.set_metadata(step_num=number, _r=1)
         mark.__exit__(None, None, None)

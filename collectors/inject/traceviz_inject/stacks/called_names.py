@@ -1,11 +1,11 @@
-"""By what name Python code calls what runs below it: compiled functions have no frame, and only their call tells.
+"""Names by which Python code calls compiled functions, which have no frame: only the call shows them.
 
 ::
 
     train.py:88   os.fsync(file.fileno())        the innermost frame is of train.py; its call is `os.fsync`
 
-Python 3.11 and later know from which columns of the source an instruction was made. The names that a call begins with
-were loaded from where the call itself begins.
+Python 3.11 and later know the source columns of each instruction. The names at the start of a call were loaded from the
+columns where the call itself starts.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _CALLS = ("CALL", "PRECALL")
 _ENTERS = ("BEFORE_WITH", "BEFORE_ASYNC_WITH")
 _MATRIX_PRODUCTS = ("@", "@=")
 MATRIX_PRODUCT = "operator.matmul"
-"""What the operator ``@`` is called."""
+"""Name of the operator ``@``."""
 
 
 def called_names(code: CodeType) -> dict[int, str]:
-    """Names of what ``code`` calls, by the offset of the call (``frame.f_lasti``): ``{24: "os.fsync"}``.
+    """Return the names of called functions in ``code``, by the offset of the call (``frame.f_lasti``).
 
-    Empty before Python 3.11. Costs a pass over the instructions: keep it with the code.
+    For example ``{24: "os.fsync"}``; empty before Python 3.11. It costs a pass over the instructions: cache it.
     """
     if not hasattr(code, "co_positions"):
         return {}
     found: dict[int, str] = {}
-    begun: dict[object, list[str]] = {}  # names by where the expression begins that they are of
+    begun: dict[object, list[str]] = {}  # names by the start of the expression that contains them
     for number, instruction in enumerate(dis.get_instructions(code)):
         if number >= _MOST_INSTRUCTIONS:
             break
@@ -48,7 +48,7 @@ def called_names(code: CodeType) -> dict[int, str]:
 
 
 def _called(instruction: dis.Instruction, names: list[str]) -> str:
-    """What the instruction calls; may be empty."""
+    """Return the name of the function that the instruction calls; may be empty."""
     if instruction.opname.startswith(_CALLS):
         return ".".join(names)
     if instruction.opname in _ENTERS:
@@ -58,7 +58,7 @@ def _called(instruction: dis.Instruction, names: list[str]) -> str:
 
 
 def _read_names(instruction: dis.Instruction, names: list[str]) -> None:
-    """Keep ``names`` those that the expression begins with; what a call returns has none."""
+    """Keep in ``names`` those at the start of the expression; the result of a call has none."""
     name = instruction.opname
     if name.startswith("CALL"):
         names.clear()

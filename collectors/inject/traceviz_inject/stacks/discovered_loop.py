@@ -1,14 +1,14 @@
-"""The loop of a framework that no hook knows: what makes its steps is found in samples of stacks, and counted then.
+"""The loop of an unknown framework: the function that makes its steps is found in samples of stacks, then counted.
 
-Libraries for arrays (NumPy, CuPy, Numba), older frameworks and programs of their own call what ends a step ``step``,
-``update``, ``apply_gradients``: ``stack_interning`` has these names. A function that shows in several samples under one
-of them is put into one of ours, which counts its calls; of several, the outermost, and of those the one that leads (see
-:class:`.steps.Leader`)::
+Array libraries (NumPy, CuPy, Numba), older frameworks and users' own programs name the function that ends a step
+``step``, ``update``, ``apply_gradients``: :mod:`.interning` has these names. A function that appears in several samples
+under such a name is replaced by one of ours, which counts its calls. Of several functions, the outermost counts, and of
+those the one that leads (see :class:`..step_clock.Leader`)::
 
     samples    ... update ... update . update     its third appearance: from now on, each call ends a step
     steps                                    |  0  |  1  |  2  ...
 
-This is inferred, and said to be. Nothing is looked for where a framework is imported that hooks know.
+This is inferred, and reported as such. There is no search if a framework with hooks is imported.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ KNOWN = ("jax", "keras", "mxnet", "paddle", "tensorflow", "tf_keras", "torch")
 """Frameworks whose own hooks count steps."""
 
 VISITS, SAMPLES = 3, 10
-"""Appearances of a function, or samples of it, from which it is counted: the calls decide whether it repeats."""
+"""Appearances of a function, or samples of it, after which it is counted: its calls decide whether it repeats."""
 
 _OTHERS = re.compile(
     r"(?i)progress|tqdm|(?:^|[._])bar|meter|metric|counter|schedul|logger|display|widget|figure|plot|digest|cache|"
@@ -44,18 +44,18 @@ _OTHERS = re.compile(
 )
 """Modules and classes that have such functions and make no steps."""
 _SENDING = ("cloudpickle", "concurrent.futures.process", "joblib", "multiprocessing.pool")
-"""Modules with which programs send functions to other processes, as what their module calls by that name."""
+"""Modules with which programs send functions to other processes, by the name in the function's module."""
 _UNUSUAL = 0x20 | 0x80 | 0x200
-"""Flags of code: generators and coroutines do their work elsewhere than in the call."""
+"""Flags of code: generators and coroutines work outside of their call."""
 _FEWEST = 3
-"""Calls before one is believed to repeat."""
+"""Calls after which a function is assumed to repeat."""
 
 
 class Seeker:
-    """Looks for what makes steps.
+    """Searches for the function that makes steps.
 
     Args:
-        clock_of_steps: Gives the clock that the steps are told to.
+        clock_of_steps: Returns the clock that receives the steps.
     """
 
     def __init__(self, clock_of_steps: Callable[[], StepClock] | None = None) -> None:
@@ -65,7 +65,7 @@ class Seeker:
         self._done: set[int] = set()
 
     def seen(self, code: CodeType, frame: FrameType, *, again: bool) -> None:
-        """``code`` was sampled in a stack whose innermost frame is ``frame``; ``again``: as in the sample before."""
+        """Note a sample of ``code`` in a stack with innermost frame ``frame``; ``again``: as in the previous sample."""
         if id(code) in self._done:
             return
         seen = self._visits.setdefault(id(code), [0, 0])
@@ -77,7 +77,7 @@ class Seeker:
 
 
 def _count(code: CodeType, innermost: FrameType) -> None:
-    """Put what counts in the place of the function with ``code``, which a thread executes below ``innermost``."""
+    """Replace the function with ``code``, which a thread executes below ``innermost``, by one that counts."""
     known = any(name in sys.modules for name in KNOWN)
     if known or code.co_flags & _UNUSUAL or not process.may_train() or process.is_helper():
         return
@@ -120,7 +120,7 @@ def _replace_function(frame: FrameType, code: CodeType) -> None:
 
 
 def _is_of(function: object, code: CodeType) -> bool:
-    """Whether this is a plain function with this code, or wrapped around it."""
+    """Return whether this is a plain function with this code, or a wrapper around one."""
     for _ in range(10):
         if type(function) is not FunctionType:
             return False
@@ -131,25 +131,25 @@ def _is_of(function: object, code: CodeType) -> bool:
 
 
 class _Counting:
-    """Which of the counted functions are being called, and which leads."""
+    """State of the counted functions: which are being called, and which leads."""
 
     def __init__(self) -> None:
         self._within = threading.local()
         self._leader = Leader()
         self._calls = 0
         self.clock_of_steps: Callable[[], StepClock] = lambda: CLOCK
-        """The clock, to which whoever records steps listens once it was asked for."""
+        """Returns the clock; a recorder of steps listens to it from then on."""
 
     def begins(self) -> None:
         self._within.depth = getattr(self._within, "depth", 0) + 1
 
     def ends(self, name: str, thing: Any, *, done: bool) -> None:
-        """A call has ended: a step, if it is the outermost and leads.
+        """End a call, which is a step if it is the outermost and leads.
 
         Args:
-            name: Of the function.
-            thing: What its method belongs to, or the function.
-            done: Whether it returned.
+            name: Name of the function.
+            thing: The object of a method, or the function.
+            done: True if it returned.
         """
         self._within.depth -= 1
         if self._within.depth or not done or not self._leader.leads(thing, _reference(thing)):
@@ -173,7 +173,7 @@ _COUNTING = _Counting()
 
 
 def counting(function: Any) -> Any:
-    """``function``, whose calls are counted."""
+    """Return ``function`` with counted calls."""
     name, is_method = function.__qualname__, "." in function.__qualname__
     ends = guarded(_COUNTING.ends)
 

@@ -1,6 +1,6 @@
-"""The file with the stacks of one process: JSON, one array a line, appended to as the process goes on.
+"""The file with the stacks of one process: JSON, one array per line, appended to while the process runs.
 
-It is opened for each piece: programs close files that they did not open, and get their numbers for others.
+It is opened for each piece: programs close files that they did not open, and reuse their descriptors.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0)
 
 
 class StackFile:
-    """Where one process writes; nothing is created before there is something to write.
+    """The output of one process; nothing is created before there is something to write.
 
     Args:
-        parent: The collector's folder; each process has one of its own below it.
+        parent: The collector's folder; each process has its own folder below it.
     """
 
     __slots__ = ("_folder", "_parent", "bytes", "is_broken")
@@ -28,15 +28,15 @@ class StackFile:
         self.bytes = 0
         """Bytes written."""
         self.is_broken = False
-        """Whether it could not be written: the disk is full, or the folder is gone."""
+        """True if it could not be written: the disk is full, or the folder was removed."""
 
     @property
     def exists(self) -> bool:
-        """Whether anything was written."""
+        """True if anything was written."""
         return self.bytes > 0
 
     def append(self, text: str) -> None:
-        """Write whole lines. Never raises: a full disk is said once, and ends the file."""
+        """Write whole lines. Never raises: a full disk is reported once, and ends the file."""
         if self.is_broken:
             return
         try:
@@ -71,7 +71,7 @@ class StackFile:
             note_problem(self._folder, "stacks-stopped", message)
 
     def tell(self, status: str) -> None:
-        """Replace what others read of it: a text of JSON."""
+        """Replace the status file for other processes; ``status`` is JSON text."""
         if not self._folder:
             return
         path = os.path.join(self._folder, STATUS)  # noqa: PTH118
@@ -87,7 +87,7 @@ class StackFile:
 
 
 def _own_folder(parent: str) -> str:
-    """Make and return a folder for this process: a program in whose place it runs may have had its number."""
+    """Make and return a folder for this process: a program that it replaced may have had the same process id."""
     os.makedirs(parent, exist_ok=True)  # noqa: PTH103
     number = 1
     while True:

@@ -1,4 +1,4 @@
-"""What a frame of Python is called: its function, and its file as far as that tells code apart, and whose code it is.
+"""Names of Python frames: function, file without private folders, and origin of the code.
 
 ==========================  ====================================================  ==========
 where the file lies         what is kept                                          origin
@@ -7,8 +7,8 @@ installed packages          from the package on: ``torch/optim/adam.py``        
 the standard library        below its folder: ``json/encoder.py``                 standard
 below the working folder    relative to it: ``src/data.py``                       program
 below the script's folder   relative to that                                      program
-a package elsewhere         from the package on, as its name says                 program
-a cell of a notebook        ``cell``: its file is named anew with each change     program
+a package elsewhere         from the package on, as in its name                   program
+a cell of a notebook        ``cell``: its file name differs after each change     program
 anything else               the name alone                                        program
 ==========================  ====================================================  ==========
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 PROGRAM, LIBRARY, STANDARD, NATIVE = "program", "library", "standard", "native"
 
 OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + "/"  # noqa: PTH100, PTH120
-"""Folder of our own hooks, which are around functions of the program and no part of it."""
+"""Folder of our own hooks, which wrap functions of the program and are not part of it."""
 
 _INSTALLED = ("/site-packages/", "/dist-packages/")
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + "/"  # noqa: PTH100, PTH120
 _MADE = ("__autograph_generated_file", "<ipython-input-", "<eval_with_key>")
-"""Beginnings of names that frameworks make up, a new one each time."""
+"""Prefixes of names that frameworks generate, different each time."""
 _CELLS, _CELL = "/ipykernel_", "cell"
-"""Part of the folder of files that a kernel names cells by, and what they are called."""
+"""Part of the folder of a kernel's files for cells, and the name for all cells."""
 _LONGEST = 200
 
 
@@ -42,7 +42,7 @@ class Places:
     """The folders from which files are named.
 
     Args:
-        working: The working folder when the process began.
+        working: The working folder at the start of the process.
     """
 
     __slots__ = ("_roots",)
@@ -52,11 +52,11 @@ class Places:
         self._roots = [root.rstrip("/") + "/" for root in roots if root.rstrip("/")]
 
     def name(self, path: str, module: str) -> tuple[str, str] | None:
-        """File and origin of code.
+        """Return file and origin of code.
 
         Args:
             path: The file as the code states it.
-            module: Full name of the module, where it is known.
+            module: Full name of the module, if known.
 
         Returns:
             ``None`` for our own code.
@@ -90,13 +90,13 @@ class Places:
 
 
 def _script_folder() -> str:
-    """The folder of the script, which may lie elsewhere than the working folder; empty where there is none."""
+    """Return the folder of the script, which may differ from the working folder; empty without a script."""
     path = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.dirname(path) + "/" if isinstance(path, str) and os.path.dirname(path) not in ("", "/") else ""  # noqa: PTH120
 
 
 def function_of(code: CodeType) -> str:
-    """The function's name, with its class where this Python knows it, without those that it is nested in.
+    """Return the function's name, with its class if this Python knows it, without the enclosing functions.
 
     >>> def outer():
     ...     def inner(): pass
@@ -109,6 +109,6 @@ def function_of(code: CodeType) -> str:
 
 
 def module_of(frame: FrameType) -> str:
-    """The module that the frame's code is of; empty where that is unknown."""
+    """Return the module of the frame's code; empty if it is unknown."""
     name = frame.f_globals.get("__name__")
     return name if isinstance(name, str) else ""

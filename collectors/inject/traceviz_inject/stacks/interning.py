@@ -1,7 +1,7 @@
-"""Stacks as numbers: each frame and each stack is written once, when it is first seen, and is a number from then on.
+"""Stacks as numbers: each frame and each stack is written once, when first seen, and is only a number afterwards.
 
-A stack is its innermost frame and the stack of the caller. What was seen of a thread is looked up by the identity of
-the code and the instruction in it, which takes no text and no line number; those are only asked for once.
+A stack is its innermost frame and the stack of the caller. Known stacks are found by the identity of the code and the
+instruction in it, which needs no text and no line number. These are only read once.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from .frame_names import Places
 
 DEEPEST = 128
-"""Frames of a stack that are kept: the innermost ones,"""
+"""Innermost frames of a stack that are kept."""
 
 OUTERMOST = 16
-"""and so many of the outermost, which say where the program is that imports or calls so deeply,"""
+"""Outermost frames that are kept as well; they show the place in a program that imports or calls so deeply."""
 
 FARTHEST = 1_024
-"""unless the stack is deeper than that: then it is the recursion that matters."""
+"""Depth from which the outermost frames are dropped: then the recursion matters."""
 
 MOST_CODES = 20_000
-"""Functions that are known at once: they are kept alive for that. Programs that make functions all the time go on with
-numbers that are new."""
+"""Functions that are known at once; this keeps them alive. Programs that make functions all the time continue with new
+numbers."""
 
 MOST_STACKS = 200_000
 """Stacks that are known at once."""
@@ -38,14 +38,14 @@ END_STEPS = frozenset(
         *("train_one_batch", "update_params", "update_parameters", "update_weights", "partial_fit", "minimize"),
     }
 )
-"""What frameworks and programs call the function that ends a step."""
+"""Names that frameworks and programs give the function that ends a step."""
 
 
 class Interning:
     """Numbers for stacks.
 
     Args:
-        lines: Receives the lines that say what a number means, before it is used.
+        lines: Receives the lines that define a number, before it is used.
         places: Names files.
     """
 
@@ -67,12 +67,12 @@ class Interning:
         self._next_frame = 0
         self._next_stack = 0
         self.outside: CodeType | None = None
-        """A function that is around what is sampled: it and what called it is no part of a stack."""
+        """A function around the sampled part: it and its callers are not part of a stack."""
         self.stepping: dict[int, CodeType] = {}
         """By the number of a stack: the outermost function in it that may end a step of the program, by its name."""
 
     def number(self, frame: FrameType | None) -> int:
-        """The number of the stack whose innermost frame this is; -1 if all of it is ours."""
+        """Return the number of the stack with this innermost frame; -1 if all of it is ours."""
         frames: list[FrameType] = []
         outside = self.outside
         while frame is not None and len(frames) < FARTHEST:
@@ -94,16 +94,16 @@ class Interning:
         return stack if not frames or stack < 0 else self._with_call(stack, frames[0])
 
     def forget_if_full(self) -> None:
-        """Begin anew where too much is known."""
+        """Clear all tables if too much is known."""
         if len(self._codes) > MOST_CODES or len(self._known) > MOST_STACKS:
             for table in (self._known, self._codes, self._frames, self._stacks, self._calls, self._names, self._called):
                 table.clear()
             self.stepping.clear()
 
     def _with_call(self, stack: int, frame: FrameType) -> int:
-        """The stack with what its innermost frame calls, as far as that has no frame: ``os.fsync``, ``time.sleep``.
+        """Return the stack with the function that its innermost frame calls, if that has no frame: ``os.fsync``.
 
-        Only where a thread was seen before: to find the name takes as long as many samples.
+        Only for stacks that were seen before: to find the name takes as long as many samples.
         """
         key = (stack, frame.f_lasti)
         found = self._calls.get(key)
@@ -128,7 +128,7 @@ class Interning:
         return names.get(frame.f_lasti, "")
 
     def _add_called(self, name: str) -> int:
-        """The number of the frame of compiled code that goes by this name."""
+        """Return the number of the frame of compiled code with this name."""
         number = self._called.get(name)
         if number is None:
             number, self._next_frame = self._next_frame, self._next_frame + 1
@@ -137,9 +137,9 @@ class Interning:
         return number
 
     def _add(self, parent: int, frame: FrameType) -> int:
-        """The number of a stack that was not seen at this instruction."""
+        """Return the number of a stack that was not seen at this instruction."""
         code, line = frame.f_code, frame.f_lineno
-        self._codes[id(code)] = code  # so that nothing else gets its identity
+        self._codes[id(code)] = code  # so that its identity is not reused
         key = (id(code), line)
         number = self._frames.get(key)
         if number is None:

@@ -1,4 +1,4 @@
-"""Figures that the program states, as few as a file can hold: all at first, then of many in a row the telling ones.
+"""Thinning of the program's figures: first all values are written, later only the notable ones of many in a row.
 
 ::
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     Metric = tuple[str, Optional[float], Optional[int], Optional[int], int, str]
 
 JOINED = ((2_000, 1), (20_000, 10), (200_000, 100), (float("inf"), 1_000))
-"""Values of a name up to a number, and of how many in a row the telling ones are written."""
+"""Number of values of a name up to which groups have the given size; the notable values of a group are written."""
 MOST_NAMES = 500
-"""Names that are written: a program that puts the number of the step into them has one for each."""
+"""Limit of names that are written: a program that puts the step number into names has one per step."""
 _VALUE = 1
 
 
@@ -34,7 +34,7 @@ class Metrics:
         self._held: dict[tuple[str, str], list[Metric]] = {}
 
     def take(self, metric: Metric) -> Sequence[Metric]:
-        """Take a figure up, and return those that are to be written now.
+        """Add a figure, and return those that are to be written now.
 
         Args:
             metric: Name, value (``None``: not finite), step, epoch, time of the monotonic clock in ns, source.
@@ -53,13 +53,13 @@ class Metrics:
         return telling(held)
 
     def rest(self) -> Sequence[Metric]:
-        """Those that are still held back, the process being over; they are forgotten here."""
+        """Return the figures that are still held back, at the end of the process, and forget them."""
         groups, self._held = self._held, {}
         return [metric for held in groups.values() for metric in telling(held)]
 
 
 def telling(metrics: Sequence[Metric]) -> Sequence[Metric]:
-    """The least, the greatest and the last of ``metrics``, and the first that is not finite, in their order."""
+    """Return the least, the greatest and the last of ``metrics``, and the first that is not finite, in their order."""
     if len(metrics) <= 3:
         return metrics
     values = [(metric[_VALUE], place) for place, metric in enumerate(metrics)]

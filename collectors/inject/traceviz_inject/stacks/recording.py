@@ -1,7 +1,7 @@
-"""Recording the stacks of this process: when sampling begins and ends, through forks, and what hooks tell beside it.
+"""Recording the stacks of this process: start and end of sampling, also across forks, and notes from hooks.
 
-It begins with the process, before a framework is imported, so that imports are seen. It is off while the process forks,
-and goes on in both: a child has a file of its own, if it lives long enough.
+It starts with the process, before a framework is imported, so that imports are sampled. It is off while the process
+forks, and continues in both processes: a child has a file of its own, if it lives long enough.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 
 COLLECTOR = "stacks"
 LONG_NS = 100_000
-"""A collection of garbage that takes less is not told of."""
+"""Shorter garbage collections are not noted."""
 
 JOINED = ((50_000, 1), (500_000, 10), (float("inf"), 100))
-"""Steps up to a number, and how many of them are noted as one."""
+"""Number of steps up to which groups of the given size are noted as one."""
 
 PHASES: tuple[str, ...] = ("phases.run_phases", "facts.metrics", "facts.event_folders", "facts.training")
-"""Modules that tell :func:`note_phase` of parts of the run, :func:`note_metric` of figures of quality, or where files
-with such figures are written. Each has ``install(settings)``."""
+"""Modules that report parts of the run to :func:`note_phase`, quality figures to :func:`note_metric`, or folders of
+files with such figures. Each has ``install(settings)``."""
 
 _monotonic_ns = time.monotonic_ns
 
 
 class Steps:
-    """Notes steps: each of the first, then ten or a hundred as one, so that no file grows with a run of days."""
+    """Notes steps: first each one, then ten or a hundred as one, so that the file stays small in a run of days."""
 
     __slots__ = ("_begin_ns", "_count", "_first_ns", "_held")
 
@@ -52,14 +52,14 @@ class Steps:
         self._begin_ns = self._first_ns = 0
 
     def begin(self, number: int) -> None:  # noqa: ARG002 called by the clock
-        """A step begins."""
+        """Start a step."""
         now = _monotonic_ns()
         if not self._held:
             self._first_ns = now
         self._begin_ns = now
 
     def end(self, source: str, number: int) -> None:
-        """It ends."""
+        """End the step."""
         if not self._begin_ns:
             return
         self._count += 1
@@ -70,7 +70,7 @@ class Steps:
 
 
 class _Recording:
-    """The sampler of this process, and what it needs to begin anew in a child."""
+    """The sampler of this process, and the settings to start it again in a child."""
 
     sampler: Sampler | None = None
     folder = ""
@@ -79,7 +79,7 @@ class _Recording:
     collecting_ns = 0
     listens = False
     is_watching = False
-    """Whether forks, ends and collections of garbage are watched: once for all recordings of a process."""
+    """True if forks, exits and garbage collections are watched; once for all recordings of a process."""
 
 
 _STATE = _Recording()
@@ -93,8 +93,8 @@ def begin(run: str, rate_hz: float, around: tuple[frozenset[int], CodeType | Non
     Args:
         run: The run folder.
         rate_hz: Samples per second.
-        around: Threads that are no part of what is sampled, and the function that runs it, where it is a part of this
-            process; it is kept however short it is.
+        around: Threads that are not sampled, and the function that runs the part, if a part of this process is sampled.
+            Such a recording is kept even if it is short.
     """
     if _STATE.sampler is not None or rate_hz <= 0:
         return
@@ -120,13 +120,13 @@ def _watch() -> None:
 
 
 def note_phase(kind: str, name: str, start_ns: int, end_ns: int, number: int | None = None) -> None:
-    """Note a part of the program's run; nothing happens where stacks are not recorded.
+    """Note a part of the program's run; nothing happens if stacks are not recorded.
 
     Args:
-        kind: What it is: see the table ``phases``.
-        name: What declared it, or the function that did it.
-        start_ns: When it began, on the clock of ``time.monotonic_ns``.
-        end_ns: When it ended.
+        kind: Its kind: see the table ``phases``.
+        name: Its source, or the function that did it.
+        start_ns: Its start, on the clock of ``time.monotonic_ns``.
+        end_ns: Its end.
         number: Number of the step or epoch.
     """
     sampler = _STATE.sampler
@@ -135,12 +135,12 @@ def note_phase(kind: str, name: str, start_ns: int, end_ns: int, number: int | N
 
 
 def note_fact(name: str, value: int, *, unless_known: bool = False) -> None:
-    """Note what holds of this process as a whole; the last word counts, and nothing happens without stacks.
+    """Note a fact about this whole process; the last value counts, and nothing happens without stacks.
 
     Args:
-        name: What it is: see :mod:`.facts`.
+        name: Its name: see :mod:`..facts.training`.
         value: A whole number.
-        unless_known: Leave what was noted before.
+        unless_known: Keep an earlier value.
     """
     sampler = _STATE.sampler
     if sampler is not None and not (unless_known and name in sampler.facts):
@@ -149,14 +149,14 @@ def note_fact(name: str, value: int, *, unless_known: bool = False) -> None:
 
 @guarded
 def note_metric(name: str, value: Any, step: Any = None, epoch: Any = None, source: str = "program") -> None:
-    """Note a figure of quality; nothing happens where stacks are not recorded.
+    """Note a quality figure; nothing happens if stacks are not recorded.
 
     Args:
-        name: As the program calls it: ``val_loss``.
-        value: The figure: anything that ``float`` takes.
-        step: Training step that it belongs to.
-        epoch: Epoch that it belongs to, counted from 0.
-        source: Who tells of it: see the table ``metrics``.
+        name: The program's name for it: ``val_loss``.
+        value: The figure: anything that ``float`` accepts.
+        step: Its training step.
+        epoch: Its epoch, counted from 0.
+        source: Its source: see the table ``metrics``.
     """
     sampler = _STATE.sampler
     if sampler is None or not sampler.takes_notes:
@@ -167,26 +167,26 @@ def note_metric(name: str, value: Any, step: Any = None, epoch: Any = None, sour
     except (TypeError, ValueError, OverflowError):
         complain(f"metric {name!s:.100} is not recorded: its value is no number, but of type {type(value).__name__}")
         return
-    shown = number if number - number == 0 else None  # not of infinity and what is no number
+    shown = number if number - number == 0 else None  # None for infinities and NaN
     at_step, in_epoch = (None if counted is None else int(counted) for counted in (step, epoch))
     sampler.metrics.extend(_METRICS.take((str(name)[:200], shown, at_step, in_epoch, at, source)))
 
 
 def in_window(*, begins: bool) -> None:
-    """A profiler's window begins or ends: within it, samples are taken at the full rate."""
+    """Note the start or end of a profiler's window: within it, samples are taken at the full rate."""
     if _STATE.sampler is not None:
         _STATE.sampler.is_judged = begins
 
 
 def install(settings: Settings) -> None:
-    """Listen to the clock of steps and to hooks, now that a framework is there; sampling has begun long before."""
+    """Listen to the clock of steps and to hooks, after a framework's import; sampling started long before."""
     clock_of_steps()
     for name in PHASES:
         guarded(import_module(f"..{name}", __package__).install)(settings)
 
 
 def clock_of_steps() -> Any:
-    """The clock of steps, to which this listens: also of a program without any framework."""
+    """Listen to the clock of steps and return it, also for a program without any framework."""
     from .. import process, step_clock  # noqa: PLC0415 only needed with steps
 
     if not _STATE.listens:
@@ -202,7 +202,7 @@ def clock_of_steps() -> Any:
 
 
 class ProgramStep:
-    """The body is a step that the program declares, where no framework makes any; see ``traceviz.step_range``."""
+    """Context whose body is a step that the program declares, if no framework makes any: ``traceviz.step_range``."""
 
     __slots__ = ()
 
@@ -214,7 +214,7 @@ class ProgramStep:
 
 
 def _name_of_source(source: str) -> str:
-    """The source, and the function that was found."""
+    """Return the source, and the name of the discovered function."""
     found = sys.modules.get(f"{__package__.rpartition('.')[0]}.stacks.discovered_loop")
     return f"{source} {found.LEADING[0]}" if source.startswith("found_") and found is not None else source
 
@@ -250,12 +250,12 @@ def _on_collection(phase: str, info: Any) -> None:
 
 @guarded
 def finish() -> None:
-    """Save what was sampled; the process may go on, and be sampled again."""
+    """Save what was sampled; the process may continue, and be sampled again."""
     sampler, _STATE.sampler = _STATE.sampler, None
     if sampler is not None:
         _save(sampler)
     _STATE.listens = False
-    _STEPS.__init__()  # type: ignore[misc]  # to those that listen it is this one
+    _STEPS.__init__()  # type: ignore[misc]  # listeners hold this object
 
 
 def _save(sampler: Sampler) -> None:
@@ -265,7 +265,7 @@ def _save(sampler: Sampler) -> None:
 
 @guarded
 def pause() -> None:
-    """Take no more samples for now; what hooks tell is still noted."""
+    """Take no more samples for now; notes of hooks are still kept."""
     if _STATE.sampler is not None:
         _STATE.sampler.stop(ends=False)
 
@@ -292,7 +292,7 @@ def _saving(leave: Any) -> Any:
 
 
 def _saving_before_replaced(execute: Any) -> Any:
-    """``os.exec*`` that saves first; it may fail, and the program go on."""
+    """Return ``os.exec*`` that saves first; it may fail, and the program may continue."""
 
     def executed(*arguments: Any, **named: Any) -> Any:
         sampler = _STATE.sampler

@@ -1,15 +1,15 @@
-"""Samples the stacks of all threads of this process, from a thread of our own that ``threading`` knows nothing of.
+"""Samples the stacks of all threads of this process, from our own thread, which ``threading`` does not know.
 
 ::
 
-    program   ----- f -----|---- g ----|-- f --          a sample stands for the time
-    samples        x    x    x    x      x   x           since the one before it
+    program   ----- f -----|---- g ----|-- f --          a sample covers the time
+    samples        x    x    x    x      x   x           since the previous one
     rows      [ f, 2 samples ][g, 2     ][f, 2  ]        one row for equal samples in a row
 
-A tick takes the interpreter's lock for some ten microseconds. A thread that used no processor time since the last tick
-has the stack that it had then, and is not looked at. The time between ticks is random around its mean, so that a loop
-of just that period is seen in all its parts. No frame is kept from one tick to the next: it would keep what the
-program works on alive.
+A tick holds the interpreter's lock for some ten microseconds. A thread that used no processor time since the last tick
+still has the same stack, and is not inspected. The time between ticks is random around its mean, so that all parts of a
+loop with that period are sampled. No frame is kept from one tick to the next: it would keep the program's objects
+alive.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ _stacks_of_threads = sys._current_frames  # noqa: SLF001 the one way to see othe
 
 FLUSH_NS = 1_000_000_000
 FIRST_FLUSH_NS = 500_000_000
-"""A process that ends before leaves nothing: it is a helper."""
+"""A process that ends earlier leaves no file: it is a helper."""
 CLOCK_NS = 10_000_000_000
-"""How often the two clocks are compared."""
+"""Time between two comparisons of the two clocks."""
 MOST_OF_A_CORE = 0.005
-"""Processor time of a core that sampling may take; the rate falls before it takes more."""
+"""Share of a core that sampling may take; the rate falls before it takes more."""
 SLOWEST_NS = 50_000_000
-"""The time between ticks that it falls to at most."""
+"""Longest time between ticks to which the rate may fall."""
 JUDGED_TICKS = 10
-"""Ticks by which the cost of one is judged: what is done once a second counts, and one slow tick does not."""
+"""Ticks over which the cost of a tick is averaged: work done once a second counts, and one slow tick does not."""
 LEAST_NS = 10_000_000_000
 MOST_BYTES = 64 << 20
-"""Bytes of the file: the rate is halved at one half of them, at three quarters, at seven eighths and so on."""
+"""Size limit of the file in bytes: the rate is halved at one half of it, at three quarters, at seven eighths etc."""
 END_BYTES = 4 * MOST_BYTES
-"""What threads, phases and frames may make of the file; then it ends."""
+"""Size at which the file ends; threads, phases and frames may add this much."""
 _PATIENCE_S = 2.0
 _SYNCHRONOUS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
 
 
 class _Thread:
-    """A thread of the program, and its row in the making."""
+    """A thread of the program, and its unfinished row."""
 
     __slots__ = (
         *(
@@ -103,9 +103,9 @@ class Sampler:
     """Samples until it is stopped.
 
     Args:
-        file: Where to write.
+        file: The output.
         places: Names files.
-        rate_hz: Samples per second at most.
+        rate_hz: Maximum samples per second.
     """
 
     def __init__(self, file: StackFile, places: Places, rate_hz: float) -> None:
@@ -115,7 +115,7 @@ class Sampler:
         self._interning = Interning(self._lines, places)
         self._seeker: Any = None
         self.make_seeker: Callable[[], Any] | None = None
-        """Makes what looks for the loop of a program whose framework is not known."""
+        """Makes the object that searches for the loop of an unknown framework."""
         self._states = States()
         self._ids = ThreadIds()
         self._threads: dict[int, _Thread] = {}
@@ -144,26 +144,26 @@ class Sampler:
         self._has_clocks = cpu_ns(get_native_id()) is not None
         self._clock_is_exact = _is_exact()
         self.apart: frozenset[int] = frozenset()
-        """Threads that are not looked at: those of a notebook's kernel."""
+        """Threads that are not inspected: those of a notebook's kernel."""
         self.is_wanted = False
-        """Whether what it samples is kept however short it lasts."""
+        """True if the recording is kept even if it is short."""
         self.is_judged = False
-        """Whether a profiler records, whose steps are those that are judged: samples of them are worth more than what
-        they cost beside the profiler."""
+        """True while a profiler records. The report judges these steps, so their samples are worth more than their cost
+        in addition to the profiler's."""
         self.phases: list[Phase] = []
-        """Kind, name, number, start, end, thread: what is to be written beside the stacks."""
+        """Kind, name, number, start, end, thread: notes to be written in addition to the stacks."""
         self.metrics: list[Metric] = []
-        """Name, value, step, epoch, time, source: the same."""
+        """Name, value, step, epoch, time, source: also to be written."""
         self.facts: dict[str, int] = {}
-        """What holds of the process as a whole, by name."""
+        """Facts about the whole process, by name."""
 
     def leave_out(self, threads: frozenset[int], outside: CodeType | None) -> None:
-        """Sample a part of a process, however short: without these threads, and what this function is called by."""
+        """Sample a part of a process, even if short, without these threads and without the callers of this function."""
         self.apart, self.is_wanted = threads, True
         self._interning.outside = outside
 
     def start(self) -> None:
-        """Begin, or go on."""
+        """Start or continue."""
         if self._is_running:
             return
         self._stops = False
@@ -179,11 +179,11 @@ class Sampler:
 
     @property
     def takes_notes(self) -> bool:
-        """Return whether what hooks note is still written."""
+        """True if notes of hooks are still written."""
         return not self._file.is_broken
 
     def stop(self, *, ends: bool) -> None:
-        """End the thread and wait for that; write what there is if the process ``ends``."""
+        """End the thread and wait for its end; write all data if the process ``ends``."""
         if self._is_running and get_ident() != self._own:
             self._is_running = False
             self._stops = True
@@ -194,7 +194,7 @@ class Sampler:
             self._finish()
 
     def _await_system(self) -> None:
-        """Wait until the system has no such thread any more: Python warns where a process with threads is forked."""
+        """Wait until the system has removed the thread: Python warns if a process with threads is forked."""
         path = f"/proc/self/task/{self._native}"
         for _ in range(200):
             if not os.path.exists(path):  # noqa: PTH110
@@ -204,7 +204,7 @@ class Sampler:
     def _run(self) -> None:
         try:
             self._sample()
-        except BaseException as error:  # noqa: BLE001 the program comes first, also where it ends all threads
+        except BaseException as error:  # noqa: BLE001 the program has priority, even if it ends all threads
             self._file.fail(explain(error))
         finally:
             self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
@@ -229,7 +229,7 @@ class Sampler:
             if not self._is_lost:
                 try:
                     self._tick(now)
-                except BaseException as error:  # noqa: BLE001 what hooks note is still written
+                except BaseException as error:  # noqa: BLE001 notes of hooks are still written
                     self._lose(error)
             if now - self._flushed_ns >= (FLUSH_NS if self._file.exists else FIRST_FLUSH_NS):
                 self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
@@ -237,7 +237,7 @@ class Sampler:
                 self._adapt(now)
 
     def _lose(self, error: BaseException) -> None:
-        """Take no more samples, and note up to which moment there are some."""
+        """Take no more samples, and note the time of the last one."""
         if self._is_lost:
             return
         self._is_lost = True
@@ -246,7 +246,7 @@ class Sampler:
         self._file.note_loss(reason)
 
     def _next_interval_ns(self) -> int:
-        """Between half and one and a half times the mean."""
+        """Return a time between half and one and a half times the mean."""
         if self._is_lost:
             return FLUSH_NS
         self._random = (self._random * 1103515245 + 12345) & 0x7FFFFFFF
@@ -254,7 +254,7 @@ class Sampler:
         return mean // 2 + mean * (self._random >> 8) // 0x7FFFFF
 
     def _tick(self, now: int) -> None:
-        """Look at all threads. The collection of garbage waits meanwhile: it is not to happen in this thread."""
+        """Inspect all threads. Garbage collection is paused, so that it does not happen in this thread."""
         collects = gc.isenabled()
         if collects:
             gc.disable()
@@ -279,7 +279,7 @@ class Sampler:
 
         Args:
             ident: Its number in Python.
-            native: Its number in the system, where Python knows it.
+            native: Its number in the system, if Python knows it.
             now: The time.
         """
         thread = self._threads.get(ident)
@@ -293,7 +293,7 @@ class Sampler:
             if thread is not None:
                 self._close(thread)
             thread = self._threads[ident] = self._new_thread(native)
-            self._name(ident, thread)  # at once: it may be gone when all are written
+            self._name(ident, thread)  # at once: it may have ended when all are written
         before, thread.cpu_ns = thread.cpu_ns, cpu
         if cpu is None:
             thread.used_ns = None
@@ -311,7 +311,7 @@ class Sampler:
             thread: The thread.
             frame: Its innermost frame.
             now: The time.
-            most: The most processor time that a thread used since the last tick.
+            most: The maximum processor time that a thread used since the last tick.
         """
         last, used = self._last_ns, thread.used_ns
         stays = used == 0 and thread.seen and self._clock_is_exact
@@ -330,7 +330,7 @@ class Sampler:
         thread.seen, thread.end_ns = self.ticks, now
 
     def _seek(self, thread: _Thread, stack: int, frame: FrameType) -> None:
-        """Look for the loop of a program whose framework is not known."""
+        """Search for the loop of an unknown framework."""
         code = self._interning.stepping.get(stack)
         if code is not None:
             if self._seeker is None:
@@ -341,7 +341,7 @@ class Sampler:
             self._seeker.seen(code, frame, again=again)
 
     def _close(self, thread: _Thread) -> None:
-        """End the row of a thread, whose last sample is of the last tick in which it was seen."""
+        """End the row of a thread, whose last sample is at the last tick in which it was seen."""
         if not thread.samples:
             return
         if thread.stack >= 0:
@@ -358,7 +358,7 @@ class Sampler:
         return thread
 
     def _flush(self, now: int) -> None:
-        """Write what there is."""
+        """Write all data."""
         if not self._file.exists:
             if _is_tracker():
                 self._file.is_broken = True
@@ -392,21 +392,21 @@ class Sampler:
             self._file.fail("they fill 256 MB")
 
     def _write_noted(self) -> None:
-        """Write what hooks and the program noted, which goes on adding."""
+        """Write the notes of hooks and the program, which may be adding more."""
         phases, metrics = len(self.phases), len(self.metrics)
         self._lines.extend([_line_of_phase(phase) for phase in self.phases[:phases]])
         self._lines.extend([_line_of_metric(metric) for metric in self.metrics[:metrics]])
         del self.phases[:phases], self.metrics[:metrics]
 
     def _describe(self) -> None:
-        """Write which process this is, again where that has changed: a fork may turn out to train."""
+        """Write the description of this process, again if it has changed: a fork may turn out to train."""
         described = describe_process(self._asked_hz, self._started_unix_ns, self.facts)
         if described != self._described:
             self._lines.insert(0, described)
             self._described = described
 
     def _name(self, ident: int, thread: _Thread) -> None:
-        """Write what the thread is called, again where that has changed."""
+        """Write the name of the thread, again if it has changed."""
         known = getattr(sys.modules.get("threading"), "_active", {}).get(ident)
         name = getattr(known, "_name", None)
         if not isinstance(name, str):
@@ -418,7 +418,7 @@ class Sampler:
             self._lines.append(f'["thread",{thread.number},{native},{quoted(name[:100])},{is_main},{ident}]\n')
 
     def _adapt(self, now: int) -> None:
-        """Take the rate back where sampling costs too much, and up again where it does not."""
+        """Lower the rate if sampling costs too much, and raise it again if it does not."""
         self._flushed_ns = now
         ticks = self.ticks - self._flushed_ticks
         if ticks >= JUDGED_TICKS:
@@ -430,7 +430,7 @@ class Sampler:
             self._next_bytes += (MOST_BYTES - self._next_bytes) // 2
 
     def _finish(self) -> None:
-        """Write the end; nothing of a process that was over before it was worth a file."""
+        """Write the end; a process that was too short leaves no file."""
         now = _monotonic_ns()
         is_short = now - self._began_ns < FIRST_FLUSH_NS
         if is_short and not (self._file.exists or self.metrics or self.is_wanted):
@@ -448,7 +448,7 @@ class Sampler:
 
 
 def describe_process(rate_hz: float, started_unix_ns: int, facts: dict[str, int]) -> str:
-    """The line that says which process this is, and what is known of it."""
+    """Return the line that describes this process."""
     from .. import process  # noqa: PLC0415
 
     named = sys.modules.get("multiprocessing.process")
@@ -482,7 +482,7 @@ def _line_of_metric(metric: Metric) -> str:
 
 
 def _is_tracker() -> bool:
-    """Whether this process only waits for others to end, to tidy up after them: multiprocessing starts it unasked."""
+    """Return whether this is multiprocessing's resource tracker, which only waits for others to end, to clean up."""
     return "multiprocessing.resource_tracker" in sys.modules and b"multiprocessing.resource_tracker" in _command_line()
 
 
@@ -498,7 +498,7 @@ def _command_line() -> bytes:
 
 
 def _is_exact() -> bool:
-    """Whether the clock of a thread moves whenever it runs: some containers count in larger pieces."""
+    """Return whether the clock of a thread moves whenever it runs: some containers count in larger units."""
     readings = {_own_cpu_ns() for _ in range(8)}
     return len(readings) > 4
 
@@ -515,6 +515,6 @@ def _name_in_system(native: int | None) -> str:
 
 
 def _leave_signals_to_others() -> None:
-    """Signals of the program are for its own threads; what says that this thread is at fault is not to be held back."""
+    """Block the program's signals in this thread, except those for faults of the thread itself."""
     kept = {getattr(_signal, name) for name in _SYNCHRONOUS if hasattr(_signal, name)}
     _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - kept)

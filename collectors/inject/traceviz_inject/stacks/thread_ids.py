@@ -1,9 +1,8 @@
 """Thread ids of the system for the threads of this process, and the processor time that the kernel counts for each.
 
-Python names a thread by its address in memory, which means nothing to the kernel, and another thread may get the same
-address later. A handle of a thread that has ended must not be used at all: ``time.pthread_getcpuclockid`` then reads
-freed memory. So time is asked for by the kernel's own number. A number whose thread has ended is an error of the
-system call, and harmless.
+Python identifies a thread by its memory address, which the kernel does not know; another thread may later get the same
+address. The handle of an ended thread must not be used at all: ``time.pthread_getcpuclockid`` then reads freed memory.
+So time is read by the kernel's own number. The number of an ended thread is a harmless error of the system call.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _clock_ns = getattr(time, "clock_gettime_ns", None)
 _PER_THREAD, _SCHEDULED = 4, 2
 """Bits of a clock's number (linux/posix-timers.h): that of one thread, and the time that the scheduler counted."""
 _SEARCHED_BYTES = 2304
-"""Size of a thread's description in glibc on x86-64; its number is in the first half everywhere."""
+"""Size of a thread's description in glibc on x86-64; its number is in the first half on all platforms."""
 _NUMBER_BYTES = 4
 _NOWHERE = -1
 
@@ -53,17 +52,18 @@ class ThreadIds:
         self._at: int | None = None
 
     def stated(self, idents: Iterable[int]) -> dict[int, int | None]:
-        """Return what Python knows of these threads; compiled code starts threads of which it knows nothing."""
+        """Return the numbers that Python knows for these threads; it knows none for threads of compiled code."""
         threads = getattr(sys.modules.get("threading"), "_active", {})
         known = {ident: getattr(threads.get(ident), "_native_id", None) for ident in idents}
         known.update(self._own)
         return known
 
     def found(self, ident: int) -> int | None:
-        """Return what the C library noted at the thread's address; ``None`` if nothing is there any more.
+        """Return the number that the C library stored at the thread's address; ``None`` if the memory is gone.
 
-        The kernel reads our memory for us, and answers with an error where a plain access would end the process. The
-        place is known once the numbers of two threads were found at it: this one's and that of the first.
+        The kernel reads our memory for us, and returns an error if a plain access would end the process. The offset is
+        known
+        once the numbers of two threads were found at it: of this thread and of the first.
         """
         if self._at is None:
             place = _common_place({**self._own, get_ident(): get_native_id()})

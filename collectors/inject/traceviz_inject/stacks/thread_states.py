@@ -1,14 +1,14 @@
-"""What a thread does that does not run: does it wait for something, or only for the interpreter's lock?
+"""State of a thread that does not run: does it wait for something, or only for the interpreter's lock?
 
-A thread gives the lock up between two instructions, or within a call. One that stands at an instruction that calls
-nothing (a jump back, the begin of a function) can only wait for the lock, or for a core. For one that stands at a call,
-the system tells at which address it sleeps: where threads of the first kind were seen to sleep is the lock.
+A thread releases the lock between two instructions, or within a call. At an instruction that calls nothing (a jump
+back, the start of a function), it can only wait for the lock, or for a core. At a call, the system shows the address at
+which it sleeps. Addresses at which threads of the first kind slept belong to the lock.
 
 ::
 
-    thread 1  ###....####....      # runs    . stands at a jump: waits for the lock, asleep at 0x7f52
-    thread 2  ...####....###+      + stands at a call, asleep at 0x7f52: waits for the lock as well
-    thread 3  ==============~      = stands at a call, asleep elsewhere: waits for a queue, a file, a moment
+    thread 1  ###....####....      # runs    . is at a jump: waits for the lock, asleep at 0x7f52
+    thread 2  ...####....###+      + is at a call, asleep at 0x7f52: waits for the lock as well
+    thread 3  ==============~      = is at a call, asleep elsewhere: waits for a queue, a file, a time
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Timed(Protocol):
-        """A thread, as far as its time says what it does."""
+        """A thread with the times that determine its state."""
 
         native: int | None
         used_ns: int | None
@@ -30,24 +30,24 @@ if TYPE_CHECKING:
 
 
 RUNNING, WAITING, GIL = '"running"', '"waiting"', '"gil"'
-"""As they are written."""
+"""The states as they are written."""
 
 LATELY_NS = 200_000_000
-"""A thread that has not run for so long waits for something else than the lock: that goes round."""
+"""A thread that has not run for so long waits for something other than the lock, which changes hands often."""
 
 _RUNS = 0.5
-"""Share of the time that a thread runs at least to be running, whatever it does at the moment."""
+"""Smallest share of the time that a running thread runs, in any current state."""
 _MOST_PLACES = 2
 _MOST_CODES = 5_000
 _HARMLESS = ("JUMP", "POP_JUMP", "RESUME", "NOP", "LOAD_FAST", "LOAD_CONST")
-"""Beginnings of the names of instructions that run nothing but themselves."""
+"""Prefixes of the names of instructions that call nothing."""
 _FUTEX = frozenset({"202", "98"})
 """Number of the system call that waits at an address: on x86-64, and on the others."""
 _ON_CORE, _ELSEWHERE = "running", "elsewhere"
 
 
 class States:
-    """Tells running, waiting and waiting for the lock apart."""
+    """Distinguishes running, waiting and waiting for the lock."""
 
     __slots__ = ("_has_lock", "_names", "_places", "_plain", "_sleeps")
 
@@ -59,19 +59,19 @@ class States:
         self._sleeps = False
 
     def load(self) -> None:
-        """Load what names instructions; programs that end at once do without."""
+        """Load the names of instructions; programs that end at once do not need them."""
         from opcode import opname  # noqa: PLC0415
 
         self._names = opname
 
     def state(self, thread: Timed, frame: FrameType, elapsed_ns: int, *, is_first: bool) -> str:
-        """What a thread does.
+        """Return the state of a thread.
 
         Args:
             thread: Its number in the system, and its processor time since the last tick.
             frame: Its innermost frame.
             elapsed_ns: Time since the last tick.
-            is_first: Whether no other thread used more: then it had the lock until the sampler asked for it.
+            is_first: True if no other thread used more: then it had the lock until the sampler asked for it.
         """
         if thread.used_ns is None:
             return "null"
@@ -84,7 +84,7 @@ class States:
         return WAITING if self._sleeps else RUNNING
 
     def _wants_lock(self, native: int | None, code: CodeType, instruction: int) -> bool:
-        """Whether a thread that does not run much would go on if it had the interpreter's lock, or a core."""
+        """Return whether a thread that hardly runs would continue if it had the interpreter's lock, or a core."""
         self._sleeps = True
         is_plain = bool(self._names) and self._is_plain(code, instruction)
         if is_plain and len(self._places) >= _MOST_PLACES:
@@ -96,7 +96,7 @@ class States:
         return self._has_lock and (is_plain or place in self._places)
 
     def _is_plain(self, code: CodeType, instruction: int) -> bool:
-        """Whether the instruction calls nothing."""
+        """Return whether the instruction calls nothing."""
         key = (id(code), instruction)
         known = self._plain.get(key)
         if known is None:
@@ -109,7 +109,7 @@ class States:
 
 
 def _sleeps_at(native: int | None) -> str:
-    """The address at which a thread of this process sleeps; ``running`` if it does not, empty where nobody says."""
+    """Return the address at which a thread of this process sleeps; ``running`` if it runs, empty if unknown."""
     try:
         handle = os.open(f"/proc/self/task/{native}/syscall", os.O_RDONLY)
         try:

@@ -1,7 +1,7 @@
 """Steps of JAX loops: the program's own step annotations, else calls of the jitted function that repeats.
 
-A jitted function is a native object that calls no Python, so ``jax.jit`` gives it in a thin wrapper that behaves like
-it and counts the calls that come from the program's own Python (not those made while another one is being traced).
+A jitted function is a native object that calls no Python. So ``jax.jit`` returns it in a thin wrapper that behaves
+like it and counts the calls from the program's own Python, except those made while another function is traced.
 A step lasts from the end of one call to the end of the next, so that the preparation of its data belongs to it.
 """
 
@@ -25,16 +25,19 @@ if TYPE_CHECKING:
 
 _LEADER = Leader()
 _within: list[object] = []
-"""The counted function that is being called, if any: those that it calls are part of it."""
+"""The counted function that is being called, if any: functions that it calls are part of it."""
 
 
 class InFlight:
-    """Keeps one step at most in flight while steps are recorded.
+    """Limits the steps in flight to one while steps are recorded.
 
-    A call of a jitted function returns before its work is done, and a loop that never looks at a result runs ahead of
-    its devices by tens of steps: its steps would show how fast work is handed out, and none of the work. So each call
-    waits for the work of the call before it. Preparing the next batch still overlaps with the devices' work, as in a
-    loop without a recording, and a step lasts as long as the slower of the two::
+    A call of a jitted function returns before its work is done. A loop that never reads a result queues tens of steps:
+    the
+    steps would show how fast work is queued, and none of the work. So each call waits for the work of the previous
+    call.
+    Preparing the next batch still overlaps with the devices' work, as in a loop without a recording. A step lasts as
+    long
+    as the slower of the two::
 
         host     batch 1 call 1 wait 0 | batch 2 call 2 wait 1      | batch 3 ...
         device   0 0 0 0 0 0 0 0 0 0 0   1 1 1 1 1 1 1 1 1 1 1 1 1 1  2 2 2 ...
@@ -55,11 +58,13 @@ class InFlight:
 
     @guarded
     def dispatched(self, result: Any) -> None:
-        """A call has returned ``result``: wait for the work of the call before it.
+        """Wait for the work of the previous call, after a call has returned ``result``.
 
-        All results of a call are there at the same time, so the smallest stands for them. Where the earlier one was
-        given away to this call (donated), nothing is left to wait for but this call's own. An error of the devices is
-        the program's, which meets it when it looks at the result.
+        All results of a call complete at the same time, so the smallest represents them. If the earlier one was donated
+        to this
+        call, only this call's own result can be waited for. An error of the devices belongs to the program, which gets
+        it when
+        it reads the result.
         """
         array, earlier = _smallest_array(result), self._earlier
         self._earlier = array
@@ -70,7 +75,7 @@ class InFlight:
 
 
 IN_FLIGHT = InFlight()
-"""What is in flight in this process."""
+"""The work in flight in this process."""
 
 
 def _smallest_array(result: Any) -> Any:
@@ -90,7 +95,7 @@ def _hook_annotation(module: ModuleType) -> None:
 
 
 def _declaring(begin: Any) -> Any:
-    """Recording must run before the annotation of its first step begins."""
+    """Return an ``__init__`` that starts the recording before the annotation of its first step."""
 
     @functools.wraps(begin)
     def annotation(self: Any, *arguments: Any, **named: Any) -> None:
@@ -138,7 +143,7 @@ def _counted(function: Any) -> Any:
 
 
 class CountedFunction:
-    """A jitted function whose calls are counted; in all else it is that function."""
+    """A jitted function whose calls are counted; otherwise it behaves as that function."""
 
     def __init__(self, function: Any) -> None:
         functools.update_wrapper(self, function, updated=())
@@ -146,7 +151,7 @@ class CountedFunction:
         self._traceviz_reference = weakref.ref(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call the function, and tell the clock afterwards if it is the one that repeats."""
+        """Call the function, and notify the clock afterwards if it is the one that repeats."""
         function = self._traceviz_function
         if _within or not _LEADER.leads(self, self._traceviz_reference):
             return function(*arguments, **named)
@@ -162,7 +167,7 @@ class CountedFunction:
             CLOCK.boundary("jax_call")
 
     def __getattr__(self, name: str) -> Any:
-        """``lower``, ``trace``, ``clear_cache``, ... of the function."""
+        """Return ``lower``, ``trace``, ``clear_cache``, ... of the function."""
         return getattr(self._traceviz_function, name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -170,7 +175,7 @@ class CountedFunction:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        """Pickled as the function itself."""
+        """Pickle as the function itself."""
         return (_itself, (self._traceviz_function,))
 
     def __repr__(self) -> str:

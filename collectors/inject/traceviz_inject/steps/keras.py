@@ -1,10 +1,10 @@
-"""Steps of Keras, whatever the backend: ``fit`` calls its list of callbacks where batches end, and the list calls us.
+"""Steps of Keras with any backend: ``fit`` calls its list of callbacks at the end of batches, and the list calls us.
 
 A step lasts from the end of the previous batch to the end of this one: two of the backends fetch the data before
 they announce a batch, and the wait for data belongs to the step.
 
 The list's own methods are wrapped; no callback is added to it. Keras calls its own callbacks in another thread as long
-as there is no foreign one, so one more would slow the program down, and would be called late.
+as there is no foreign one. Another callback would slow the program down, and would be called late.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _hook_callbacks(module: ModuleType) -> None:
 
 
 def _batch_ended(callbacks: Any, batch: int = 0, *_: Any) -> None:
-    """The next step begins, unless this was the last batch of the epoch."""
+    """Start the next step, unless this was the last batch of the epoch."""
     batches = (callbacks.params or {}).get("steps")
     CLOCK.boundary("keras", more=batches is None or batch + 1 < batches)
 

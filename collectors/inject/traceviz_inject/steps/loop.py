@@ -2,7 +2,7 @@
 
 One step lasts from the end of an optimizer's step to the end of its next one, so that the wait for data belongs to the
 step that uses the data. Without an optimizer it lasts from one batch to the next; without a data loader, from the end
-of one call of the model to the end of the next. What comes between the last batch of an epoch and the first of the next
+of one call of the model to the end of the next. Work between the last batch of an epoch and the first of the next
 (validation, checkpoints) is no step.
 
 ::
@@ -11,8 +11,8 @@ of one call of the model to the end of the next. What comes between the last bat
     ---------- step 0 --------------- ----------- step 1 --------------                      -- step 2
     ------------------------------ epoch 0 ----------------------------                      -- epoch 1
 
-An epoch is a pass over the loader that the optimizer's batches come from. It ends with the last of its steps, and is
-told once the loader has no more, or the next pass begins: a pass that the program leaves for good has no known end.
+An epoch is a pass over the loader of the optimizer's batches. It ends with the last of its steps. It is reported once
+the loader has no more batches, or at the next pass. A pass that the program leaves for good has no known end.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ if TYPE_CHECKING:
     from typing import Any
 
 _BATCHES, _ALL, _LOADER = "_traceviz_batches", "_traceviz_all_batches", "_traceviz_loader"
-"""Attributes of a loader's iterator: batches taken from it, all that it has where that is known, its loader's token."""
+"""Attributes of a loader's iterator: batches taken from it, its total number if known, its loader's token."""
 
 
 class Token:
-    """Stands for a loader, which may be gone while its iterator is still in use, and must not be kept for our sake."""
+    """Represents a loader without keeping it alive: the loader may be deleted while its iterator is still in use."""
 
     __slots__ = ("__weakref__", "batch", "opened_ns")
 
     def __init__(self, batch: int | None = None) -> None:
         self.batch = batch
-        """Samples in a batch, where the loader says so."""
+        """Samples in a batch, if the loader states it."""
         self.opened_ns = 0
-        """When the pass in progress began."""
+        """Start of the pass in progress."""
 
 
 _TOKENS: weakref.WeakKeyDictionary[Any, Token] = weakref.WeakKeyDictionary()
-"""By loader."""
+"""Tokens by loader."""
 
 
 class Pass:
-    """A pass over a loader whose own iterators take no attributes.
+    """A pass over a loader whose own iterators accept no attributes.
 
     Args:
         batches: Its iterator.
@@ -70,22 +70,22 @@ class Pass:
         self._all = loader
 
     def __next__(self) -> Any:
-        """The next batch."""
+        """Return the next batch."""
         return next(self._batches)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of batches."""
         return len(self._all)
 
 
 class Loop:
-    """What has been seen of a framework's loop, and what that means for the clock.
+    """State of a framework's loop as seen by hooks, and its effect on the clock.
 
     Args:
-        framework: What its epochs are called.
+        framework: Name of its epochs.
         optimizer: Source of steps that an optimizer ends.
-        loader: Source of those that are one batch.
-        call: Source of those that are one call of a model.
+        loader: Source of steps that are one batch.
+        call: Source of steps that are one call of a model.
     """
 
     def __init__(self, framework: str, optimizer: str, loader: str, call: str) -> None:
@@ -95,9 +95,9 @@ class Loop:
         self._models = Leader()
         self._stepping = 0
         self.is_calling = False
-        """Whether a model is being called: what it calls is a part of it."""
+        """True while a model is being called: models that it calls are part of it."""
         self.is_seen = False
-        """Whether anything of the framework was used."""
+        """True if anything of the framework was used."""
         self._leads = False
         self._taking_thread = 0
         self._stepping_thread = 0
@@ -113,19 +113,19 @@ class Loop:
 
     @property
     def is_taking(self) -> bool:
-        """Whether this thread takes a batch: models that are called for that distort images."""
+        """True if this thread takes a batch: models that are called for that distort images."""
         return self._taking_thread == threading.get_ident()
 
     @property
     def _is_apart(self) -> bool:
-        """Whether this is another thread than the one that trains: it takes batches for that, some of them ahead.
+        """True if this is not the thread that trains: it takes batches for that thread, and prefetches some.
 
-        What it does says nothing of where a step begins or ends, and a mark would end on another thread than it began.
+        Its batches do not show where a step starts or ends, and a mark would end on another thread than it started.
         """
         return self._stepping_thread not in (0, threading.get_ident())
 
     def loader_opens(self, loader: Token) -> None:
-        """A pass over ``loader`` begins: before its workers start, so that they know that this process trains."""
+        """Start a pass over ``loader``, before its workers start, so that they know that this process trains."""
         self.is_seen = True
         if self._exhausted and not self._is_apart:
             CLOCK.pause(self._optimizer)
@@ -144,7 +144,7 @@ class Loop:
             PARTS.epoch_begins()
 
     def batch_begins(self, iterator: Any) -> None:
-        """The program asks ``iterator`` for its next batch."""
+        """Note that the program asks ``iterator`` for its next batch."""
         self._taking_thread = threading.get_ident()
         loader = getattr(iterator, _LOADER, None)
         if loader is None or not self._loaders.leads(loader, weakref.ref(loader)):
@@ -155,7 +155,7 @@ class Loop:
             CLOCK.begin(self._loader)
 
     def batch_ends(self, iterator: Any) -> None:
-        """It got one."""
+        """Note that it got a batch."""
         self._taking_thread = 0
         taken = getattr(iterator, _BATCHES, 0) + 1
         setattr(iterator, _BATCHES, taken)
@@ -166,16 +166,16 @@ class Loop:
         self._was_last = taken == getattr(iterator, _ALL, None)
 
     def batches_end(self, iterator: Any) -> None:
-        """There is none left.
+        """Note that no batch is left.
 
-        Whoever takes batches one ahead (to know which is the last) has one more to train on.
+        A program that prefetches one batch (to know which is the last) has one more to train on.
         """
         self._taking_thread = 0
         CLOCK.pause(self._loader)
         loader = getattr(iterator, _LOADER, None)
         if loader is None or loader is not self._training_loader():
             if loader is not None:
-                loader.opened_ns = 0  # whatever is learnt from what it gave, this pass was over before
+                loader.opened_ns = 0  # for any later use of its batches, this pass was over before
             return
         self._exhausted = True
         if not self._waiting_batches and not self._is_apart:
@@ -184,19 +184,19 @@ class Loop:
             PARTS.epoch_ends()
 
     def gradients_begin(self) -> None:
-        """Gradients are computed: something learns."""
+        """Note that gradients are computed: something learns."""
         if self._learnt_in != CLOCK.recording:
             self._learnt_in = CLOCK.recording
             note_fact(training.GRADIENTS, 1)
 
     def optimizer_begins(self) -> bool:
-        """An optimizer makes a step; whether it is the outermost: optimizers wrap others."""
+        """Note the start of an optimizer's step; return whether it is the outermost: optimizers wrap others."""
         self.is_seen = True
         self._stepping += 1
         return self._stepping == 1
 
     def optimizer_ends(self, optimizer: Any, *, done: bool) -> None:
-        """It has made it, unless it failed."""
+        """Note the end of an optimizer's step, unless it failed."""
         self._stepping -= 1
         if self._stepping or not done or not self._optimizers.leads(optimizer, weakref.ref(optimizer)):
             return
@@ -219,7 +219,7 @@ class Loop:
             PARTS.epoch_ends()
 
     def _tell_batch(self) -> None:
-        """How many samples a step takes, more surely the longer it goes on: it may take several batches."""
+        """Note the samples per step, more precisely over time: a step may take several batches."""
         loader, steps = self._training_loader(), self._own_steps
         if loader is not None and loader.batch and not steps & (steps - 1):  # none, one, two, four, eight ...
             batches = round(self._own_batches / steps) if steps else 1
@@ -227,14 +227,14 @@ class Loop:
         self._own_steps += 1
 
     def _epoch_is_over(self) -> None:
-        """Tell of the epoch whose steps these were, unless a trainer around the loop does."""
+        """Report the epoch of these steps, unless a trainer around the loop does."""
         begun, self._epoch_begun_ns = self._epoch_begun_ns, 0
         if begun and CLOCK.source == self._optimizer and not is_within(EPOCH):
             tell(EPOCH, self._framework, begun, self._last_step_ns, self._epochs)
             self._epochs += 1
 
     def call_begins(self, model: Any) -> None:
-        """A model is called, by no other model. Workers of a loader call models, too: to distort images."""
+        """Note a call of a model from outside of models. Workers of a loader call models, too: to distort images."""
         self.is_calling = self.is_seen = True
         may_lead = CLOCK.hears(self._call) and not process.is_helper()
         self._leads = may_lead and self._models.leads(model, weakref.ref(model))
@@ -242,18 +242,18 @@ class Loop:
             CLOCK.begin(self._call)
 
     def call_ends(self) -> None:
-        """The call is over."""
+        """Note the end of the call."""
         self.is_calling = False
         if self._leads:
             CLOCK.boundary(self._call)
 
 
 def _nothing() -> None:
-    """A reference to something that is gone."""
+    """Return ``None``, as a reference to a deleted object does."""
 
 
 def seen_optimizer(loop: Loop, step: Any) -> Any:
-    """For :func:`hooks.replace`: ``step``, whose first argument is an optimizer."""
+    """Return ``step``, whose first argument is an optimizer, with hooks; for :func:`hooks.replace`."""
     ends = guarded(loop.optimizer_ends)
 
     @functools.wraps(step)
@@ -272,7 +272,7 @@ def seen_optimizer(loop: Loop, step: Any) -> Any:
 
 
 def seen_backward(loop: Loop, backward: Any) -> Any:
-    """For :func:`hooks.replace`: ``backward``, which computes gradients."""
+    """Return ``backward``, which computes gradients, with hooks; for :func:`hooks.replace`."""
     begins = guarded(loop.gradients_begin)
 
     @functools.wraps(backward)
@@ -285,7 +285,7 @@ def seen_backward(loop: Loop, backward: Any) -> Any:
 
 
 def seen_pass(loop: Loop, iterate: Any) -> Any:
-    """For :func:`hooks.replace`: the ``__iter__`` of a loader, whose iterators' ``__next__`` is :func:`seen_batch`."""
+    """Return a loader's ``__iter__`` with hooks, for :func:`hooks.replace`; :func:`seen_batch` hooks its iterators."""
     opens, remember = guarded(loop.loader_opens), guarded(_remember)
 
     @functools.wraps(iterate)
@@ -299,7 +299,7 @@ def seen_pass(loop: Loop, iterate: Any) -> Any:
 
 
 def seen_batch(loop: Loop, take: Any) -> Any:
-    """For :func:`hooks.replace`: the ``__next__`` of a loader's iterators."""
+    """Return the ``__next__`` of a loader's iterators with hooks; for :func:`hooks.replace`."""
     begins, ends, none_left = guarded(loop.batch_begins), guarded(loop.batch_ends), guarded(loop.batches_end)
 
     @functools.wraps(take)
@@ -325,9 +325,9 @@ def _token(loader: Any) -> Token:
 
 
 def _remember(iterator: Any, loader: Any) -> None:
-    """A loader with persistent workers gives the same iterator again."""
+    """Reset the marks of an iterator: a loader with persistent workers returns the same iterator again."""
     setattr(iterator, _BATCHES, 0)
     setattr(iterator, _LOADER, _token(loader))
-    # The iterator is asked, and not the loader, which takes the question for the program's and may warn later.
+    # The iterator is asked, not the loader: the loader counts the question as the program's and may warn later.
     with suppress(TypeError, NotImplementedError):  # a stream
         setattr(iterator, _ALL, len(iterator))

@@ -1,7 +1,7 @@
 """Steps and epochs in Apache MXNet: Gluon's trainer and loader, modules, data iterators, and calls of a Gluon model.
 
-:mod:`.training_loop` says what is a step. MXNet computes behind Python: a step ends where Python has asked for it, and
-the time of the computation shows where the program waits for a value.
+:mod:`.loop` defines a step. MXNet computes asynchronously: a step ends when Python has requested it, and the time of
+the computation appears where the program waits for a value.
 """
 
 from __future__ import annotations
@@ -36,29 +36,29 @@ _optimizer = functools.partial(seen_optimizer, LOOP)
 
 
 def hook_trainer(module: ModuleType) -> None:
-    """See the steps of Gluon: a program that changes gradients itself calls ``update`` in place of ``step``."""
+    """Hook the steps of Gluon: a program that changes gradients itself calls ``update`` instead of ``step``."""
     hooks.replace(module.Trainer, "step", _optimizer)
     hooks.replace(module.Trainer, "update", _optimizer)
 
 
 def hook_module(module: ModuleType) -> None:
-    """See the steps of modules, whose ``fit`` calls ``update``."""
+    """Hook the steps of modules, whose ``fit`` calls ``update``."""
     hooks.replace(getattr(module, MODULES[module.__name__]), "update", _optimizer)
 
 
 def hook_iterators(module: ModuleType) -> None:
-    """See batches of data iterators, which are their own loaders."""
+    """Hook batches of data iterators, which are their own loaders."""
     hooks.replace(module.DataIter, "__iter__", functools.partial(seen_pass, LOOP))
     hooks.replace(module.DataIter, "__next__", functools.partial(seen_batch, LOOP))
 
 
 def hook_dataloader(module: ModuleType) -> None:
-    """See each pass over a loader of Gluon, and each batch."""
+    """Hook each pass over a loader of Gluon, and each batch."""
     hooks.replace(module.DataLoader, "__iter__", _seen_generator)
 
 
 def _seen_generator(iterate: Any) -> Any:
-    """Its passes are generators, in which nothing can be noted: each is put into one of ours."""
+    """Return an ``__iter__`` that wraps each pass: passes are generators, which accept no attributes."""
     take = seen_batch(LOOP, Pass.__next__)
     opens = seen_pass(LOOP, lambda loader: Pass(iterate(loader), loader))
 
@@ -76,13 +76,13 @@ def _seen_generator(iterate: Any) -> Any:
 
 
 def hook_array(module: ModuleType) -> None:
-    """See every backward pass of Gluon."""
+    """Hook every backward pass of Gluon."""
     hooks.replace(module.NDArray, "backward", functools.partial(seen_backward, LOOP))
     training.none_yet()
 
 
 def hook_block(module: ModuleType) -> None:
-    """See calls of models: the steps of a program that only infers."""
+    """Hook calls of models: the steps of a program that only infers."""
     hooks.replace(module.Block, "__call__", _seen_call)
 
 

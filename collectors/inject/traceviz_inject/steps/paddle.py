@@ -1,6 +1,6 @@
 """Steps and epochs in PaddlePaddle: its optimizers, its data loader, ``Model.fit``, and programs of a static graph.
 
-:mod:`.training_loop` says what is a step. ``Model.fit`` tells of batches and epochs itself, and is believed more.
+:mod:`.loop` defines a step. ``Model.fit`` reports batches and epochs itself, and is trusted more.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LOOP = Loop("paddle", "paddle_optimizer", "paddle_loader", CALL)
 _TRAINS = "train"
 _LEADING_PROGRAM = Leader()
 _PROGRAMS: dict[int, object] = {}
-"""By identity of a program: it cannot be referred to weakly in every version."""
+"""By identity of a program, because not every version allows weak references to it."""
 _begun: dict[int, int] = {}
-"""By list of callbacks: when the epoch in progress began."""
+"""By list of callbacks: start of the epoch in progress."""
 
 
 def hook_optimizer(module: ModuleType) -> None:
-    """See the steps of every optimizer: the classes that define one are known once the program makes one of them."""
+    """Hook the steps of every optimizer: a class that defines them is known once the program makes an instance."""
     hooks.replace(module.Optimizer, "__init__", functools.partial(_watching, module.Optimizer))
 
 
@@ -60,7 +60,7 @@ def _watch(base: type, kind: type) -> None:
 
 
 def _seen_minimize(minimize: Any) -> Any:
-    """The older way to make a step. In a static graph it only adds to the graph."""
+    """Return ``minimize``, the older way to make a step, with hooks. In a static graph it only extends the graph."""
     counted = seen_optimizer(LOOP, minimize)
 
     @functools.wraps(minimize)
@@ -76,7 +76,7 @@ def _is_dynamic() -> bool:
 
 
 def hook_tensor(module: ModuleType) -> None:
-    """See every backward pass, once the method is there: this module puts it into the compiled class."""
+    """Hook every backward pass, once the method exists: this module adds it to the compiled class."""
     hooks.replace(module, "monkey_patch_tensor", _with_backward)
     training.none_yet()
 
@@ -99,19 +99,19 @@ def _see_backward() -> None:
 
 
 def hook_reader(module: ModuleType) -> None:
-    """See each pass over a loader."""
+    """Hook each pass over a loader."""
     hooks.replace(module.DataLoader, "__iter__", functools.partial(seen_pass, LOOP))
 
 
 def hook_iterators(module: ModuleType) -> None:
-    """See each batch."""
+    """Hook each batch."""
     for name in ("_DataLoaderIterSingleProcess", "_DataLoaderIterMultiProcess"):
         if hasattr(module, name):
             hooks.replace(getattr(module, name), "__next__", functools.partial(seen_batch, LOOP))
 
 
 def hook_callbacks(module: ModuleType) -> None:
-    """See batches and epochs of ``Model.fit`` through its list of callbacks, as in Keras."""
+    """Hook batches and epochs of ``Model.fit`` through its list of callbacks, as in Keras."""
     callbacks = module.CallbackList
     hooks.replace(callbacks, "on_epoch_begin", telling_after(_epoch_begins))
     hooks.replace(callbacks, "on_batch_begin", telling_after(_batch_begins))
@@ -149,7 +149,7 @@ def _ended(_callbacks: Any, mode: str = "", *_: Any) -> None:
 
 
 def hook_executor(module: ModuleType) -> None:
-    """See runs of a static graph's program."""
+    """Hook runs of a static graph's program."""
     hooks.replace(module.Executor, "run", _seen_run)
 
 
@@ -169,7 +169,7 @@ def _seen_run(run: Any) -> Any:
 
 
 def _run_begins(program: Any) -> bool:
-    """A run begins; whether it is of the program that repeats."""
+    """Start a run; return whether its program is the one that repeats."""
     thing = _PROGRAMS.setdefault(id(program), object())
     leads = CLOCK.hears(CALL) and _LEADING_PROGRAM.leads(thing, lambda: thing)
     if leads:

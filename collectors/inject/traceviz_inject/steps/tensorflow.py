@@ -1,9 +1,9 @@
 """Steps of custom TensorFlow loops: ``for batch in dataset: train_step(batch)``.
 
-A step begins where the program asks for a batch, and ends where it asks for the next one: the wait for data is its
-first part. Of several iterators in use, the one that leads is the loop's (see ``step_clock.Leader``).
-Loops over a dataset within a ``tf.function`` run in the graph, where Python sees nothing of them. Where a program takes
-its batches from elsewhere, a step lasts from the end of one call of the ``tf.function`` that repeats to the next end.
+A step starts when the program asks for a batch, and ends when it asks for the next one: the wait for data is its first
+part. Of several iterators in use, the one that leads is the loop's (see ``step_clock.Leader``). Loops over a dataset
+within a ``tf.function`` run in the graph, invisible to Python. If a program takes its batches from elsewhere, a step
+lasts from the end of one call of the ``tf.function`` that repeats to the end of the next.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ITERATORS = {
     "tensorflow.python.data.ops.iterator_ops": "OwnedIterator",
     "tensorflow.python.distribute.input_lib": "DistributedIteratorBase",
 }
-"""Module -> class whose ``__next__`` gives the next batch."""
+"""Module -> class whose ``__next__`` returns the next batch."""
 
 TRACE_MODULE = "tensorflow.python.profiler.trace"
 FUNCTION_MODULE = "tensorflow.python.eager.polymorphic_function.polymorphic_function"
@@ -42,7 +42,7 @@ _FEWEST = 2
 
 
 class _Passes:
-    """Passes over the data set that was gone through first: each is an epoch. Others are evaluated on."""
+    """Passes over the data set that was used first: each is an epoch. Other data sets are for evaluation."""
 
     def __init__(self) -> None:
         self._begun: tuple[Any, int, int] | None = None
@@ -50,7 +50,7 @@ class _Passes:
         self._count = 0
 
     def begin(self, iterator: Any) -> None:
-        """The first batch is taken from ``iterator``, or the next where its loop was left for a while."""
+        """Start a pass with the first batch of ``iterator``, or with the next one after another iterator was used."""
         if CLOCK.source == SOURCE and (self._begun is None or self._begun[0]() is not iterator):
             self._begun = weakref.ref(iterator), time.monotonic_ns(), CLOCK.steps_seen
             size = training.of_dataset(getattr(iterator, "_dataset", None))
@@ -58,7 +58,7 @@ class _Passes:
                 note_fact(training.BATCH, size)
 
     def end(self, iterator: Any) -> None:
-        """``iterator`` has no more batches."""
+        """End a pass: ``iterator`` has no more batches."""
         begun, self._begun = self._begun, None
         dataset = getattr(iterator, "_dataset", None)
         if begun is None or begun[0]() is not iterator or dataset is None or CLOCK.source != SOURCE:
@@ -90,7 +90,7 @@ def _hook_iterator(module: ModuleType) -> None:
 
 
 def _tells_eager() -> Callable[[], bool]:
-    """TensorFlow's own answer to whether Python runs step by step now, or a function is being traced."""
+    """Return TensorFlow's function that decides whether Python runs eagerly now, or a function is being traced."""
     context = sys.modules.get("tensorflow.python.eager.context")
     answer: Callable[[], bool] = getattr(context, "executing_eagerly", lambda: True)
     return answer
@@ -103,7 +103,7 @@ def _counting(following: Any) -> Any:
     def counted(self: Any) -> Any:
         if not executing_eagerly() or not _LEADER.leads(self, weakref.ref(self)):
             return following(self)
-        # The program turns to the next step: the one in progress, if there is one, has ended.
+        # The program asks for the next step: the step in progress, if there is one, has ended.
         if CLOCK.source == SOURCE and CLOCK.step is not None:
             CLOCK.boundary(SOURCE)
         else:
@@ -146,7 +146,7 @@ def _hook_trace(module: ModuleType) -> None:
 
 
 def _declaring(begin: Any) -> Any:
-    """The program annotates its steps itself, as TensorFlow's guide says: ``Trace("train", step_num=step, _r=1)``."""
+    """Return an ``__init__`` that starts steps that the program annotates: ``Trace("train", step_num=step, _r=1)``."""
 
     @functools.wraps(begin)
     def annotation(self: Any, name: str, **named: Any) -> None:

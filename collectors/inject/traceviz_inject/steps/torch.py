@@ -1,6 +1,6 @@
 """Steps and parts of a loop in torch, seen from four places: optimizer, data loader, backward, and calls of a model.
 
-:mod:`.training_loop` says what is a step.
+:mod:`.loop` defines a step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LOOP = Loop("torch", "torch_optimizer", "torch_loader", "torch_call")
 
 
 def hook_optimizer(module: ModuleType) -> None:
-    """See the steps of every optimizer, whichever class defines them, from outside of torch's own range for them."""
+    """Hook the steps of every optimizer, in any class that defines them, outside of torch's own range for them."""
     hooks.replace(module.Optimizer, "profile_hook_step", _seen_optimizer)
     for kind in _kinds_below(module.Optimizer):  # torch has put its range around the steps of those that were used
         if getattr(kind.__dict__.get("step"), "hooked", False):
@@ -42,10 +42,9 @@ def _seen_optimizer(profile_hook_step: Any) -> Any:
     def with_ours(step: Any) -> Any:
         profiled = wrap(step)
 
-        # The compiler takes off torch's wrapper by this attribute, and must find what lies below it.
         counted = seen_optimizer(LOOP, profiled)
 
-        # The compiler takes off torch's wrapper by this attribute, and must find what lies below it.
+        # The compiler removes torch's wrapper by this attribute, and must find the original function.
         @functools.wraps(step)
         def seen(*arguments: Any, **named: Any) -> Any:
             return (profiled if _is_compiling() else counted)(*arguments, **named)
@@ -56,16 +55,16 @@ def _seen_optimizer(profile_hook_step: Any) -> Any:
 
 
 def hook_dataloader(module: ModuleType) -> None:
-    """See each pass over a loader, and each batch."""
+    """Hook each pass over a loader, and each batch."""
     hooks.replace(module.DataLoader, "__iter__", functools.partial(seen_pass, LOOP))
     batch = functools.partial(seen_batch, LOOP)
-    hooks.replace(module._BaseDataLoaderIter, "__next__", batch)  # noqa: SLF001 there is no public way in
+    hooks.replace(module._BaseDataLoaderIter, "__next__", batch)  # noqa: SLF001 there is no public access
     # It may have bound the method under its own name for Python 2.
     hooks.replace(module._BaseDataLoaderIter, "next", batch)  # noqa: SLF001
 
 
 def hook_autograd(module: ModuleType) -> None:
-    """See every backward pass: ``Tensor.backward`` calls the function of this module."""
+    """Hook every backward pass: ``Tensor.backward`` calls the function of this module."""
     hooks.replace(module, "backward", _seen_backward)
     training.none_yet()
 
@@ -85,10 +84,12 @@ def _seen_backward(backward: Any) -> Any:
 
 
 def hook_module(module: ModuleType) -> None:
-    """See calls of models.
+    """Hook calls of models.
 
-    Hooks on modules would do, but the compiler warns of them and leaves its fast way. It inlines this function, or goes
-    around it, and must not find anything else to do in it: that is why it asks first.
+    Hooks on modules would suffice, but the compiler warns about them and leaves its fast path. It inlines this
+    function, or
+    bypasses it, and must find nothing else to do in it. Therefore the function first asks whether the compiler reads
+    it.
     """
     hooks.replace(module.Module, "__call__", _seen_call)
 
@@ -109,13 +110,13 @@ def _seen_call(call: Any) -> Any:
 
 
 def _is_compiling() -> bool:
-    """Whether the compiler is reading the code that calls this; until there is a compiler, no."""
+    """Return whether the compiler is reading the code that calls this; false until there is a compiler."""
     return False
 
 
 def hook_compiler(module: ModuleType) -> None:
-    """Learn how to ask: the compiler knows its own function, and takes the answer for a constant."""
-    global _is_compiling  # noqa: PLW0603 calls of models ask this, which must cost next to nothing
+    """Set the function to ask: the compiler knows its own function, and treats the answer as a constant."""
+    global _is_compiling  # noqa: PLW0603 calls of models read this, at almost no cost
     _is_compiling = module.is_compiling
 
 

@@ -9,7 +9,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 
 
 def tree(*calls):
-    """A tree of ``(start, duration, thread)``."""
+    """Return a tree of ``(start, duration, thread)``."""
     rows = [(number, start, start + dur, thread) for number, (start, dur, thread) in enumerate(calls)]
     return CallTree.of(pl.DataFrame(rows, ["op_id", "start_ns", "end_ns", "thread_id"], orient="row"))
 
@@ -49,7 +49,7 @@ def test_a_tree_without_calls_is_around_nothing():
 
 @st.composite
 def nests(draw):
-    """Calls that nest: each lies in a random earlier one, or in none."""
+    """Return calls that nest: each lies in a random earlier one, or in none."""
     calls = [(0, 64, 0)]
     for _ in range(draw(st.integers(0, 8))):
         start, dur, _ = draw(st.sampled_from(calls))

@@ -1,4 +1,4 @@
-"""What a capture is of: every kind on a trace of its own, what its first sentence says, and where nothing is said."""
+"""Kinds of captures: each kind on a trace of its own, its first sentence, and captures without such a sentence."""
 
 from dataclasses import asdict
 

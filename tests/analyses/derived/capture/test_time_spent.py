@@ -1,4 +1,4 @@
-"""Where the time of a capture went that cannot be judged: the innermost name that has nearly all of it."""
+"""Use of the time in a capture that cannot be judged: the innermost name that has nearly all of it."""
 
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.capture.time_spent import time_spent
@@ -85,7 +85,7 @@ MS = 1_000_000
 
 
 def test_a_first_call_that_takes_all_of_the_capture_is_named_with_what_it_does():
-    """A range that encloses the capture says nothing; a call that takes as long does."""
+    """A range that encloses the capture does not count; a call that takes as long does."""
     calls = [(0, 970 * MS, "cudaMalloc"), (980 * MS, 10_000, "cudaLaunchKernel", {"correlation_id": 1})]
     kernels = [(999 * MS, MS, "k", {"correlation_id": 1})]
     view = trace(nvtx=[(0, 1_000 * MS, "main")], cuda_api=calls, kernels=kernels)

@@ -19,7 +19,7 @@ UNIT = (("pack", 0, 100), ("solve", 100, 200), ("exchange", 300, 100))
 
 
 def repeating(*more, **tables):
-    """Five unmarked repeats of 1000 ns: three kernels each, and 600 ns in which the host does nothing that is known."""
+    """Return five unmarked repeats of 1000 ns: three kernels each, and 600 ns of unknown work on the host."""
     kernels = [(i * 1000 + at, ns, name) for i in range(5) for name, at, ns in (*UNIT, *more)]
     return trace(kernels=kernels, cuda_api=[(i * 1000, 10, "cudaLaunchKernel") for i in range(5)], **tables)
 
@@ -60,7 +60,7 @@ def test_marked_steps_show_training_only_of_programs_that_may_use_a_framework(pr
 
 
 def gradients(**tables):
-    """A compiled function that computes gradients and no more, over and over."""
+    """Return a compiled function that computes gradients and no more, over and over."""
     return repeating(("fmha_bwd_kernel", 400, 10), **tables)
 
 

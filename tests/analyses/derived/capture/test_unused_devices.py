@@ -1,4 +1,4 @@
-"""GPUs that nothing uses while a framework computes on the CPU; silence where nothing shows it, or none is wanted."""
+"""Unused GPUs while a framework computes on the CPU; no finding without a sign of it, or if no GPU is wanted."""
 
 import pytest
 
@@ -18,13 +18,13 @@ STEPS = [(step * 10 * MS, 10 * MS, step) for step in range(10)]
 
 
 def sampled(*values, device=0, last=100 * MS, metric="GPU utilisation"):
-    """Utilisation of a device in percent, at even distances up to ``last``."""
+    """Return the utilisation of a device in percent, at even distances up to ``last``."""
     distance = last // max(len(values) - 1, 1)
     return [(number * distance, metric, value, {"device_id": device}) for number, value in enumerate(values)]
 
 
 def on_cpu(**given):
-    """PyTorch trains on the CPU of a machine with one GPU, whose utilisation is sampled, for 100 ms."""
+    """Return a trace in which PyTorch trains on the CPU for 100 ms, with samples of the machine's one GPU."""
     parts = {
         "devices": GPU,
         "host_ops": [*BACKWARD, *FORWARD],
@@ -36,7 +36,7 @@ def on_cpu(**given):
 
 
 def nsys(calls=(), **given):
-    """The same as nsys records it, which traces CUDA and finds none."""
+    """Return the same as nsys records it, which traces CUDA and finds none."""
     ranges = [(step * 10 * MS, 10 * MS, f"step {step}", {"domain": "traceviz"}) for step in range(10)]
     parts = {"host_ops": None, "steps": None, "samples": None, "kernels": [], "memcpy": [], "cuda_api": list(calls)}
     return on_cpu(**{"run": {"framework": None, "format": "nsys"}, "nvtx": ranges, **parts, **given})

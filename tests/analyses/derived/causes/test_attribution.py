@@ -1,4 +1,4 @@
-"""What explains the time in which no device works, nanosecond by nanosecond."""
+"""Causes of the time in which no device works, nanosecond by nanosecond."""
 
 import polars as pl
 import pytest
@@ -13,7 +13,7 @@ OTHER = {"thread_id": 1}
 
 
 def causes(view: TraceView) -> dict[tuple[str, str | None], int]:
-    """Time by kind and cause."""
+    """Return the time by kind and cause."""
     rows = host_causes(view).group_by("kind", "cause").agg(pl.col("time_ns").sum())
     return {(kind, cause): time for kind, cause, time in rows.iter_rows()}
 
@@ -217,7 +217,7 @@ def test_places_name_operator_module_and_line_of_the_program() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_causes_add_up_to_their_class_exactly(seed: int) -> None:
-    """Whatever nests or crosses on however many threads."""
+    """Causes add up for any nesting or crossing on any number of threads."""
     import numpy as np
 
     random = np.random.default_rng(seed)

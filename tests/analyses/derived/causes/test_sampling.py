@@ -1,4 +1,4 @@
-"""How samples of the stack divide time that no event explains."""
+"""Division of time that no event explains, by samples of the stack."""
 
 import polars as pl
 import pytest
@@ -15,7 +15,7 @@ MM = "train.py:90 main > model.py:7 forward > torch/nn/modules/linear.py:114 for
 
 
 def causes(view: TraceView) -> list[tuple[object, ...]]:
-    """Kind, cause, line and time, the largest first."""
+    """Return kind, cause, line and time, the largest first."""
     return host_causes(view).select("kind", "cause", "location", "time_ns").rows()
 
 
@@ -100,7 +100,7 @@ ACQUIRE = "train.py:90 main > train.py:60 add_metric > threading.py:324 wait > l
 
 
 def waits(stack: str, *used: tuple[int, str, float], call: str = "futex") -> dict[str, int]:
-    """Time by kind of a program that waits in a system call for 200 ns, where samples see ``stack``."""
+    """Return the time by kind of a program that waits in a system call for 200 ns, with samples of ``stack``."""
     view = trace(
         nvtx=[(0, 200, "epoch")], os_calls=[(0, 200, call)], samples=list(used), **sampled((0, 200, stack)), span_ns=200
     )
@@ -125,7 +125,7 @@ def test_on_a_busy_machine_a_program_that_waits_for_a_core_works() -> None:
 def test_the_stack_says_for_what_a_system_call_waits() -> None:
     assert waits(ACQUIRE, (0, CPU, 0.0), (200, CPU, 1.0)) == {"lock": 200}
     assert waits(SAVE, call="fsync") == {"saving": 200}
-    assert waits(LOAD) == {"os_call": 200}  # a line of Python says less than the call
+    assert waits(LOAD) == {"os_call": 200}  # a line of Python is less specific than the call
 
 
 def test_a_library_that_reads_does_not_compute() -> None:
@@ -146,7 +146,7 @@ CONVOLVE = "threading.py:1002 run > train.py:12 work > torch.conv2d"
 
 
 def with_worker(does: str, *calls: tuple[int, int, str]) -> list[tuple[object, ...]]:
-    """What took the time of a main thread that waits for a lock for 200 ns, while a worker does something for 150."""
+    """Return the causes for a main thread that waits for a lock for 200 ns, while a worker works for 150 ns."""
     rows = sampled((0, 200, ACQUIRE), (0, 150, does, WORKER), (150, 50, "threading.py:327 wait > lock.acquire", WORKER))
     threads = [(0, 0, "MainThread"), (1, 0, "worker")]
     return causes(trace(threads=threads, nvtx=[(0, 200, "epoch")], span_ns=200, os_calls=list(calls), **rows))
@@ -162,7 +162,7 @@ def test_a_wait_for_a_thread_that_computes_is_the_work_of_that_thread(calls: tup
 
 @pytest.mark.parametrize("does", ["sleep", "read", "loop"])
 def test_a_wait_for_a_thread_that_does_not_compute_stays_a_wait(does: str) -> None:
-    """What the other thread does is said by the finding about locks, which names both."""
+    """The finding about locks reports the work of the other thread; it names both."""
     stacks = {"sleep": " > time.sleep", "read": " > f.read", "loop": ""}
     busy = f"threading.py:1002 run > train.py:18 publish{stacks[does]}"
     assert with_worker(busy, (0, 200, "futex")) == [("lock", "lock.acquire", "train.py:60 add_metric", 200)]

@@ -65,7 +65,7 @@ def test_limits_are_those_of_nvidias_table_for_20_compute_capabilities():
 
 
 def launched(capability="8.0", **launch):
-    """Achieved occupancy of a kernel with more blocks than fit on 10 SMs."""
+    """Return the achieved occupancy of a kernel with more blocks than fit on 10 SMs."""
     shape = {**dict.fromkeys(SHAPE[:6], 1), "grid_x": 10**4, **dict.fromkeys(SHAPE[6:]), "registers_per_thread": 32}
     types = {name: pl.Float64 if name in SHAPE[9:] else pl.Int32 for name in SHAPE}
     row = {**shape, "static_shared_bytes": 0, **launch}
@@ -76,7 +76,7 @@ def launched(capability="8.0", **launch):
     ("launch", "resident_threads"),
     [
         ({"block_x": 256}, 2048),  # 8 blocks of 8 warps
-        ({"block_x": 8, "block_y": 5, "block_z": 5}, 200 * (64 // 7)),  # 7 warps of which the last is not full
+        ({"block_x": 8, "block_y": 5, "block_z": 5}, 200 * (64 // 7)),  # 7 warps; the last is not full
         # 40 registers a thread: 1280 a warp, in pieces of 256; a quarter of 16384 holds 12, the SM 48 warps
         ({"block_x": 256, "registers_per_thread": 40}, 6 * 256),
         # 41 need 1312 and get 1536 a warp: 10 in a quarter, 40 warps

@@ -1,4 +1,4 @@
-"""Numbers of ranks in words."""
+"""Numbers of ranks as text."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_8_ranks_are_listed_and_only_where_more_are_left_out_the_list_ends_in_do
     [
         ((4, 2), {0: 4, 1: 2}, (2, 4)),
         ((None, 2), {0: 0, 1: 2}, (2,)),
-        ((0, 0), {0: 0, 1: 1}, (0,)),  # two processes of one rank are told apart by their own numbers
+        ((0, 0), {0: 0, 1: 1}, (0,)),  # their own numbers distinguish two processes of one rank
     ],
 )
 def test_ranks_of_2_processes_are_those_stated_unless_they_share_one(ranks, numbers, stated):

@@ -1,4 +1,4 @@
-"""Which copy calls wait for their copy, and from when on: by what they did, not by their name."""
+"""Copy calls that wait for their copy, and the start of the wait: by their behavior, not by their name."""
 
 import pytest
 
@@ -11,7 +11,7 @@ LAUNCHES = [(n * 10 * US, 5 * US, "cudaLaunchKernel") for n in range(10)]
 
 
 def copied(name, call, copy, kind="d2h", memory=("device", "pinned"), *, launches=LAUNCHES):
-    """A trace of one copy, with the begins and ends in µs of its call and of itself."""
+    """Return a trace of one copy, with start and end in µs of its call and of the copy itself."""
     (begin, end), (start, done) = call, copy
     return trace(
         cuda_api=[*launches, (begin * US, (end - begin) * US, name, {"correlation_id": 1})],
@@ -21,7 +21,7 @@ def copied(name, call, copy, kind="d2h", memory=("device", "pinned"), *, launche
 
 
 def wait(view):
-    """Begin of the wait of the copy that was called last, in µs; None where it does not wait."""
+    """Return the start of the wait of the last copy call, in µs; ``None`` if it does not wait."""
     wait_ns = copy_calls(view).sort("start_ns")["wait_ns"][-1]
     return None if wait_ns is None else wait_ns / US
 
@@ -116,7 +116,7 @@ def test_a_copy_that_blocks_is_synchronisation_after_its_launch():
 def test_a_copy_within_a_device_is_launched():
     view = copied("cudaMemcpy", (200, 206), (208, 210), "d2d", ("device", "device"), launches=[])
     sets = host_classes(view)[0].sets
-    assert (sets["synchronisation"].total, sets["kernel_launch"].total) == (0, 8 * US)  # until the copy begins
+    assert (sets["synchronisation"].total, sets["kernel_launch"].total) == (0, 8 * US)  # until the copy starts
 
 
 @pytest.mark.parametrize(("waits", "op"), [(90, []), (40, [(250 * US, 50 * US, "aten::mm", "op")])])

@@ -1,4 +1,4 @@
-"""What copies between host and device are for."""
+"""Purposes of copies between host and device."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ PYTORCH = {"framework": "PyTorch 2.4"}
 
 
 def purposes(view: TraceView) -> list[tuple[str, int]]:
-    """Purposes of the copies by start, with the number of copies in a row that have it."""
+    """Return purposes of the copies by start, with the number of copies in a row that have it."""
     frame = copy_purposes(view).sort("start_ns").with_columns(pl.col("purpose").rle_id().alias("run"))
     rows = frame.group_by("run", maintain_order=True).agg(pl.col("purpose").first(), pl.len())
     return [(str(purpose), number) for _, purpose, number in rows.iter_rows()]
 
 
 def every_step(*work: tuple[int, int, str, int], stream: int = 7) -> dict[str, list[Literal]]:
-    """Ten kernels in each of four steps, and in each the copies ``(start, duration, kind, bytes)``, without calls."""
+    """Return four steps of ten kernels, each with the copies ``(start, duration, kind, bytes)``, without calls."""
     copies = [
         (n * STEP + start, duration, kind, "pinned", "device", size, {"stream": stream})
         for n in range(4)
@@ -102,7 +102,7 @@ def test_the_order_of_calls_decides_where_the_device_is_behind_the_host() -> Non
 
 
 def offload(name: str, **further: list[Literal]) -> TraceView:
-    """Two copies of a layer in a range ``name``, one of the same size without a call, and a small one elsewhere."""
+    """Return two copies of a layer in a range ``name``, an equal one without a call, and a small one elsewhere."""
     layer = ("pinned", "device", 160 * MB)
     return trace(
         kernels=[(900, 10, "gemm")],
@@ -174,7 +174,7 @@ def test_the_users_pattern_names_the_input() -> None:
 
 
 def round_trips(run: dict[str, str], number: int) -> TraceView:
-    """In each step, as many tensors of different sizes go to the host and come back."""
+    """Return steps in which equally many tensors of different sizes go to the host and come back."""
     away = [(10 * n, 5, "d2h", 16 * MB + n) for n in range(number)]
     back = [(350 + 10 * n, 5, "h2d", 16 * MB + n) for n in range(number)]
     return trace(run=run, **every_step(*away, *back))

@@ -49,7 +49,7 @@ def test_an_annotation_is_of_input_by_its_whole_name_whatever_is_put_around_it(n
 
 
 def python(*names, **further):
-    """Functions of 50 ns each, 100 ns apart, in a step; a kernel in each gap."""
+    """Return functions of 50 ns each, 100 ns apart, in a step; a kernel in each gap."""
     calls = [(100 * n, 50, name, "python") for n, name in enumerate(names)]
     return trace(steps=[(0, 1000, 0)], host_ops=[*calls, *further.pop("ops", [])], kernels=[(60, 30, "k")], **further)
 

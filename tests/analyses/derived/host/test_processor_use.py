@@ -1,4 +1,4 @@
-"""When a program works, by samples of its processor time."""
+"""Times in which a program works, by samples of its processor time."""
 
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.host.processor_use import working

@@ -1,4 +1,4 @@
-"""Which calls take long because they are the first: they create a context, or load code."""
+"""Calls that take long because they are the first: they create a context, or load code."""
 
 import pytest
 
@@ -10,14 +10,14 @@ US, MS = 1_000, 1_000_000
 
 
 def firsts(**tables):
-    """``(name, what, ms)`` of the first calls of a trace."""
+    """Return ``(name, what, ms)`` of the first calls of a trace."""
     found = first_calls(trace(**tables))
     times = ((found["end_ns"] - found["start_ns"]) / MS).to_list()
     return list(zip(found["name"].cast(str).to_list(), found["what"].to_list(), times, strict=True))
 
 
 def launched(*durations, kernels=None):
-    """Launches of these durations in µs, one after the other, of kernels with these names."""
+    """Return launches of these durations in µs, one after the other, of kernels with these names."""
     names = kernels or ["gemm"] * len(durations)
     begins = [sum(durations[:n]) * US for n in range(len(durations))]
     key = [{"correlation_id": n} for n in range(len(durations))]
@@ -104,7 +104,7 @@ def test_first_calls_are_compilation_and_neither_allocation_nor_launch():
 
 @pytest.mark.parametrize(("ms", "busy", "found"), [(600, 0, 1), (99, 0, 0), (600, 1, 0)])
 def test_a_library_begins_with_a_call_that_frees_nothing_and_loads_its_code(ms, busy, found):
-    """Calls that free memory take long where they wait for the device, which works meanwhile."""
+    """Calls that free memory take long if they wait for the device, which works at the same time."""
     calls = [(0, 5 * US, "cudaLaunchKernel"), *((n * 10 * MS, MS, "cudaFree") for n in (1, 2, 3, 4))]
     calls += [(100 * MS, ms * MS, "cudaFree")]
     kernels = [(0, US, "gemm"), (90 * MS, (20 if busy else 1) * MS, "gemm"), (900 * MS, US, "gemm")]

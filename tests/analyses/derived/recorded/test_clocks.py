@@ -14,7 +14,7 @@ COUNT = 20
 
 
 def launches(delay_ns, count=COUNT, device=0, first=0):
-    """Calls 100 µs apart, and kernels that begin ``delay_ns`` after them, the third one sooner than the others."""
+    """Return calls 100 µs apart, and kernels that start ``delay_ns`` after them, the third one sooner than others."""
     calls, kernels = [], []
     for number in range(count):
         start, key = 100_000 * number, {"correlation_id": first + number + 1}
@@ -87,7 +87,7 @@ def test_a_trace_whose_clocks_are_right_stays_as_it_is():
 
 
 def idle_device(delay_ns):
-    """Twenty launches 100 µs apart whose kernels take 10 µs: idle for nine tenths of the time, and in the program."""
+    """Return twenty launches 100 µs apart of 10 µs kernels: idle nine tenths of the time, and in the program."""
     calls, kernels = launches(delay_ns)
     return tables(cuda_api=calls, kernels=kernels, os_calls=[])
 

@@ -19,7 +19,7 @@ SECOND = 10**9
 
 
 def profiled(window=(10, 2), seconds=60, **more):
-    """A run in which one source saw ranges all along, and another saw the device, 95 % busy, for some seconds."""
+    """Return a run in which one source saw ranges throughout, and another the device, 95 % busy, for some seconds."""
     begin, length = window
     work = [(begin * SECOND + n * SECOND // 10, 95 * SECOND // 1000, "gemm") for n in range(length * 10)]
     steps = [(n * SECOND // 10, SECOND // 10, f"step {n}") for n in range(seconds * 10)]
@@ -99,7 +99,7 @@ MS = 10**6
 
 
 def joined(numbers, delay=10_000, every=MS, name="cudaLaunchKernel", **work):
-    """A launch each millisecond, and kernels of 0.5 ms that begin ``delay`` after theirs."""
+    """Return a launch each millisecond, and kernels of 0.5 ms that start ``delay`` after their launch."""
     calls = [(every * n, 5_000, name, {"correlation_id": n + 1}) for n in numbers]
     kernels = [(every * n + delay, every // 2, "k", {"correlation_id": n + 1, **work}) for n in numbers]
     return calls, kernels
@@ -133,7 +133,7 @@ def test_work_without_calls_among_the_rest_of_its_stream_was_not_launched_before
     calls, kernels = joined(range(10, 30))
     strays = [(3 * MS, MS, "triton"), (50 * MS, MS, "triton")]  # calls of the driver that were not recorded
     assert window(calls, strays + kernels).begin_ns == 0
-    other = {"stream": 8}  # a stream of which no call is known
+    other = {"stream": 8}  # a stream without known calls
     assert window(calls, [*strays[:1], (50 * MS, MS, "nccl", other), *kernels]).begin_ns == 0
     assert window(calls, [(2 * MS, MS, "nccl", other), *strays[:1], *kernels]).begin_ns == 2 * MS
 

@@ -1,4 +1,4 @@
-"""What was not recorded of the devices of public captures."""
+"""Parts of the device work that public captures did not record."""
 
 import pytest
 

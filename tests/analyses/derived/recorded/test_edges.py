@@ -1,4 +1,4 @@
-"""The profiler's own start and stop are left out of the captured time, where nothing of the program runs in them."""
+"""The profiler's own start and stop are excluded from the captured time if no part of the program runs in them."""
 
 import pytest
 
@@ -76,7 +76,7 @@ def test_the_profiler_takes_time_that_would_be_the_hosts_but_none_that_has_a_cla
     overhead = [
         (100, 50, "flush", {"thread_id": None}),  # holds up every thread: 10 of it in the call
         (300, 20, "flush"),
-        (400, 30, "flush", {"thread_id": 1}),  # of a thread that nobody waits for
+        (400, 30, "flush", {"thread_id": 1}),  # of a thread that no other thread waits for
     ]
     view = trace(
         steps=[(0, 1_000, 0)], kernels=[(500, 100, "k")], cuda_api=[(140, 60, "cudaMalloc")], overhead=overhead

@@ -22,7 +22,7 @@ def launch(start, number, name="cudaLaunchKernel", **more):
 
 
 def captured(begin="cudaStreamBeginCapture", end="cudaStreamEndCapture", name="cudaLaunchKernel", **more):
-    """A launch with work at 100, three that are captured from 200 to 600, the graph at 700."""
+    """Return a launch with work at 100, three that are captured from 200 to 600, the graph at 700."""
     calls = [
         launch(100, 1, name),
         (200, 10, begin, {"correlation_id": 90}),

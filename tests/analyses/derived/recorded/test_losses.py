@@ -1,4 +1,4 @@
-"""Which notes say that events are missing."""
+"""Notes that report missing events."""
 
 import pytest
 

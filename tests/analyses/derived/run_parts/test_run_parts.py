@@ -1,4 +1,4 @@
-"""The parts of a run: what they are told by, that they add up, and what is no part of them."""
+"""The parts of a run: their signs, their sum, and events that are not part of them."""
 
 import pytest
 
@@ -182,7 +182,7 @@ RARE = [
 
 
 def looping(rare_stack=4, usual_stack=2, long=300):
-    """Twenty steps of 20 ms, the fifteenth followed by ``long`` ms of something else before the optimizer is called."""
+    """Return twenty steps of 20 ms; ``long`` ms of other work follow the fifteenth before the next optimizer call."""
     phases, stacks, begin = [], [], 100
     for number in range(20):
         lasts = 20 + long * (number == 15)

@@ -1,4 +1,4 @@
-"""Functions within sentences: the line beside one has its own share, and the top level of a file is its script."""
+"""Functions within sentences: the line next to a function has its own share; the top level of a file is its script."""
 
 import polars as pl
 import pytest

@@ -1,4 +1,4 @@
-"""What stacks say of the time spent in them."""
+"""Kinds of time, by the stacks in which it was spent."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Where the host runs ahead, steps are the device work that it launched."""
+"""If the host queues work for later steps, steps are the device work that it launched."""
 
 import pytest
 
@@ -8,11 +8,11 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.steps.steps import StepAnalysis
 
 HOST = [0, 10, 20, 30, 130, 230]
-"""Begin of each step on the host: the first three only launch, the others wait for room in the queue."""
+"""Start of each step on the host: the first three only launch, the others wait for space in the queue."""
 
 
 def ahead(lag=5, lasts=90, **others):
-    """Six steps whose work takes 90 of 100 on the device, from ``lag`` on, launched as each begins."""
+    """Return six steps whose work takes 90 of 100 on the device, from ``lag`` on, launched at their start."""
     ends = [*HOST[1:], 330]
     marks = [(start, end - start, step) for step, (start, end) in enumerate(zip(HOST, ends, strict=True))]
     calls = [(start + 1, 2, "cudaLaunchKernel", {"correlation_id": step}) for step, start in enumerate(HOST)]

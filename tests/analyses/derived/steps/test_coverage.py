@@ -11,7 +11,7 @@ REPEATS = [(100 * step + 30 * part, 20, name) for step in range(7) for part, nam
 
 
 def others(*durations):
-    """Kernels that run once, one after another from 1000 on."""
+    """Return kernels that run once, one after another from 1000 on."""
     starts = [1000 + sum(durations[:place]) for place in range(len(durations))]
     return [(start, dur, f"once {start}") for start, dur in zip(starts, durations, strict=True)]
 

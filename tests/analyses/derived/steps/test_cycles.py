@@ -1,4 +1,4 @@
-"""Cycles of names: the repeating unit, whatever lies inside it."""
+"""Cycles of names: the repeating unit, with any contents."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Steps of serving engines: their annotations, or the device work that they launched where the host runs ahead."""
+"""Steps of serving engines: their annotations, or the device work that they launched if the host queues work."""
 
 import polars as pl
 

@@ -16,7 +16,7 @@ def call(start, dur, name, **more):
 
 
 def generating(at=0):
-    """``generate`` from 0 to 1000, its loop from 100 on, which prepares at 120, 400, 600 and 800."""
+    """Return ``generate`` from 0 to 1000, its loop from 100 on, which prepares at 120, 400, 600 and 800."""
     own = [call(at, 1000, f"{UTILS}(2581): generate"), call(at + 10, 50, f"{UTILS}(2072): _prepare_generation_config")]
     prepared = [call(at + start, 20, PREPARE) for start in (120, 400, 600, 800)]
     return [*own, call(at + 100, 900, LOOP), *prepared]

@@ -1,4 +1,4 @@
-"""Steps of two kinds are told apart from steps that merely scatter."""
+"""Distinguishing steps of two kinds from steps that merely scatter."""
 
 import numpy as np
 import pytest

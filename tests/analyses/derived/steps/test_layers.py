@@ -1,4 +1,4 @@
-"""What repeats inside one pass over a model is its layers."""
+"""The repeating parts of one pass over a model are its layers."""
 
 import pytest
 
@@ -9,7 +9,7 @@ LAYERS = 8
 
 
 def layers(begin=0, launch=0):
-    """Kernels of eight layers of 100 from ``begin`` on, and their launches, 10 a layer from ``launch`` on."""
+    """Return kernels of eight layers of 100 from ``begin`` on, and their launches, 10 per layer from ``launch`` on."""
     kernels, calls = [], []
     for layer in range(LAYERS):
         for part, name in enumerate(("attention", "gemm", "norm")):
@@ -20,7 +20,7 @@ def layers(begin=0, launch=0):
 
 
 def source(*passes, **others):
-    """Where the steps come from of passes that begin at these times on the host, and 1000 later on the device."""
+    """Return the source of steps for passes that start at these times on the host, and 1000 later on the device."""
     parts = [layers(1000 + begin, begin) for begin in passes]
     kernels, calls = ([row for part in parts for row in part[kind]] for kind in (0, 1))
     return training_steps(trace(kernels=kernels, cuda_api=calls, **others)).source

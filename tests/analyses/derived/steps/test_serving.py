@@ -1,4 +1,4 @@
-"""What the annotations of serving engines say of their steps."""
+"""Facts in the annotations of serving engines about their steps."""
 
 import polars as pl
 import pytest

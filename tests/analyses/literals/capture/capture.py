@@ -1,6 +1,6 @@
-"""Two of four ranks on two devices: events of nine tables, and what the profiler took while it recorded.
+"""Two of four ranks on two devices: events of nine tables, and the profiler's own time.
 
-Then a capture that begins with two kernels launched before it, and ends with 20 launches whose kernels it lacks.
+Then a capture that starts with two kernels launched before it, and ends with 20 launches without kernels.
 """
 
 from tests.analyses.builders import tables

@@ -15,11 +15,11 @@ ALL = {"process_id": None}
 """A setting of the run, not of one of its processes."""
 HOST = {"device_id": None}
 LONGER = [1000, 0, 100, 200, 300, 400, 500, 600]
-"""What an epoch takes beyond its ten steps of 100 ms, in ms."""
+"""Time of an epoch beyond its ten steps of 100 ms, in ms."""
 
 
 def epochs():
-    """``start_ns, dur_ns, kind, name`` of epochs and their steps; the torch recording is saved after the first."""
+    """Yield ``start_ns, dur_ns, kind, name`` of epochs and their steps; the recording is saved after the first."""
     begin = 3 * S
     for number, longer in enumerate(LONGER):
         yield (begin, (1000 + longer) * MS, "epoch", "torch", {"number": number})

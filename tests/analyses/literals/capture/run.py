@@ -1,4 +1,4 @@
-"""The manifest of a run on a machine with three GPUs, of which a collector recorded and another failed."""
+"""The manifest of a run on a machine with three GPUs: one collector recorded and another failed."""
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal

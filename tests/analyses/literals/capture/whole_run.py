@@ -28,11 +28,11 @@ FRAMES = (
     (13, 2, "plot", "train.py", 95),
 )
 LONG = {9: 900, 19: 600}
-"""What comes after these steps, in ms, until the optimizer is called again."""
+"""Time after these steps until the next call of the optimizer, in ms."""
 
 
 def steps():
-    """``start_ns, dur_ns, kind, name``: of 100 ms, or as long as what comes after them, too."""
+    """Yield ``start_ns, dur_ns, kind, name``: of 100 ms, or as long as what comes after them, too."""
     begin = 0
     for number in range(30):
         lasts = (100 + LONG.get(number, 0)) * MS
@@ -41,7 +41,7 @@ def steps():
 
 
 def sampled(start, dur, stack):
-    """One row of samples in ms, a hundred a second."""
+    """Return one row of samples in ms, a hundred a second."""
     return (start * MS, dur * MS, stack, dur // 10)
 
 

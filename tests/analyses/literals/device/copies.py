@@ -1,4 +1,4 @@
-"""Copies and fills, of which kernels hide a part; the last is after the three steps.
+"""Copies and fills, partly hidden by kernels; the last is after the three steps.
 
 ::
 
@@ -15,7 +15,7 @@ from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
 
 H2D, D2H, FILL = (1_000, 3_000, 100), (500, 400, 200), (100, 300)
-"""How long each takes, in ns, and how much it moves."""
+"""Duration of each in ns, and bytes moved."""
 H2D_BYTES, D2H_BYTES, FILL_BYTES = (20_000, 90_000, 70_000), (8, 4_000, 40), (1_000, 5_000)
 
 DURATIONS = {

@@ -1,4 +1,4 @@
-"""Two devices, of which the first runs two kernels at once for a while; what is recorded is 1,000 ns.
+"""Two devices; the first runs two kernels at once for a while. The recording is 1,000 ns long.
 
 ::
 
@@ -37,7 +37,7 @@ LITERALS = (
                 "busy_ns": [300 + 150 + 40, 90 + 80 + 10],
                 "idle_ns": [510, 820],
                 "utilisation": [0.49, 0.18],
-                "judged_utilisation": [490 / 900, (40 + 80 + 10) / 900],  # the steps begin at 100
+                "judged_utilisation": [490 / 900, (40 + 80 + 10) / 900],  # the steps start at 100
                 "concurrent_ns": [50, 0],
                 "extent_ns": [740 - 100, 910 - 50],
                 "inner_idle_ns": [640 - 490, 860 - 180],

@@ -1,4 +1,4 @@
-"""Kernels of two names and shapes, and one of a name that nobody knows; the last is after the three steps.
+"""Kernels of two names and shapes, and one of an unknown name; the last is after the three steps.
 
 ::
 

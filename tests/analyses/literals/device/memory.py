@@ -1,4 +1,4 @@
-"""A pool of a GPU that every step leaves fuller, and memory of the host of which only amounts are recorded.
+"""A pool of a GPU that grows with every step, and memory of the host with recorded amounts only.
 
 ::
 
@@ -22,7 +22,7 @@ def of_gpu(start, kind, size, in_use, more):
 
 
 def step(number):
-    """An allocation that is kept, one that is not; the allocator holds 150,000 more than what is kept."""
+    """Return an allocation that is kept, one that is not; the allocator holds 150,000 more than what is kept."""
     begin, in_use = 1_000 * number, 1_000 * USE[number]
     held, passing = {"reserved_bytes": in_use + 150_000}, {"address": 100 + number, "op": "t:Cast"}
     kept = {"address": number, "op": ("conv/Conv2D:Conv2D", "b/MatMul:MatMul")[number % 2]}
@@ -54,7 +54,7 @@ LITERALS = (
                 "peak_bytes": PEAK,
                 "peak_at_ns": 5_200,
                 "capacity_bytes": CAPACITY,
-                "used_share": 1_720 / 2_000,  # what the allocator holds of the device nobody else can have
+                "used_share": 1_720 / 2_000,  # device memory that the allocator holds is not available to others
                 "reserved_bytes": 1_720_000,
                 "unused_reserved": 100_000,
                 "allocations": 12 + 3,

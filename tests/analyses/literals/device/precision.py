@@ -1,4 +1,4 @@
-"""Matrix products by their kernels' names and by the operations that launch them, beside a kernel that is none."""
+"""Matrix products by their kernels' names and by the operations that launch them, and a kernel that is none."""
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
@@ -22,7 +22,7 @@ LITERALS = (
             "facts": {
                 "total_ns": 1_680,
                 "full_share": (800 + 120) / 1_680,
-                "unknown_share": 160 / 1_680,  # the name does not say
+                "unknown_share": 160 / 1_680,  # unknown from the name
             },
             "": {
                 "type": ["gemm", "MatMul", "Conv2D", "MatMul"],  # without an operation, the family of the kernel

@@ -1,4 +1,4 @@
-"""A main thread in two steps and outside of them, and the loader's worker beside it; one sample for every 10 ns.
+"""A main thread in two steps and outside of them, and the loader's worker; one sample for every 10 ns.
 
 ::
 
@@ -23,14 +23,14 @@ SAMPLES = 80
 
 
 def interval(share: float) -> tuple[float, float]:
-    """Wilson's interval of a share of the samples in steps."""
+    """Return Wilson's interval of a share of the samples in steps."""
     middle, square = (share * SAMPLES + 1.96**2 / 2) / (SAMPLES + 1.96**2), share * (1 - share) * SAMPLES + 1.96**2 / 4
     half = 1.96 * sqrt(square) / (SAMPLES + 1.96**2)
     return middle - half, middle + half
 
 
 def outside(share: float) -> tuple[float, float]:
-    """The same of the 20 samples outside."""
+    """Return the same of the 20 samples outside."""
     square = share * (1 - share) * 20 + 1.96**2 / 4
     middle, half = (share * 20 + 1.96**2 / 2) / (20 + 1.96**2), 1.96 * sqrt(square) / (20 + 1.96**2)
     return middle - half, middle + half

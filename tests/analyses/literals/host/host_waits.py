@@ -1,4 +1,4 @@
-"""What the host does in two gaps of a device, 900 ns and 500 ns long: 1,400 ns of the 1,700 ns from first to last work.
+"""The host's work in two gaps of a device, 900 ns and 500 ns long: 1,400 ns of the 1,700 ns from first to last work.
 
 ::
 

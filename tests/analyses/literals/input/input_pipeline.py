@@ -1,4 +1,4 @@
-"""What three steps waited for: named ranges, tf.data, PyTorch's DataLoader, a TPU's infeed, or nobody recorded what."""
+"""Input waits of three steps: named ranges, tf.data, PyTorch's DataLoader, a TPU's infeed, or an unrecorded cause."""
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
@@ -43,10 +43,11 @@ RANGES = "Record ranges around data loading to tell whether this is the input."
 
 
 def batches():
-    """The calls of a tf.data pipeline.
+    """Return the calls of a tf.data pipeline.
 
-    The first call finds no element and waits for threads 1 and 3; the second finds one that they made during the first
-    step; the third waits for one that thread 3 has begun. ``-`` is a part in which a call waits for the stage itself::
+    The first call finds no element and waits for threads 1 and 3. The second finds one that they made during the first
+    step. The third waits for one that thread 3 has started. ``-`` is a part in which a call waits for the stage
+    itself::
 
         ns                0   10   20   40   50   60   70   170  400  440  450  480  490  500
         IteratorGetNext   |-                                                           -|     10 + 10
@@ -103,7 +104,7 @@ def batches():
 
 
 def zipped():
-    """Calls of two ranks, two each: a stage has the parts that those below it leave over.
+    """Return calls of two ranks, two each: a stage has the parts that those below it leave over.
 
     ::
 
@@ -159,7 +160,7 @@ LITERALS = (
                 *((2_000, 220, "read file"), (2_220, 70, "decode image")),
                 *((3_100, 80, "read file"), (3_180, 15, "decode image")),
                 *((1_900, 100, "augment"), (2_950, 70, "augment"), (3_890, 60, "augment"), (4_000, 30, "augment")),
-                (1_500, 1_000, "data loading", {"thread_id": 5}),  # ahead, in the background
+                (1_500, 1_000, "data loading", {"thread_id": 5}),  # prefetched, in the background
             ],
             kernels=[
                 *((900, 160, "sgemm"), (1_460, 440, "sgemm"), (2_350, 600, "sgemm"), (3_250, 650, "sgemm")),
@@ -198,7 +199,7 @@ LITERALS = (
         OF_NOBODY,
         name="ranges and copies",
     ),
-    # Step by step: 500 + 100 + 300, of which a kernel hides 15; see batches()
+    # Step by step: 500 + 100 + 300; a kernel hides 15 of these; see batches()
     Literal(
         "input_pipeline",
         tables(

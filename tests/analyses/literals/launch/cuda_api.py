@@ -63,7 +63,7 @@ LITERALS = (
                 "share_of_wall": [520 / 4_000, 120 / 4_000],
                 "exposed_ns": [150 + 30 + 10, 120],
             },
-            "In steady steps": {  # what begins in them
+            "In steady steps": {  # calls that start in them
                 "name": ["cudaLaunchKernel", "cudaMalloc", "cuLaunchKernel"],
                 "domain": ["runtime", "runtime", "driver"],
                 "calls": [2, 1, 1],

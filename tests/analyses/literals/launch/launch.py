@@ -1,4 +1,4 @@
-"""Launches of two functions: three that queue, one whose kernel begins before the call returns, a graph of two kernels.
+"""Launches of two functions: three that queue, one whose kernel starts before the call returns, a graph of two kernels.
 
 ::
 
@@ -11,7 +11,7 @@
 Steps are 0 to 200, 200 to 400 and 400 to 600: five calls in three steps. The second graph waits 6 ns, the third has no
 kernels, and two kernels have no call.
 
-Then 21 launches of a device whose clock is off: kernel n seems to begin 1 ms before its call, but for n µs. Its times
+Then 21 launches of a device whose clock is off: kernel n seems to start 1 ms less n µs before its call. Its times
 are moved by 1 ms and 5 µs. Two launches more are captured in a graph.
 """
 

@@ -1,4 +1,4 @@
-"""Three steps that launch a kernel each, the device idle meanwhile, beside two threads that prepare input.
+"""Three steps that launch a kernel each with the device idle, while two threads prepare input.
 
 ::
 

@@ -24,7 +24,7 @@ def frame(start, dur, name):
 
 
 def launches(*found):
-    """Calls of 5 ns that launch a kernel each, on (start, duration of the kernel, thread)."""
+    """Return calls of 5 ns that launch a kernel each, on (start, duration of the kernel, thread)."""
     calls, kernels = [], []
     for number, (start, dur, thread) in enumerate(found):
         calls.append((start, 5, "cudaLaunchKernel", {"correlation_id": number, "thread_id": thread}))
@@ -69,7 +69,7 @@ LITERALS = (
                 *(*sequence(2, 5), *sequence(5, 6), *sequence(6, 6, thread=1), *sequence(7, 5, thread=1)),
                 *(*sequence(10, 7), *sequence(13, 8), *sequence(14, 8, thread=1), *sequence(15, 7, thread=1)),
             ],
-            memcpy=[(5_000, 14, "h2d", "pinned", "device", 8)],  # nobody is known to have launched it
+            memcpy=[(5_000, 14, "h2d", "pinned", "device", 8)],  # its launch is unknown
             **launches(
                 *((20, 100, 0), (70, 200, 0), (130, 30, 0), (170, 7, 0), (305, 50, 1), (335, 90, 1)),
                 *((1_025, 110, 0), (1_080, 210, 0), (1_160, 40, 0), (1_200, 9, 0), (1_405, 60, 1), (1_435, 95, 1)),

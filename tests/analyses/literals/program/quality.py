@@ -1,4 +1,4 @@
-"""A program that states a loss until it diverges, an accuracy that two sources tell of, a figure without direction."""
+"""A program that reports a loss until it diverges, an accuracy from two sources, a figure without direction."""
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal

@@ -68,7 +68,7 @@ LITERALS = (
                 "total_ns": 550 + 190,
                 "exposed_ns": (50 + 100 + 50) + (10 + 90 + 130),  # of rank 0, of rank 1
                 "overlap_share": (740 - 430) / 740,
-                # the first of two waits until the other begins, as far as no compute hides it: rank 0 from 100 to 300
+                # the first of two waits until the other starts, unless compute hides it: rank 0 from 100 to 300
                 # (hidden), and 10 of the gather (100 against 90); rank 1 from 1100 to 1150 (20 hidden)
                 "waiting_ns": 10 + 30,
                 "busy_ns": 740,

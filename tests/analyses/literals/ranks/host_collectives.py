@@ -1,12 +1,12 @@
-"""Two ranks without devices that reduce together on threads of their own, beside operators that hide a part of it.
+"""Two ranks without devices that reduce together on threads of their own; operators hide a part of it.
 
 ::
 
     ns            0     100    300 340    500  600 620  700   1000 1100 1120 1150 1200 1250
     rank 0        [ mm          ]                             [ mm                ]
-          beside        [ reduce       ]       [ broadcast ]                 [ reduce     ]
+          second        [ reduce       ]       [ broadcast ]                 [ reduce     ]
     rank 1        [ mm              ]                         [ mm       ]
-          beside               [ reduce]           [broadc.]       [ reduce               ]
+          second               [ reduce]           [broadc.]       [ reduce               ]
 """
 
 from statistics import stdev

@@ -1,4 +1,4 @@
-"""Three ranks, three steps, five collectives; the clock of rank 1 is 7 µs ahead. True times in µs:
+"""Three ranks, three steps, five collectives; the clock of rank 1 is 7 µs fast. True times in µs:
 
 ::
 

@@ -1,11 +1,11 @@
-"""A serving engine that the device keeps up with, and one that runs ahead of its device."""
+"""A serving engine that the device keeps up with, and one that queues work for its device."""
 
 from tests.analyses.builders import tables
 from tests.analyses.literals.literal import Literal
 
 
 def steps(*given):
-    """Annotations of vLLM: start, duration, prompts, their tokens, requests that generate a token each."""
+    """Return annotations of vLLM: start, duration, prompts, their tokens, requests that generate a token each."""
     names = (
         f"execute_context_{prompts}({tokens})_generation_{running}({running})"
         for _, _, prompts, tokens, running in given
@@ -18,7 +18,7 @@ def launches(*calls):
 
 
 def kernels(*given):
-    """Kernels: the moment of their launch, start, duration."""
+    """Return kernels: the moment of their launch, start, duration."""
     return [(start, dur, "gemm", {"correlation_id": called}) for called, start, dur in given]
 
 
@@ -116,7 +116,7 @@ AHEAD = Literal(
             "busy_ns": [110, 165],
             "busy_share": [110 / 120, 165 / 185],
             "idle_ns": [10, 20],
-            "host_gap_ns": [30.0, 15.0],  # before the first nobody knows
+            "host_gap_ns": [30.0, 15.0],  # unknown before the first
             "host_ns": [30.0, 22.0],
         },
         "Every engine step": {

@@ -16,7 +16,7 @@ CLASSES = {  # ns in step 0, 1, 2
     "copy_d2h": (40, 20, 50),  # nccl covers the first 10 of the second
     "copy_h2d": (50, 100, 60),
     "other_device": (20, 30, 10),
-    "input_wait": (300, 150, 100),  # the second copy to the device begins in the range: 50 are the copy's
+    "input_wait": (300, 150, 100),  # the second copy to the device starts in the range: 50 are the copy's
     "synchronisation": (60, 50, 90),
     "allocation": (30, 20, 10),
     "kernel_launch": (40, 10 + 20, 10),  # the kernel starts 20 after its launch call returns

@@ -1,10 +1,10 @@
 """Steps that follow one another, and steps with time between their marks.
 
-Eleven steps, of which the first takes long, on each of two ranks.
+Eleven steps on each of two ranks; the first takes long.
 
 ::
 
-    rank 0   [ 0: 500 ][ 1: 100 ][ 2: 110 ] ... [ 10: 190 ]    begins at 0, each 10 longer than the last
+    rank 0   [ 0: 500 ][ 1: 100 ][ 2: 110 ] ... [ 10: 190 ]    starts at 0, each 10 longer than the last
     rank 1   the same, 5 later
 
 Five marks; most of the time from the third to the fourth is claimed by a checkpoint, from 280 on::
@@ -13,10 +13,10 @@ Five marks; most of the time from the third to the fourth is claimed by a checkp
     steps    |   7      |    8         |   9     |               |    10       |   11, cut
     last       100           120          60                          90           80
 
-Six repeats of the kernels a, b and c, 30 each, that begin at 0, 100, 220, 330, 420 and 530, and kernels that run once
-from 680 to 960 (or, where the repeats are too little to judge by, to 1260).
+Six repeats of the kernels a, b and c, 30 each, that start at 0, 100, 220, 330, 420 and 530, and kernels that run once
+from 680 to 960 (or to 1260 if the repeats are too few to judge by).
 
-Six marks from 0 to 330, of which the first three only launch; the work of each ends 2 before that of the next begins::
+Six marks from 0 to 330; the first three only launch. The work of each ends 2 before that of the next starts::
 
     host     |3|4|5|   6   |   7   |   8   |
     device     |   3   |   4   |  5  |   6   |  7  |  8  |
@@ -81,7 +81,7 @@ LITERALS = (
             "facts": {
                 "count": 5,
                 "warmup": 0,
-                "median_ns": 95,  # of 60, 90, 100, 120; nobody knows what follows the last
+                "median_ns": 95,  # of 60, 90, 100, 120; nothing is known after the last
                 "mean_ns": 92,  # 370 / 4 = 92.5, to even
                 "p95_ns": 120,
                 "source": "NVTX ranges",

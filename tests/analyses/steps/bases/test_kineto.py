@@ -41,7 +41,7 @@ def classes(**literals):
 
 
 def extents(**literals):
-    """Begin and end of each step by its number."""
+    """Return start and end of each step by its number."""
     return {row["step"]: (row["start_ns"], row["start_ns"] + row["step_ns"]) for row in steps(**literals)}
 
 
@@ -110,7 +110,7 @@ def test_the_first_step_begins_after_device_work_that_was_launched_before_it():
         "kernels": [kernel(60, 70, 1), kernel(140, 90, 2)],
     }
     assert extents(**literals) == {"0": (130, 230)}
-    literals["kernels"][0] = kernel(60, 80, 1)  # ends when the first step's work begins, not before
+    literals["kernels"][0] = kernel(60, 80, 1)  # ends when the first step's work starts, not before
     assert extents(**literals) == {"0": (100, 230)}
 
 

@@ -1,4 +1,4 @@
-"""What the plugin recommends for GPUs, from the figures of each."""
+"""The plugin's recommendations for GPUs, from the figures of each."""
 
 from types import SimpleNamespace
 

@@ -10,7 +10,7 @@ from traceviz.analyses.steps.bases.xprof_sweep import sweep
 
 
 def swept(*events):
-    """Time per kind of step 0 for events ``(start, end, kind)``."""
+    """Return the time per kind of step 0 for events ``(start, end, kind)``."""
     spans = spans_of([(0, *event) for event in events])
     times = {}
     for _, start, end, kind in spans:
@@ -84,7 +84,7 @@ def test_the_sweep_equals_the_rules_applied_one_boundary_at_a_time(events):
 
 
 def one_by_one(step, events):
-    """The state machine as it is stated: a current kind, and a count of running events per kind."""
+    """Return the state machine as it is stated: a current kind, and a count of running events per kind."""
     own = [(start, end, kind) for number, start, end, kind in events if number == step]
     boundaries = sorted(
         [(start, 1, -kind, kind) for start, _, kind in own] + [(end, 0, -kind, kind) for _, end, kind in own]

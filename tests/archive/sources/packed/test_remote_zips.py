@@ -73,7 +73,7 @@ def test_to_list_a_zip_of_an_object_store_only_a_part_of_it_is_read(tmp_path, me
     taken, refused = find_items("memory://bucket/t.zip")
     assert set(taken) == {f"t.zip/a{SUFFIX}", "t.zip/b.json"}
     assert len(refused) == 9
-    assert 0 < sum(reads) < 2 * LARGE  # of 8: the beginnings of files whose names tell nothing
+    assert 0 < sum(reads) < 2 * LARGE  # of 8: the starts of files whose names show nothing
     assert copied == []
     (tmp_path / "room").mkdir()
     assert fetched(taken["t.zip/b.json"], tmp_path / "room").read_bytes() == trace("b")

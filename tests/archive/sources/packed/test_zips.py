@@ -1,4 +1,4 @@
-"""Directories of zip files that say much: nothing is made of them."""
+"""Directories of zip files with too many members or bytes: zipfile never reads them."""
 
 import struct
 import zipfile
@@ -13,7 +13,7 @@ LIMITS = Limits(members=20)
 
 
 def directory(count, extra=0, comment=0):
-    """A member, and the directory of so many members at its place."""
+    """Return a member, and the directory of so many members at its place."""
     name = b"a.sqlite"
     member = struct.pack("<4s5H3L2H", b"PK\x03\x04", 20, 0, 0, 0, 33, 0, 1, 1, len(name), 0) + name + b"1"
     fields = (20, 20, 0, 0, 0, 33, 0, 1, 1)

@@ -1,4 +1,4 @@
-"""Which framework is at work, with how many threads, who may trace the device, and what is in flight."""
+"""The framework in use, its number of threads, the tracer of the device, and work in flight."""
 
 import json
 import runpy
@@ -144,7 +144,7 @@ def test_threads_of_what_is_not_there_are_unknown(inject, framework: str | None)
 
 
 class Array:
-    """An array of JAX: its work is done once somebody waited for it."""
+    """An array of JAX: its work is done after the first wait for it."""
 
     def __init__(self, number: int, waited: list[int], size: int = 1) -> None:
         self.number, self.size, self._waited, self.gone = number, size, waited, False
@@ -188,7 +188,7 @@ def test_an_error_of_the_device_is_left_to_the_program(inject, put, capsys: pyte
 
 
 class Compiled:
-    """What jax.jit and jax.pmap make."""
+    """The result of jax.jit and jax.pmap."""
 
     def __init__(self, function) -> None:
         self._function = function
@@ -269,7 +269,7 @@ def test_a_python_too_old_for_the_hooks_still_runs_the_sitecustomize_they_shadow
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.shadowed = 36\n")
     ours = Path(HOOKS) / "sitecustomize.py"
-    assert "__future__" not in ours.read_text()  # of which Python 3.6 knows less
+    assert "__future__" not in ours.read_text()  # Python 3.6 lacks newer features of this module
     monkeypatch.setattr(sys, "path", [HOOKS, str(tmp_path), *sys.path])
     monkeypatch.setattr(sys, "version_info", (3, 6, 15))
     monkeypatch.delitem(sys.modules, "sitecustomize", raising=False)

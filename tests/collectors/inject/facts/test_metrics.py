@@ -1,4 +1,4 @@
-"""Figures of quality: what frameworks tell of them, which are written of many, and what a program states itself."""
+"""Quality figures: reports of frameworks, thinning of many figures, and figures that a program reports itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def metrics(hook: Any, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """The module with the hooks, and what it ``told``: name, value, step, epoch, source."""
+    """The module with the hooks, and its reports ``told``: name, value, step, epoch, source."""
     module, told = hook("facts.metrics"), []
     monkeypatch.setattr(module, "note_metric", lambda *given: told.append(given))
     return SimpleNamespace(module=module, told=told)

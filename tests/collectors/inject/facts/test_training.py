@@ -18,7 +18,7 @@ LOOP = ("torch", "torch_optimizer", "torch_loader", "torch_call")
 
 @pytest.fixture
 def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """Modules of the hooks, a clock in seconds, the epochs and facts that they told of."""
+    """Modules of the hooks, a clock in seconds, the epochs and facts that they reported."""
     monkeypatch.syspath_prepend(HOOKS)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     names = {

@@ -1,4 +1,4 @@
-"""Versions of Python and of imported frameworks: noted by the hooks, whatever records, and read into the manifest."""
+"""Versions of Python and of imported frameworks: noted by the hooks with any collector, and read into the manifest."""
 
 from __future__ import annotations
 

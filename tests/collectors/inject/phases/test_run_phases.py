@@ -1,4 +1,4 @@
-"""Phases of the run: what hooks around functions of frameworks tell, when, and what they leave alone."""
+"""Phases of the run: reports of hooks around functions of frameworks, their times, and functions left alone."""
 
 import sys
 import threading
@@ -16,7 +16,7 @@ MS = 1_000_000
 
 @pytest.fixture
 def phases(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """The module, freshly imported, with ``told``: ``kind, name, number`` of each phase, and ``clock`` in ms."""
+    """The module, freshly imported; ``told`` has ``kind, name, number`` of each phase; ``clock`` is in ms."""
     monkeypatch.syspath_prepend(HOOKS)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     module = import_module("traceviz_inject.phases.run_phases")

@@ -1,4 +1,4 @@
-"""A profiler's window ends by steps, by events and by time, and says which."""
+"""A profiler's window ends by steps, by events or by time, and reports which."""
 
 import sys
 from collections.abc import Iterator

@@ -43,7 +43,7 @@ def foreign() -> Iterator[tuple[int, int]]:
 
 
 def _ended() -> tuple[int, int]:
-    """The numbers of a thread that has ended."""
+    """Return the numbers of a thread that has ended."""
     numbers: list[tuple[int, int]] = []
     thread = threading.Thread(target=lambda: numbers.append((get_ident(), get_native_id())))
     thread.start()

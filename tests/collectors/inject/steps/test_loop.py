@@ -1,4 +1,4 @@
-"""What hooks make of the loops of PyTorch, PaddlePaddle and MXNet, with classes that stand for the frameworks' own."""
+"""Hooks on loops of PyTorch, PaddlePaddle and MXNet, with classes that represent the frameworks' own."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.collectors.inject.bench import HOOKS
 
 @pytest.fixture
 def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """Modules of what is injected, freshly imported, and the phases that were told."""
+    """The injected modules, freshly imported, and the phases that were reported."""
     monkeypatch.syspath_prepend(HOOKS)
     monkeypatch.setenv("TRACEVIZ_INJECT_OWNER", "")
     monkeypatch.delitem(sys.modules, "paddle", raising=False)
@@ -61,7 +61,7 @@ class Loader:
 
 
 def torch_of(inject: SimpleNamespace) -> SimpleNamespace:
-    """A loader and an optimizer as torch has them, with the hooks in place."""
+    """Return a loader and an optimizer as torch has them, with the hooks in place."""
     iterator = type("_BaseDataLoaderIter", (Passing,), {"__next__": Passing.__next__})
     loader = type("DataLoader", (Loader,), {"__iter__": lambda self: iterator(self.batches)})
     step = inject.training_loop.seen_optimizer(inject.torch_steps.LOOP, lambda _: None)
@@ -117,7 +117,7 @@ def test_a_trainer_that_tells_of_epochs_is_not_doubled(inject) -> None:
 
 
 def paddle_of(inject: SimpleNamespace) -> SimpleNamespace:
-    """Optimizers as PaddlePaddle has them: classes of their own define ``step``, some in terms of another."""
+    """Return optimizers as PaddlePaddle has them: classes of their own define ``step``, some in terms of another."""
 
     class Optimizer:
         def __init__(self) -> None:

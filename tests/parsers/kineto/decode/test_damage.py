@@ -1,4 +1,4 @@
-"""Traces that are cut off or broken: what is whole is read, and what was lost is said."""
+"""Truncated or broken traces: complete parts are read, and losses are reported."""
 
 import gzip
 import json
@@ -37,7 +37,7 @@ def read(request, tmp_path):
 
 
 def whole_events(text: str, cut: int) -> int:
-    """How many events of :data:`NESTED` end at or before byte ``cut``; the strict parser of Python says where."""
+    """Return the number of events of :data:`NESTED` up to byte ``cut``, by the strict parser of Python."""
     decoder, place, ends = json.JSONDecoder(), text.index("[") + 1, []
     for _ in NESTED:
         while text[place] in ", \n":

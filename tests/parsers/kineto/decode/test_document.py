@@ -1,4 +1,4 @@
-"""What the decoder of Chrome-format traces reads: exact times, all spellings, every layout, both scanners alike."""
+"""Decoding of Chrome-format traces: exact times, all spellings, every layout, equal with both scanners."""
 
 import json
 from decimal import Decimal
@@ -38,7 +38,7 @@ def read(request, tmp_path):
 
 
 def of_argument(read, key: str, value: object, name: str) -> tuple[object, dict[str, int]]:
-    """What becomes of one argument given as JSON text."""
+    """Return the result for one argument given as JSON text."""
     text = f'[{{"ph": "X", "name": "k", "ts": 1, "args": {{{json.dumps(key)}: {value}}}}}]'
     trace = read(text)
     return column(trace, name)[0], trace.repaired
@@ -361,7 +361,7 @@ def test_nesting_deeper_than_any_stack_is_passed_over(read):
 
 
 def reference(events: list[dict[str, object]]) -> list[tuple[str, int, int | None]]:
-    """The events that have plain numbers as times, by Python's own decimals."""
+    """Return the events that have plain numbers as times, by Python's own decimals."""
     kept = []
     for raw in events:
         if raw["ph"] in PHASES and raw["ph"] != "M":

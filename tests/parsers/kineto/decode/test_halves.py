@@ -1,4 +1,4 @@
-"""A file that two threads scan says what it says to one, whatever stands in its middle."""
+"""A file gives the same with two scanning threads as with one, for any contents of its middle."""
 
 import json
 import threading
@@ -20,13 +20,13 @@ NEVER = 2**60
 
 
 def both(path, block: int = 2**19):
-    """The file read by one thread, and by two."""
+    """Return the file read by one thread, and by two."""
     return [decode(path, scanner="compiled", block_bytes=block, halves_from=least) for least in (NEVER, 0)]
 
 
 @pytest.fixture
 def taken(monkeypatch) -> list[int]:
-    """Where the second scans stopped whose findings were taken."""
+    """Return the ends of the second scans whose findings were used."""
     places = []
     found = SecondHalf.found
 

@@ -1,4 +1,4 @@
-"""How much memory a Chrome-format trace takes: a text that no profiler writes is refused before it is there."""
+"""Memory for a Chrome-format trace: a text that no profiler writes is refused before it is allocated."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ MEGABYTE = 2**20
 
 
 def packed(path: Path, head: bytes, repeated: bytes, times: int, tail: bytes) -> Path:
-    """A gzip file of several members, one of them ``times`` times: a long text, written at once."""
+    """Return a gzip file of several members, one of them ``times`` times: a long text, written at once."""
     path.write_bytes(gzip.compress(head) + gzip.compress(repeated) * times + gzip.compress(tail))
     return path
 

@@ -1,4 +1,4 @@
-"""Nesting, pairing and links of random events equal what the definition says, compiled or not."""
+"""Nesting, pairing and links of random events match the definition, compiled or not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tables(tmp_path: Path, data: bytes) -> TraceTables:
 
 
 def parents(spans: list[tuple[int, int, int]]) -> list[tuple[str, str | None]]:
-    """Name of each event and of its parent: the last before it, by start and falling end, that ends no earlier."""
+    """Return the name of each event and of its parent: the last before it by start and falling end that encloses it."""
     order = sorted(range(len(spans)), key=lambda i: (spans[i][0], -spans[i][1], i))
     parents_ = []
     for place, i in enumerate(order):
@@ -104,7 +104,7 @@ def _event(i: int, start: int, dur: int, tid: int, category: str) -> dict[str, A
 
 
 def _behalf(events: list[dict[str, Any]], kernel: dict[str, Any]) -> str | None:
-    """By definition: the last call with its id that began before it, else the first; the innermost op around that."""
+    """Return the last call with its id that started before it, else the first; the innermost op around that."""
     same = [
         e for e in events if e["cat"] == "cuda_runtime" and e["args"]["correlation"] == kernel["args"]["correlation"]
     ]
@@ -129,7 +129,7 @@ def _behalf(events: list[dict[str, Any]], kernel: dict[str, Any]) -> str | None:
 
 
 def _nests(events: list[dict[str, Any]]) -> bool:
-    """Whether no two events of one thread overlap in part."""
+    """Return whether no two events of one thread overlap in part."""
     spans = [(e["tid"], e["ts"], e["ts"] + e["dur"]) for e in events if e["cat"] != "kernel"]
     return not any(a[0] == b[0] and a[1] < b[1] < a[2] < b[2] for a in spans for b in spans)
 

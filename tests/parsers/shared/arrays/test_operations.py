@@ -18,7 +18,7 @@ SMALL = st.integers(0, 12)
 
 
 def same(function: Callable[[], object]) -> list[object]:
-    """What ``function`` gives in C, as lists; in NumPy it gives the same, types included."""
+    """Return the result of ``function`` in C, as lists; in NumPy it is the same, types included."""
     compiled = arrays(function())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(SCANNER_VARIABLE, "protobuf")
@@ -105,7 +105,7 @@ SPANS = st.lists(st.tuples(st.integers(0, 2), SMALL, st.integers(-2, 9)), max_si
 
 
 def columns_of(rows: list[tuple[int, int, int]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Line, start and duration, by line and, but for a few, by start."""
+    """Return line, start and duration, in order of line and, with a few exceptions, of start."""
     line, start, duration = np.array(rows, np.int64).reshape(-1, 3).T
     return line.astype(np.int32), np.ascontiguousarray(start), np.ascontiguousarray(duration)
 
@@ -139,7 +139,7 @@ def test_ancestors_are_the_same_in_c(rows, data):
 
 
 def ancestors(parent: list[int], place: int):
-    """Events above one, nearest first."""
+    """Yield events above one, nearest first."""
     while (place := parent[place]) >= 0:
         yield place
 

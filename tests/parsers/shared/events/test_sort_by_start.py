@@ -7,7 +7,7 @@ from traceviz.parsers.shared.events.sort_by_start import in_order
 
 
 def own(values, kind) -> pa.Array:
-    """An array in memory that may be written."""
+    """Return an array in memory that may be written."""
     numbers = np.array(values, kind)
     return pa.Array.from_buffers(pa.from_numpy_dtype(numbers.dtype), numbers.size, [None, pa.py_buffer(numbers)])
 

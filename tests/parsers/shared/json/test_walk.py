@@ -1,4 +1,4 @@
-"""A JSON trace as segments: what each holds, where damage begins, and how a strict walk stops there."""
+"""A JSON trace as segments: contents of each, the start of damage, and the stop of a strict walk there."""
 
 import pytest
 
@@ -12,7 +12,7 @@ TRACE = b'{"a": 1, "traceEvents": [{"n": 1}, {"n": 2}], "b": {"c": [2]}}'
 
 
 def scan(text: bytes, place: int) -> Step:
-    """Whole elements, one after the other."""
+    """Return whole elements, one after the other."""
     while True:
         while text[place : place + 1] in {b",", b" "}:
             place += 1

@@ -67,7 +67,7 @@ def build(path: Path, rows, page_size: int = 512, reserved: int = 0) -> Path:
 
 
 def whole(path: Path, wishes, keeps=(), *, early=False) -> tuple[int, list]:
-    """Rows, and for each wish the column, or what its codes stand for in each row."""
+    """Return rows, and for each wish the column, or what its codes stand for in each row."""
     with closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
         table = tables.whole("x")
         assert table is not None
@@ -97,7 +97,7 @@ def wrapped(value: int) -> int:
 
 
 def expected(rows) -> list[list]:
-    """The answers to WISHES, from the rows."""
+    """Return the answers to WISHES, from the rows."""
     texts = [None if text is None else text.encode() for *_, text, _ in rows]
     return [
         [None if value is None else wrapped(value - 7) for *_, value, _, _ in rows],
@@ -144,7 +144,7 @@ def test_rows_that_were_deleted_are_none(tmp_path_factory, rows, data):
 
 
 def begun(path: Path, wishes, room: int = 1 << 30) -> tuple[int, int, int | None]:
-    """Bytes of the columns that are begun; then rows, and the least start, by measuring."""
+    """Return bytes of the started columns; then rows, and the least start, by measuring."""
     with pytest.MonkeyPatch.context() as patch, closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
         patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
         table = tables.whole("x")
@@ -309,7 +309,7 @@ def test_changed_bytes_never_give_rows_that_sqlite_does_not_give(tmp_path_factor
 
 
 def trace(path: Path, scanner: str):
-    """The tables that a reader gives, or what it says instead."""
+    """Return the tables of a reader, or its message."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRACEVIZ_SCANNER", scanner)
         try:

@@ -1,4 +1,4 @@
-"""Both scanners of XPlane files: what they read, what they say of damage, and that they agree on any bytes."""
+"""Both scanners of XPlane files: results, reports of damage, and agreement on any bytes."""
 
 import random
 import struct
@@ -42,7 +42,7 @@ WHOLE = space(
 
 
 def parts(space_: Space) -> list[object]:
-    """All that a space says, as values that compare."""
+    """Return all contents of a space, as comparable values."""
 
     def plain(plane_: Plane) -> list[object]:
         columns = [plane_.events.line, plane_.events.name, plane_.events.offset_ps, plane_.events.dur_ps]
@@ -65,7 +65,7 @@ def parts(space_: Space) -> list[object]:
 
 
 def both(data: bytes) -> Space:
-    """What the scanners read of ``data``, once they agree."""
+    """Return the result of both scanners for ``data``, once they agree."""
     spaces = [read_space(data, scanner) for scanner in ("compiled", "protobuf")]
     assert parts(spaces[0]) == parts(spaces[1])
     return spaces[0]

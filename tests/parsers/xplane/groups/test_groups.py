@@ -14,32 +14,32 @@ ROOT = {"_r": 1}
 
 
 def grouped(*planes: bytes) -> Groups:
-    """Groups of a file with these planes."""
+    """Return groups of a file with these planes."""
     return group(read_space(space(*planes)))
 
 
 def annotated(*planes: bytes) -> Groups:
-    """The same, where annotations may mark steps."""
+    """Return the same, if annotations may mark steps."""
     return group_with_annotations(read_space(space(*planes)))
 
 
 def ids(groups: Groups, place: int = 0) -> list[int]:
-    """Groups of the events of one plane."""
+    """Return groups of the events of one plane."""
     return groups.planes[place].group_id.tolist()
 
 
 def host(*lines: object, **given: object) -> bytes:
-    """The plane of the host's threads."""
+    """Return the plane of the host's threads."""
     return plane("/host:CPU", *lines, **given)
 
 
 def producer(number: int, context: int = 2) -> dict[str, int]:
-    """Stats of an event that something elsewhere waits for."""
+    """Return stats of an event that something elsewhere waits for."""
     return {"_pt": context, "_p": number}
 
 
 def consumer(number: int, context: int = 2) -> dict[str, int]:
-    """Stats of an event that something elsewhere caused."""
+    """Return stats of an event that something elsewhere caused."""
     return {"_ct": context, "_c": number}
 
 
@@ -47,7 +47,7 @@ def consumer(number: int, context: int = 2) -> dict[str, int]:
 
 
 def nested(*spans: tuple[int, int]) -> list[int]:
-    """Parents of events of one line, given as start and end."""
+    """Return parents of events of one line, given as start and end."""
     start, end = np.array(spans, np.int64).reshape(-1, 2).T
     return enclosing(np.zeros(start.size, np.int32), start, end - start).tolist()
 
@@ -109,13 +109,13 @@ def test_the_nearest_wanted_ancestor_is_the_event_itself_where_it_is_wanted():
 
 
 def links(nodes: int, *pairs: tuple[int, int]) -> tuple[Links, Links]:
-    """Links from causes to effects, and back."""
+    """Return links from causes to effects, and back."""
     cause, effect = np.array(pairs, np.int64).reshape(-1, 2).T
     return Links.between(nodes, cause, effect), Links.between(nodes, effect, cause)
 
 
 def owners(nodes: int, pairs: list[tuple[int, int]], roots: list[int], levels: list[int], *, every: bool) -> list[int]:
-    """Which root claims each node."""
+    """Return the root that claims each node."""
     children, parents = links(nodes, *pairs)
     return spread(children, parents, np.array(roots, np.int32), np.array(levels, np.int32), every=every).tolist()
 

@@ -37,7 +37,7 @@ GPU = (process(1, "/device:GPU:0"), thread(1, 13, "Stream #13(Compute)"), thread
 
 
 def text_of(*events: dict) -> str:
-    """A file as the profiler writes it, with the empty event that ends the list."""
+    """Return a file as the profiler writes it, with the empty event that ends the list."""
     head = '{"displayTimeUnit":"ns","metadata":{"highres-ticks":true},\n"traceEvents":[\n'
     return head + ",\n".join(json.dumps(one) for one in events) + ",\n{}]}\n"
 
@@ -474,7 +474,7 @@ def test_a_folder_of_traces_of_pytorch_is_none_of_ours(tmp_path):
 
 
 def raw_event(**members: str) -> str:
-    """An event as text, whose members are JSON."""
+    """Return an event as text, whose members are JSON."""
     known = {"ph": '"X"', "pid": "701", "tid": "7", "ts": "1", "dur": "2", "name": '"a"', **members}
     return "{" + ",".join(f'"{key}":{value}' for key, value in known.items()) + "}"
 

@@ -17,11 +17,13 @@ WORDS = re.compile(
     r"|stretch(?:es)?|beg[iau]ns?|meanwhile|ahead|in words|is said|mend(?:s|ed)?|spare[sd]?|anew|lets? go|makes it)\b",
     re.IGNORECASE,
 )
+NAMES = re.compile(r"``.*?``|`[^`\n]*`|:\w+:`[^`]*`|^ *\w+(?:, \w+)*:(?= )", re.MULTILINE | re.DOTALL)
+"""Code in prose, and names of documented arguments: an identifier is no word."""
 OPENINGS = re.compile(r"(?:What|Which|Whether|Where|Whoever|Whose|Who|How)\b")
 SOURCES = ("traceviz", "parsers", "collectors")
-WORDS_OF = {"source": 1721, "documents": 390}
+WORDS_OF = {"source": 19, "documents": 343}
 """Most uses of the listed words: in docstrings and comments of the package, and in its documents."""
-MOST_OPENINGS = 1284
+MOST_OPENINGS = 1
 """Most docstrings of the package that open with a question word."""
 
 
@@ -60,12 +62,14 @@ def documents() -> Iterator[Path]:
 
 
 def test_listed_words_of_the_source_only_become_fewer(source: tuple[list[str], list[str]]) -> None:
-    used = Counter(word.lower() for texts in source for text in texts for word in WORDS.findall(text))
+    used = Counter(word.lower() for texts in source for text in texts for word in WORDS.findall(NAMES.sub("", text)))
     assert used.total() <= WORDS_OF["source"], used.most_common(5)
 
 
 def test_listed_words_of_the_documents_only_become_fewer() -> None:
-    used = Counter(word.lower() for path in documents() for word in WORDS.findall(path.read_text(encoding="utf-8")))
+    used = Counter(
+        word.lower() for path in documents() for word in WORDS.findall(NAMES.sub("", path.read_text(encoding="utf-8")))
+    )
     assert used.total() <= WORDS_OF["documents"], used.most_common(5)
 
 

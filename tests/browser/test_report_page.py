@@ -9,13 +9,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Open, Opened
-from tests.render.report_strategies import HOSTILE, hostile_report
 from tests.render.sample_report import sample_report
 from traceviz.render.html.page import page as page_of
 from traceviz.render.options import RenderOptions
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
 from traceviz.report.pictures.pictures import Pictures, Place
 from traceviz.report.verdicts import VerdictCode
+from traceviz.testing import HOSTILE_NAMES, hostile_report
 
 pytestmark = pytest.mark.browser
 
@@ -302,7 +302,7 @@ def test_without_script_everything_is_there_to_be_read(browser, tmp_path):
     assert (rows, hidden) == (30, 0)
 
 
-@pytest.mark.parametrize("name", [name for name in HOSTILE if name.strip()], ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", [name for name in HOSTILE_NAMES if name.strip()], ids=lambda name: ascii(name[:20]))
 def test_hostile_names_do_nothing(show, name):
     opened = show(hostile_report(name))
     opened.page.wait_for_load_state("networkidle")

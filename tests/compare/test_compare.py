@@ -23,7 +23,7 @@ from traceviz.compare.sides.sides import Side
 from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
-from traceviz.render.registry import FORMATS, renderer
+from traceviz.render.registry import RENDERERS, renderer
 from traceviz.report import COMPARISON, Facts, Grid, Severity
 
 MS = 1_000_000
@@ -165,7 +165,7 @@ def test_steps_that_are_none_or_1_or_of_no_time_cannot_be_judged_and_still_rende
         result = document(compare(sides))
         assert result.verdict.code == "cannot-judge"
         assert result.verdict.sentence == f"Cannot judge: {why}."
-        texts = [renderer(name).render(result, RenderOptions(80)) for name in FORMATS if name != "svg"]
+        texts = [renderer(name).render(result, RenderOptions(80)) for name in RENDERERS.names() if name != "svg"]
         assert [text[-1] for text in texts] == ["\n"] * 7
 
 
@@ -301,7 +301,9 @@ def test_medians_are_told_where_they_changed_otherwise_than_means():
 @pytest.mark.parametrize(("new", "is_judged"), [([2, 18, 4, 16, 6, 14], True), ([2, 19, 2, 18, 6, 17], False)])
 def test_what_cannot_be_judged_has_no_speed_up_in_any_format(new, is_judged):
     result = document(compare([side_of_steps("a", [2, 18, 4, 16, 6, 14]), side_of_steps("b", new)]))
-    pages = {name: renderer(name).render(result, RenderOptions(100, sections=("effect",))) for name in FORMATS}
+    pages = {
+        name: renderer(name).render(result, RenderOptions(100, sections=("effect",))) for name in RENDERERS.names()
+    }
     assert [row["speedup"] for row in grid_rows(result, "effect")] == ([1.0, 1.0] if is_judged else [None, None])
     assert ["Speed-up" in pages[name] for name in ("terminal", "markdown")] == [is_judged] * 2
     facts = {fact.key: fact.value for fact in result.facts("effect")}

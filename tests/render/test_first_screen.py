@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
+from tests.render.report_strategies import REPORTS
 from tests.render.sample_report import sample_report
 from traceviz.analyses.registry import ANALYSES
 from traceviz.render.first_screen import DETAILS, Detail, first_screen, most_lines, spoken
@@ -33,6 +33,7 @@ from traceviz.report import (
 )
 from traceviz.report.findings.tables import BY_CAUSE
 from traceviz.report.verdicts import VerdictCode
+from traceviz.testing import HOSTILE_NAMES, hostile_report
 
 INPUT = replace(sample_report(), verdict=replace(sample_report().verdict, cause="input"))
 
@@ -54,7 +55,7 @@ def test_a_screen_has_45_lines_at_100_columns_and_60_at_80(width, most):
     assert most_lines(width) == most
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_neither_lengthen_the_screen_nor_break_a_line(name):
     """Names of findings and what shares are shares of are words of ours."""
     hostile = hostile_report(name)

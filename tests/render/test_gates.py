@@ -4,12 +4,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.render.report_strategies import HOSTILE
 from tests.render.sample_report import sample_report
 from traceviz.gates.gates import GateResult, Outcome, gated
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import Fact, Report, Verdict
+from traceviz.testing import HOSTILE_NAMES
 
 RESULTS = (
     GateResult("input_wait", "budget", "<= 5%", "46.3 %", Outcome.FAILED, side="new"),
@@ -47,7 +47,7 @@ def test_junit_is_ascii_whatever_the_verdict_says():
     assert "3.00&#215; faster" in render("junit")
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_leave_junit_well_formed(name):
     result = GateResult(name, "budget", name, name, Outcome.FAILED, name, name)
     report = Report((Fact("source", "trace", name),), Verdict(name, name))
@@ -55,7 +55,7 @@ def test_hostile_names_leave_junit_well_formed(name):
     assert [child.tag for child in suite] == ["testcase", "system-out"]
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_begin_no_command_of_their_own(name):
     hostile = f"{name}\n::error::forged\r\n::set-output name=a::b"
     result = GateResult(hostile, "budget", hostile, hostile, Outcome.FAILED, hostile, hostile)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
+from tests.render.report_strategies import REPORTS
 from tests.render.sample_report import sample_report
 from traceviz.core.errors import DamagedTraceError
 from traceviz.render.json import dumps, loads
@@ -29,6 +29,7 @@ from traceviz.report import (
     Verdict,
 )
 from traceviz.report.verdicts import VerdictCode
+from traceviz.testing import HOSTILE_NAMES, hostile_report
 
 
 @given(REPORTS)
@@ -37,7 +38,7 @@ def test_any_report_comes_back_equal(report):
     assert loads(dumps(report)) == report
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_come_back_equal_and_the_document_is_ascii(name):
     text = dumps(hostile_report(name))
     assert text.isascii()

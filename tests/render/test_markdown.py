@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.render.report_strategies import HOSTILE, hostile_report
 from tests.render.sample_report import sample_report
 from traceviz.render.markdown import data, prose
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import COMPARISON, Column, Grid, Report, Section, Verdict
 from traceviz.report.verdicts import VerdictCode
+from traceviz.testing import HOSTILE_NAMES, hostile_report
 
 CODE = re.compile(r"`[^`]*`|<code>[^<]*</code>")
 PIPE = re.compile(r"(?<!\\)\|")
@@ -63,14 +63,14 @@ def test_sentences_are_escaped(text, shown):
     assert prose(text) == shown
 
 
-@given(st.text() | st.sampled_from(HOSTILE))
+@given(st.text() | st.sampled_from(HOSTILE_NAMES))
 def test_no_name_ends_its_cell_or_opens_a_tag(name):
     shown = CODE.sub("", data(name))
     assert "\n" not in data(name)
     assert not set(shown) & set("|<>`*@#[]\\&~$")
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_tables_keep_their_4_columns_under_hostile_names_and_2_where_names_say_nothing(name):
     table = [line for line in render(hostile_report(name)).splitlines() if line.startswith("| ")]
     assert {len(PIPE.findall(line)) for line in table[:13]} == ({5} if name else {3, 5})

@@ -3,9 +3,9 @@
 import re
 
 from tests.render.html.pages import parsed
-from tests.render.report_strategies import HOSTILE, hostile_report
 from tests.render.sample_report import sample_report
 from traceviz.render.html.fragment import fragment
+from traceviz.testing import HOSTILE_NAMES, hostile_report
 
 
 def test_a_fragment_is_one_element_without_script_that_says_the_verdict():
@@ -37,6 +37,6 @@ def test_tables_of_a_fragment_hold_what_they_show_and_the_sum_of_the_rest():
 
 
 def test_hostile_names_open_no_element_of_20():
-    for name in HOSTILE:
+    for name in HOSTILE_NAMES:
         root = parsed(fragment(hostile_report(name)))
         assert root.find("script") == []

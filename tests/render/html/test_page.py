@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.render.html.pages import parsed, report_data
-from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
+from tests.render.report_strategies import REPORTS
 from tests.render.sample_report import sample_report
 from traceviz.render.html.page import MOST_BYTES, page
 from traceviz.render.json import dumps, loads
@@ -18,6 +18,7 @@ from traceviz.render.why import why
 from traceviz.report import COMPARISON, Bar, Bars, Candidate, Column, Fact, Facts, Grid, Report, Section, Verdict
 from traceviz.report.pictures.pictures import Pictures, Place
 from traceviz.report.verdicts import VerdictCode
+from traceviz.testing import HOSTILE_NAMES, hostile_report
 
 
 def made(report: Report, **options) -> str:
@@ -81,7 +82,7 @@ def test_the_script_is_plain_modules_without_imports_or_ways_to_make_markup():
     )
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_stay_text_of_less_than_2_000_characters(name):
     root = parsed(made(hostile_report(name)))
     assert [element.tag for element in root.one("main").all() if element.tag in {"script", "style", "b1"}] == []

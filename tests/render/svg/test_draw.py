@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.render.report_strategies import HOSTILE, TEXTS
+from tests.render.report_strategies import TEXTS
 from tests.render.svg.drawn import found, parsed, rectangles, texts, titles
 from traceviz.core.sanitize import visible
 from traceviz.render.figures.values import (
@@ -28,6 +28,7 @@ from traceviz.render.figures.values import (
     StackedRow,
 )
 from traceviz.render.svg.draw import svg
+from traceviz.testing import HOSTILE_NAMES
 
 
 def each_kind(name: str) -> tuple[Figure, ...]:
@@ -47,7 +48,7 @@ def each_kind(name: str) -> tuple[Figure, ...]:
     )
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_are_text_in_valid_xml_and_files_stay_below_100_kb(name):
     for figure in each_kind(name):
         drawn = svg(figure)

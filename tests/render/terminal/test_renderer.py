@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tests.render.report_strategies import HOSTILE, REPORTS, hostile_report
+from tests.render.report_strategies import REPORTS
 from tests.render.sample_report import sample_report
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
@@ -26,6 +26,7 @@ from traceviz.report import (
     Timeline,
     Verdict,
 )
+from traceviz.testing import HOSTILE_NAMES, hostile_report
 
 pytestmark = pytest.mark.process
 
@@ -55,7 +56,7 @@ def test_no_line_is_wider_than_the_page(report, width):
 
 
 @pytest.mark.parametrize("width", [40, 57, 60, 79, 100, 200])
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_hostile_names_fit(name, width):
     assert too_wide(render(hostile_report(name), width), width) == []
 
@@ -79,7 +80,7 @@ def test_without_colour_there_is_no_escape_and_with_colour_only_the_styles_diffe
     assert words.findall(ANSI.sub("", styled)) == words.findall(plain)
 
 
-@pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name[:20]))
+@pytest.mark.parametrize("name", HOSTILE_NAMES, ids=lambda name: ascii(name[:20]))
 def test_coloured_output_holds_no_escape_but_its_own_styles(name):
     assert "\x1b" not in ANSI.sub("", render(hostile_report(name), color=True))
 

@@ -12,7 +12,6 @@ even if no thread can be started.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
@@ -21,16 +20,13 @@ from functools import partial
 from threading import Lock, Thread
 from typing import Any, TypeVar
 
+from traceviz.core.process.cores import usable_cores
+
 S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_WORKERS = 8
 """Maximum number of threads: more would find no work, because the caller that takes the results is slower."""
-
-
-def usable_cores() -> int:
-    """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Prefetch:

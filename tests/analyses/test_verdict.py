@@ -10,7 +10,7 @@ from traceviz.analyses.headline.judged_time import judged
 from traceviz.analyses.headline.options import COMPUTE, Option
 from traceviz.analyses.headline.sentences import LONGEST, fitting
 from traceviz.analyses.headline.verdict import _largest
-from traceviz.analyses.run import _is_said_by_others, analyze
+from traceviz.analyses.run import _is_subsumed, analyze
 from traceviz.report import Finding, Severity
 from traceviz.report.findings.registry import find_record
 
@@ -270,10 +270,10 @@ def test_a_capture_that_is_mostly_start_up_begins_with_that():
 @pytest.mark.parametrize(("stake", "said"), [(50, True), (49, False)])
 def test_host_bound_is_left_to_launch_bound_kernels_that_have_half_of_its_stake(stake, said):
     host = found("TV205", "host-bound", Severity.ERROR, 0.5, "steps", cost_ns=100)
-    assert _is_said_by_others(host, {"TV205": 100, "TV202": stake}) == said
-    assert not _is_said_by_others(host, {"TV205": 100})
+    assert _is_subsumed(host, {"TV205": 100, "TV202": stake}) == said
+    assert not _is_subsumed(host, {"TV205": 100})
     idle = found("TV201", "device-mostly-idle", Severity.ERROR, 0.5, "steps", cost_ns=100)
-    assert _is_said_by_others(idle, {"TV201": 100, "TV205": 1})
+    assert _is_subsumed(idle, {"TV201": 100, "TV205": 1})
 
 
 def test_a_program_without_a_device_computes_before_a_cause_that_is_small_beside_it():

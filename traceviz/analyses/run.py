@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import Entry, Shared, entries, shared_by
 from traceviz.analyses.suppressed_advice import followed
+from traceviz.core.process.cores import usable_cores
 from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.core.units import Unit
 from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
@@ -96,11 +96,11 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
         notes.extend(outcome.notes)
         described.append(outcome.section)
     stakes = {finding.code: finding.cost_ns for finding in findings}
-    findings = [finding for finding in findings if not _is_said_by_others(finding, stakes)]
+    findings = [finding for finding in findings if not _is_subsumed(finding, stakes)]
     has_frames = "python" in trace.host_names["category"]
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
     needless = followed(trace, stakes) if findings else ()
-    findings = [_doubted(fit_advice(finding, others, needless), trace.clock_doubt) for finding in findings]
+    findings = [_with_clock_caveat(fit_advice(finding, others, needless), trace.clock_doubt) for finding in findings]
     run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events has no length: None, not 0
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
@@ -199,7 +199,7 @@ def _in_threads(
 
 def cores() -> int:
     """Return the number of processors for analyses: those of the process, limited to the threads of polars."""
-    return min(len(os.sched_getaffinity(0)), pl.thread_pool_size())
+    return min(usable_cores(), pl.thread_pool_size())
 
 
 def _outcome(trace: TraceView, entry: Entry) -> _Outcome | Skipped:
@@ -226,7 +226,7 @@ def _run_analysis(trace: TraceView, analysis: Analysis[Any]) -> _Outcome | Skipp
     return _Outcome(result, tuple(analysis.judge(result)), tuple(analysis.notes(result)), analysis.describe(result))
 
 
-def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:
+def _is_subsumed(finding: Finding, stakes: dict[str, int]) -> bool:
     """Return whether more precise findings explain the same time.
 
     Args:
@@ -238,7 +238,7 @@ def _is_said_by_others(finding: Finding, stakes: dict[str, int]) -> bool:
     return not stakes.keys().isdisjoint(record.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
 
 
-def _doubted(finding: Finding, doubt: str) -> Finding:
+def _with_clock_caveat(finding: Finding, doubt: str) -> Finding:
     """Return ``finding`` with the ``doubt`` about clocks of devices, if it rests on them."""
     if not doubt or not record_of(finding.code).compares_clocks:
         return finding

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from traceviz.core.errors import DamagedTraceError
+from traceviz.core.process.cores import usable_cores
 from traceviz.parsers.kineto.decode.compiled import CompiledScanner
 from traceviz.parsers.shared.json.stream import GZIP_MAGIC, TextStream
 from traceviz.parsers.shared.json.walk import NEXT_EVENT, Step, Stop
 from traceviz.parsers.shared.json.window import Window
-from traceviz.parsers.shared.prefetch import Prefetch, usable_cores
+from traceviz.parsers.shared.prefetch import Prefetch
 
 LARGE_BYTES = 16 * 2**20
 """Smaller files are scanned before another thread has any benefit."""

@@ -153,7 +153,7 @@ def _largest(
         (pl.col("time_ns") >= least_share * steps.step_ns) & (pl.col("foreign_ns") >= least_foreign * pl.col("time_ns"))
     ).sort("time_ns", "file", "function", descending=[True, False, False])
     found = (_described(named, file, function, steps) for file, function in large[["file", "function"]].iter_rows())
-    return next((one for one in found if not _is_said_by_others(one)), None)
+    return next((one for one in found if not _is_subsumed(one)), None)
 
 
 def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, callers: str) -> Array:
@@ -199,5 +199,5 @@ def _described(named: pl.DataFrame, file: str, function: str, steps: StepSamples
     return OwnFunction(f"{where} {function}", time, time / steps.step_ns, samples, dict(groups.iter_rows()))
 
 
-def _is_said_by_others(function: OwnFunction) -> bool:
+def _is_subsumed(function: OwnFunction) -> bool:
     return 2 * sum(function.by_group.get(group, 0) for group in _SAID_BY_OTHERS) >= function.time_ns

@@ -29,6 +29,7 @@ from traceviz.archive.query.views import CATALOGUE_VIEWS, PACKED, catalogue_tabl
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.core.process.cores import usable_cores
 from traceviz.core.process.temporary import drop, note
 from traceviz.core.sanitize import Lines, sentence
 from traceviz.trace.schema import TABLES
@@ -227,7 +228,7 @@ def connect(
             "memory_limit": f"{memory or int(machine_memory() * MEMORY_SHARE)}B",
             "python_enable_replacements": False,
             "temp_directory": spill,
-            "threads": threads or len(os.sched_getaffinity(0)),
+            "threads": threads or usable_cores(),
         },
     )
     if store is not None and not store.is_local:

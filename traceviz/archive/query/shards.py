@@ -33,9 +33,9 @@ from traceviz.archive.query.engine import MEMORY_SHARE, ROWS, Engine, explained,
 from traceviz.archive.query.views import catalogue_table
 from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.runners.choose import run_one
-from traceviz.archive.runners.local import usable_cores
 from traceviz.archive.storage.store import WORK, Store
 from traceviz.core.errors import WorkerError
+from traceviz.core.process.cores import usable_cores
 from traceviz.parsers.base import Progress, silent
 
 PARTS = "parts"

@@ -25,6 +25,7 @@ from typing import Generic, TypeVar
 from traceviz.archive.runners.base import Results, RunnerError, attempt
 from traceviz.core.errors import WorkerError
 from traceviz.core.process import interrupts
+from traceviz.core.process.cores import usable_core_numbers, usable_cores
 from traceviz.core.process.interrupts import ENDING, Stopped
 from traceviz.core.process.temporary import drop_all
 from traceviz.core.without_pandas import skip_pandas
@@ -38,16 +39,6 @@ _THREAD_POOLS = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS")
 """Variables from which polars and Arrow take their number of threads."""
 _OBJECTS_PER_COLLECTION = 50_000
 """Threshold of the garbage collector. A small trace creates many short-lived objects, but hardly any in cycles."""
-
-
-def usable_cores() -> int:
-    """Return the number of cores that this process may use."""
-    return len(_cores()) or os.cpu_count() or 1
-
-
-def _cores() -> tuple[int, ...]:
-    """Return the numbers of the cores that this process may use; empty if the system does not report them."""
-    return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +192,7 @@ class _Pool(Generic[T, R]):
 
     def _free_core(self) -> int | None:
         """Return a core that no other worker has, if there is one core per worker."""
-        cores = _cores()
+        cores = usable_core_numbers()
         if not 1 < self.size == len(cores):
             return None
         taken = {worker.core for worker in self.workers.values()}
@@ -276,7 +267,7 @@ def _work_until_closed(connection: Connection, threads: int) -> None:
     for name in _THREAD_POOLS:  # before the libraries that read these variables are imported
         os.environ.setdefault(name, str(threads))
     skip_pandas()
-    anywhere = _cores()
+    anywhere = usable_core_numbers()
     gc.disable()  # until the imports of the first function are done, as they create no garbage
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     with contextlib.suppress(EOFError, OSError):  # the parent process is gone
@@ -292,7 +283,7 @@ def _work_until_closed(connection: Connection, threads: int) -> None:
 
 def _stay_on(cores: tuple[int, ...]) -> None:
     """Pin all threads of this process to these cores. Threads started later inherit the setting."""
-    if _cores() == cores:
+    if usable_core_numbers() == cores:
         return
     for thread in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):  # the thread has just ended, or cannot be moved (no harm)

@@ -295,7 +295,7 @@ def test_load_of_the_machine_leads_no_sentence():
     """Other programs of a machine use its cores, too: what samples show is a finding, and no cause."""
     load = found("TV603", "thread-oversubscription", Severity.ERROR, 0.7, "steady step time")
     time = judged(trace(kernels=[(0, 100, "gemm")]))
-    assert list(precise((load,), time, "")) == []
+    assert list(precise((load,), time)) == []
     assert [option.code for option in precise((found("TV301", "churn", Severity.ERROR, 0.7, "it"),), time, "")] == [
         "TV301"
     ]

@@ -100,7 +100,7 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
     has_frames = "python" in trace.host_names["category"]
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
     needless = followed(trace, stakes) if findings else ()
-    findings = [_with_clock_caveat(fit_advice(finding, others, needless), trace.clock_doubt) for finding in findings]
+    findings = [fit_advice(finding, others, needless) for finding in findings]
     run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events has no length: None, not 0
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
@@ -108,7 +108,7 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
         run=(*facts, Fact("devices", "devices", _devices_in_words(trace))),
         verdict=verdict(trace, results, ranked),
         sections=tuple(described),
-        findings=ranked,
+        findings=tuple(_with_clock_caveat(finding, trace.clock_doubt) for finding in ranked),  # the verdict has its own
         skipped=tuple(skipped),
         notes=(
             *notes,

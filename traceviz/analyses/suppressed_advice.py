@@ -127,7 +127,10 @@ def followed(trace: TraceView, codes: Collection[str] = ()) -> tuple[re.Pattern[
     """
     seen = _seen(trace, frozenset(codes))
     needless = [habit.needless for habit in HABITS if habit.is_seen(seen)]
-    needless += [_assignment(key.removeprefix("env."), value) for key, value in _environment(seen.settings)]
+    needless += [
+        _assignment(key.removeprefix("env."), value)
+        for key, value in [(key, value) for key, value in seen.settings.items() if key.startswith("env.") and value]
+    ]
     return tuple(_compiled(pattern) for pattern in needless)
 
 
@@ -155,10 +158,6 @@ _THREADS = ("collector.torch.threads.intra_op", "collector.tensorflow.threads.in
 def _threads(settings: dict[str, str]) -> int | None:
     stated = (settings[key] for key in _THREADS if settings.get(key, "").isdecimal())
     return next((int(value) for value in stated if int(value)), None)
-
-
-def _environment(settings: dict[str, str]) -> list[tuple[str, str]]:
-    return [(key, value) for key, value in settings.items() if key.startswith("env.") and value]
 
 
 def _assignment(name: str, value: str) -> str:

@@ -6,18 +6,15 @@ from collections.abc import Iterator
 
 from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.options import HOST, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.sentences import after_colon
 from traceviz.core.units import format_ratio
 from traceviz.report import Finding, Severity
 from traceviz.report.findings.registry import record_of
-
-_NAMES = frozenset({"GIL", "Python"})
-"""Headings that are names."""
 
 
 def precise(
     findings: tuple[Finding, ...],
     judged: Judged,
-    doubt: str,
     *,
     input_copies: bool = False,
     is_network: bool = True,
@@ -27,7 +24,6 @@ def precise(
     Args:
         findings: All findings.
         judged: The judged time.
-        doubt: Text about clocks that was added to their messages. The verdict states it itself.
         input_copies: True if copies to the device are part of the input.
         is_network: True if a framework may have run the program. Otherwise the program chose the precision of its
             matrices itself.
@@ -38,18 +34,15 @@ def precise(
             continue
         if finding.code == "TV405" and not is_network:
             continue
-        label = record.label or finding.slug.replace("-", " ")
         within = frozenset[str](record.explains)
         within = within | {INPUT} if input_copies and "copy_h2d" in within else within
         share = finding.share or 0.0
         of = finding.share_of or judged.words
-        message = finding.message.removesuffix(doubt).rstrip()
+        message = finding.message
         if "%" not in message:
             message = f"{message} At stake: {format_ratio(share)} of the {of}."
-        sentence = f"{label[0].upper()}{label[1:]}: {_lowered(message)}"
-        if record.heading_end:
-            heading = message.partition(record.heading_end)[0]
-            label, sentence = heading if heading in _NAMES else _lowered(heading), message
+        label = finding.heading or record.label or finding.slug.replace("-", " ")
+        sentence = message if finding.heading else f"{label[0].upper()}{label[1:]}: {after_colon(message)}"
         yield Option(
             finding.slug, label, finding.cost_ns, share, of, record.certainty, finding.code, sentence, within, record
         )
@@ -62,10 +55,3 @@ def suspicion(share: float, time_ns: int, judged: Judged, sentence: str) -> Opti
     return Option(
         POSSIBLE_INPUT, "input, possibly", time_ns, share, judged.words, "suspected", evidence, sentence, within
     )
-
-
-def _lowered(message: str) -> str:
-    """Return a message for use after a colon. Its first letter is small unless the word is a name."""
-    first, _, _ = message.partition(" ")
-    is_name = not first[1:].islower() and len(first) > 1
-    return message if is_name else f"{message[:1].lower()}{message[1:]}"

@@ -210,7 +210,14 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
             own = by_part.get(key, causes.clear())
             yield _option(key, words, times[key], own, judged, within)
     if judged.in_turn >= WORTH_SAYING:
-        yield _in_turn(judged)
+        # Return the idle time of devices that share a process. It has no class, because one of the devices works.
+        share = judged.in_turn
+        said = f"in {format_ratio(share)} of {judged.whole} the average device idles while another one works"
+        sentence = f"Devices in turn: {said}."
+        label, evidence = "devices that idle in turn", "busy time of each device"
+        time_ns = round(share * judged.total_ns)
+        in_turn = Option(IN_TURN, label, time_ns, share, judged.words, "measured", evidence, sentence)
+        yield in_turn
     if judged.share(times.get(UNEXPLAINED, 0)) >= WORTH_SAYING:
         yield _unexplained(times[UNEXPLAINED], judged)
 
@@ -263,16 +270,6 @@ def _option(  # noqa: PLR0917 (a part, its time and where that was)
     count = int(causes["calls"].sum())
     evidence = f"{counted(count, 'event')}{f': {calls}' if calls else ''}" if count else _meaning(key)
     return Option(key, words.label, time_ns, share, judged.words, "measured", evidence, sentence)
-
-
-def _in_turn(judged: Judged) -> Option:
-    """Return the idle time of devices that share a process. It has no class, because one of the devices works."""
-    share = judged.in_turn
-    said = f"in {format_ratio(share)} of {judged.whole} the average device idles while another one works"
-    sentence = f"Devices in turn: {said}."
-    label, evidence = "devices that idle in turn", "busy time of each device"
-    time_ns = round(share * judged.total_ns)
-    return Option(IN_TURN, label, time_ns, share, judged.words, "measured", evidence, sentence)
 
 
 def _meaning(key: str) -> str:

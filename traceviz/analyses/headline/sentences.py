@@ -88,6 +88,13 @@ def _listed(parts: list[str]) -> str:
     return " and ".join(parts)
 
 
+def after_colon(sentence: str) -> str:
+    """Return a sentence for use after a colon. Its first letter is small unless the word is a name."""
+    first = sentence.partition(" ")[0].rstrip(":,")
+    is_name = first == "Python" or (len(first) > 1 and not first[1:].islower())
+    return sentence if is_name else f"{sentence[:1].lower()}{sentence[1:]}"
+
+
 def fitting(sentences: list[tuple[int, str]]) -> str:
     """Join the sentences to one line, in their order. While it is too long, drop the sentence with the highest rank.
 

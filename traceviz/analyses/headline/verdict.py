@@ -122,7 +122,7 @@ def _options(
         yield suspicion(share, pipeline.host_ns, time, input_cause(pipeline))
     are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])
     may_be_network = bool(likely_frameworks(trace))
-    yield from precise(findings, time, trace.clock_doubt, input_copies=are_input, is_network=may_be_network)
+    yield from precise(findings, time, input_copies=are_input, is_network=may_be_network)
 
 
 def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged) -> bool:
@@ -145,7 +145,10 @@ def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
 def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
     """Return the sentence of the leading cause, or that there is none."""
     lead = choice.lead
-    if lead is not None and _is_less_than_computing(trace, time, lead):
+    # Return whether a program without a device computes longer than the leading option, which is small.
+    if lead is not None and (
+        not time.has_device and lead.share < min(MUCH, _own_share(trace, time)) and lead.key != INPUT
+    ):
         return f"{_own_work(trace, results, time)} Beside it: {lead.label} ({format_ratio(lead.share)})."
     if lead is not None:
         return mildly(time, lead) if _is_mild(time, lead) else lead.sentence
@@ -218,11 +221,6 @@ def _is_healthy(time: Judged) -> bool:
 def _is_mild(time: Judged, lead: Option) -> bool:
     """Return whether the lead is small compared to computing. The input has sentences of its own for that."""
     return _is_healthy(time) and lead.share < MUCH and lead.key != INPUT and COMPUTE not in lead.within
-
-
-def _is_less_than_computing(trace: TraceView, time: Judged, lead: Option) -> bool:
-    """Return whether a program without a device computes longer than the leading option, which is small."""
-    return not time.has_device and lead.share < min(MUCH, _own_share(trace, time)) and lead.key != INPUT
 
 
 def _own_share(trace: TraceView, time: Judged) -> float:

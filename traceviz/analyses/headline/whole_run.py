@@ -13,6 +13,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import BOUND
 from traceviz.analyses.headline.options import UNEXPLAINED
+from traceviz.analyses.headline.sentences import after_colon
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import Candidate, Certainty
@@ -51,7 +52,7 @@ class OfTheRun:
         if not self.prefix or first is None:
             return list(sentences)
         rank, text = sentences[first]
-        return [*sentences[:first], (rank, f"{self.prefix}: {lowered(text)}"), *sentences[first + 1 :]]
+        return [*sentences[:first], (rank, f"{self.prefix}: {after_colon(text)}"), *sentences[first + 1 :]]
 
     def among(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         """Return the candidates of a verdict. If one of the run leads, the others do not."""
@@ -109,18 +110,18 @@ def _without_steps(run: RunParts) -> OfTheRun:
     parts = sorted((key for key in run.times if run.time_ns(key)), key=run.time_ns, reverse=True)
     if parts[0] == UNEXPLAINED:
         return OfTheRun()
-    spent = [(run.time_ns(part), _said_alone(run, part)) for part in parts if part not in (OTHER, UNEXPLAINED)]
+    # Return the name of a part of a run without steps; it is not "before" any steps.
+    spent = [
+        (run.time_ns(part), (LABELS[part] if part in STARTUP else said(run, part)))
+        for part in parts
+        if part not in (OTHER, UNEXPLAINED)
+    ]
     spent += [(place.time_ns, place.name) for place in run.places.get(OTHER, ())]
     spent += [(run.time_ns(OTHER), "the program's own work")] if OTHER in parts and not run.places.get(OTHER) else []
     ranked = sorted(spent, reverse=True)[:2]
     worth = [(time, what) for time, what in ranked if time >= BOUND * run.run_ns] or ranked[:1]
     shares = ", ".join(f"{format_ratio(time / run.run_ns)} is {what}" for time, what in worth)
     return OfTheRun(f"No steps were seen in {run.words()}: {shares}.", candidate=_candidate(run, parts[0]))
-
-
-def _said_alone(run: RunParts, part: str) -> str:
-    """Return the name of a part of a run without steps; it is not "before" any steps."""
-    return LABELS[part] if part in STARTUP else said(run, part)
 
 
 def _label(part: str) -> str:
@@ -148,11 +149,3 @@ def of_the_capture(trace: TraceView) -> OfTheRun:
     if not steady_time(trace) or share >= LEAST_STEPS:
         return OfTheRun()
     return OfTheRun(prefix=f"In steps, {format_ratio(share)} of the captured time")
-
-
-def lowered(text: str) -> str:
-    """Return a sentence for use after a colon. Its first letter is small unless the word is a name."""
-    first = text.partition(" ")[0]
-    plain = first.rstrip(":,")
-    is_name = plain == "Python" or (not plain[1:].replace("-", "").islower() and len(first) > 1)
-    return text if is_name else f"{text[:1].lower()}{text[1:]}"

@@ -116,7 +116,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             Fact("cause", "most of the difference", excess.what),
         )
         rest = record_of("TV501").advice
-        advice = (excess.advice(rank.rank, unit), *rest[1:]) if " in " in excess.what else rest
+        advice = (excess.advice(rank.rank, unit), *rest[1:]) if excess.has_place else rest
         of = f"{result.judged_words} of a rank"
         return (finding("TV501", message, evidence, cost, result.judged_ns, of, advice=advice),)
 

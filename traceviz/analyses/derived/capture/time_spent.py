@@ -129,7 +129,8 @@ def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
     if name:
         share = format_ratio(inside / trace.captured_ns)
         return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}."
-    calls = pl.concat([_events(trace, table) for table in _HOST])
+    # Return ``name, start_ns, end_ns`` of the events of a table.
+    calls = pl.concat([trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns()) for table in _HOST])
     totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
     if not totals.height:
         return ""
@@ -181,8 +182,3 @@ def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.D
         inside, total = groups.sums(time.overlap(*bounds(own))), groups.sums(durations)
         sums.append(groups.keys.with_columns(pl.Series("inside", inside), pl.Series("total", total)))
     return pl.concat(sums)
-
-
-def _events(trace: TraceView, table: str) -> pl.DataFrame:
-    """Return ``name, start_ns, end_ns`` of the events of a table."""
-    return trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns())

@@ -236,9 +236,11 @@ def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
     samples = ticks_within(trace, rank, judged)
     shares = [_of_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]
     owned, taken = (pl.concat(frames) for frames in zip(*shares, strict=True))
-    named = _named(events, owned)
+    # Return names and places of the owners of time: rows of :func:`host_causes` without the process.
+    named = _plain(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
     if taken.height:
-        named = divided(named, _named_samples(events, taken), _NAMED)
+        # Return the same for the samples taken in the time: ``weight, did, what, line`` with names and places.
+        named = divided(named, _plain(_with_names(events, taken)), _NAMED)
         named = named.group_by(_NAMED, maintain_order=True).agg(pl.col("time_ns", "calls").sum())
     yield named.with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
 
@@ -325,16 +327,6 @@ _NAMED = ("class", "kind", "cause", *PLACES)
 """Columns that distinguish causes of one process."""
 
 
-def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """Return names and places of the owners of time: rows of :func:`host_causes` without the process."""
-    return _plain(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
-
-
-def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
-    """Return the same for the samples taken in the time: ``weight, did, what, line`` with names and places."""
-    return _plain(_with_names(events, taken))
-
-
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """Return ``owned`` with the name and the places of each owner, as they are stored."""
     owner = owned["owner"].to_numpy()
@@ -356,7 +348,17 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
 
 def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
-    tree = _tree(trace, rank, leader, judged)
+    # Return the events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``.
+    # Return the rows of :func:`_rows` of all tables, concatenated.
+    there = [source for source in _SOURCES if trace.tables.rows(source)]
+    frames = [_rows(trace, source, rank, leader, judged) for source in there or _SOURCES[:1]]
+    all_rows = pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(
+        _unless_step(trace, rank)
+    )
+    tree = CallTree.of(
+        all_rows.rename({"inside": "op_id"}),
+        ("thread_id", "source", "name", "kind", "part"),
+    )
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
     is_system = (tree.calls["source"] == "os_calls").to_numpy()
@@ -372,22 +374,6 @@ def _are(kinds: npt.NDArray[np.uint8], wanted: Iterable[KindKey]) -> npt.NDArray
     lookup = np.zeros(_NO_KIND + 1, dtype=bool)
     lookup[[_CODES[kind] for kind in wanted]] = True
     return np.asarray(lookup[kinds])
-
-
-def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
-    """Return the events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
-    # The tree's sort is stable, so equal events keep their order
-    return CallTree.of(
-        _all_rows(trace, rank, leader, judged).rename({"inside": "op_id"}),
-        ("thread_id", "source", "name", "kind", "part"),
-    )
-
-
-def _all_rows(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
-    """Return the rows of :func:`_rows` of all tables, concatenated."""
-    there = [source for source in _SOURCES if trace.tables.rows(source)]
-    frames = [_rows(trace, source, rank, leader, judged) for source in there or _SOURCES[:1]]
-    return pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
 
 
 @once_per_trace

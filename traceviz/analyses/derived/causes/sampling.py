@@ -85,8 +85,13 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     start, length = rows["start_ns"].to_numpy()[of_row], (rows["end_ns"] - rows["start_ns"]).to_numpy()[of_row]
     count = rows["samples"].to_numpy()[of_row]
     begin, end = start + length * number // count, start + length * (number + 1) // count
+    # Return the kinds of causes by kind of stack. Without a device, a device wait counts as computation.
     said = rows.select(
-        pl.col("kind").replace_strict(_kinds(trace, process_id), default="python").alias("did"),
+        pl.col("kind")
+        .replace_strict(
+            _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}, default="python"
+        )
+        .alias("did"),
         _what(),
         pl.col("location").alias("line"),
     )
@@ -137,11 +142,6 @@ def _what() -> pl.Expr:
     """Return the name of the compiled function that ran, else the line."""
     is_called = ~pl.col("leaf").str.contains(r"[ :]")
     return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
-
-
-def _kinds(trace: TraceView, process_id: int) -> dict[StackKind, KindKey]:
-    """Return the kinds of causes by kind of stack. Without a device, a device wait counts as computation."""
-    return _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}
 
 
 def ticks_within(trace: TraceView, process_id: int, within: IntervalSet) -> pl.DataFrame:

@@ -93,7 +93,16 @@ def asked_waits(trace: TraceView) -> pl.DataFrame:
 
 def _waits(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
     """Return :func:`_wait` of each of ``calls``."""
-    timed = calls.join(_launch_times(trace), on="process_id", how="left", maintain_order="left")
+    # Return ``process_id, launch_ns``: the median launch of each process, at most :data:`LAUNCH_AT_MOST_NS`.
+    launches = trace.api_calls("launch").group_by("process_id").agg(_MEDIAN_LAUNCH)
+    launch_times = (
+        trace.frame("processes", "process_id")
+        .join(launches, on="process_id", how="left")
+        .with_columns(
+            pl.col("launch_ns").fill_null(LAUNCH_AT_MOST_NS).clip(upper_bound=LAUNCH_AT_MOST_NS).cast(pl.Int64)
+        )
+    )
+    timed = calls.join(launch_times, on="process_id", how="left", maintain_order="left")
     return timed.select(_wait().alias("wait_ns")).to_series()
 
 
@@ -135,15 +144,3 @@ def _copies(trace: TraceView) -> pl.DataFrame:
         return rows
     sums = (pl.col("copy_end_ns").max(), pl.col("bytes").sum(), pl.col("kind", "host_memory").first())
     return rows.group_by(LAUNCH_KEY, maintain_order=True).agg(*sums)  # a call that moved its data in pieces
-
-
-def _launch_times(trace: TraceView) -> pl.DataFrame:
-    """Return ``process_id, launch_ns``: the median launch of each process, at most :data:`LAUNCH_AT_MOST_NS`."""
-    launches = trace.api_calls("launch").group_by("process_id").agg(_MEDIAN_LAUNCH)
-    return (
-        trace.frame("processes", "process_id")
-        .join(launches, on="process_id", how="left")
-        .with_columns(
-            pl.col("launch_ns").fill_null(LAUNCH_AT_MOST_NS).clip(upper_bound=LAUNCH_AT_MOST_NS).cast(pl.Int64)
-        )
-    )

@@ -104,7 +104,12 @@ def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.Data
     copies = copies.with_row_index("row")
     calls, telling = _calls_of(trace, process, copies), telling_ranges(trace, process)
     copies = copies.join(places_of(calls, telling), on="row", how="left", maintain_order="left")
-    copies = copies.with_columns(pl.col("purpose").fill_null(_by_size(copies)))
+    # Mark copies as parameters if parameter ranges have copies of the same size, and input ranges have none.
+    tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
+    of = {purpose: set(having(tensors, "purpose", purpose)["bytes"].to_list()) for purpose in ("parameters", "input")}
+    sizes = list(of["parameters"] - of["input"])
+    by_size = pl.when(pl.col("bytes").is_in(sizes)).then(pl.lit("parameters"))
+    copies = copies.with_columns(pl.col("purpose").fill_null(by_size))
     loop = _Loop.of(trace, process)
     copies = loop.placed(copies, calls)
     copies = copies.with_columns(pl.col("purpose").fill_null(_round_trips(trace, copies)))
@@ -166,26 +171,16 @@ def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
         )
         rows = rows.with_columns(pl.col("name", "category").cast(pl.String), end_ns())
         operations = rows.join(names, on=["name", "category"]).select(ranges.columns)
-    return pl.concat([ranges, operations]).with_columns(_short(pl.col("name")).alias("place"))
+    # Remove the parts of a name that differ between layers: ``FSDP::pre_forward (encoder.block.3), op_id = 12``.
+    return pl.concat([ranges, operations]).with_columns(
+        replaced(replaced(pl.col("name"), r"\.py\(\d+\): ", ".py: "), r"(?: \(|, ).*$", "").alias("place")
+    )
 
 
 def _purpose(takes_input: pl.Expr) -> pl.Expr:
     parameters = matches(pl.col("name"), PARAMETERS)
     moves = matches(pl.col("name"), BATCHES)
     return pl.when(parameters).then(pl.lit("parameters")).when(takes_input | moves).then(pl.lit("input"))
-
-
-def _short(name: pl.Expr) -> pl.Expr:
-    """Remove the parts of a name that differ between layers: ``FSDP::pre_forward (encoder.block.3), op_id = 12``."""
-    return replaced(replaced(name, r"\.py\(\d+\): ", ".py: "), r"(?: \(|, ).*$", "")
-
-
-def _by_size(copies: pl.DataFrame) -> pl.Expr:
-    """Mark copies as parameters if parameter ranges have copies of the same size, and input ranges have none."""
-    tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
-    of = {purpose: set(having(tensors, "purpose", purpose)["bytes"].to_list()) for purpose in ("parameters", "input")}
-    sizes = list(of["parameters"] - of["input"])
-    return pl.when(pl.col("bytes").is_in(sizes)).then(pl.lit("parameters"))
 
 
 @dataclass(frozen=True, slots=True)

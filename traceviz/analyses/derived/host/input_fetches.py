@@ -121,7 +121,13 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
     away = filed.filter(pl.col("thread_id") != thread)
     if away.height:
         filed = filed.filter((pl.col("thread_id") == thread) | _of_the_program(trace, process_id))
-    named = _annotations(trace).filter(own & (pl.col("thread_id") == thread))
+    # Return the program's annotations with input names: rows of :meth:`TraceView.host_ops`.
+    free = pl.col("category").is_in(_ANNOTATIONS)
+    known = trace.host_names.filter(free & matches(pl.col("name"), ANNOTATION))
+    calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
+    calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
+    annotations = calls.filter(pl.col("name").is_in(known["name"].to_list()))
+    named = annotations.filter(own & (pl.col("thread_id") == thread))
     takes = pl.concat([filed.with_columns(pl.col("name", "category").cast(pl.String)), named])
     return (takes if takes.height else _functions(trace, process_id, thread)).sort("start_ns", "op_id")
 
@@ -162,12 +168,3 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
         declared = having(trace.frame("steps", "process_id", "group_id"), "process_id", process_id)
         groups += declared["group_id"].drop_nulls().to_list()
     return pl.col("group_id").is_in(groups).fill_null(value=False)
-
-
-def _annotations(trace: TraceView) -> pl.DataFrame:
-    """Return the program's annotations with input names: rows of :meth:`TraceView.host_ops`."""
-    free = pl.col("category").is_in(_ANNOTATIONS)
-    known = trace.host_names.filter(free & matches(pl.col("name"), ANNOTATION))
-    calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
-    calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
-    return calls.filter(pl.col("name").is_in(known["name"].to_list()))

@@ -35,7 +35,10 @@ def work_with_calls(trace: TraceView) -> pl.DataFrame:
         null for copies, fills and graphs recorded as a whole. ``thread_id, call_ns, call_end_ns`` of the call: null if
         the capture lacks it. ``by_graph``: true if a graph launched the work.
     """
-    calls = trace.frame("cuda_api", *LAUNCH_KEY, "thread_id", "start_ns", "dur_ns", _launches_graph(trace))
+    names = graph_launches(trace)
+    known = pl.col("name").is_in(names) if names else pl.lit(value=False)
+    launches_graph = known.alias("launches_graph")
+    calls = trace.frame("cuda_api", *LAUNCH_KEY, "thread_id", "start_ns", "dur_ns", launches_graph)
     calls = calls.select(
         *LAUNCH_KEY, "thread_id", pl.col("start_ns").alias("call_ns"), end_ns("call_end_ns"), "launches_graph"
     )
@@ -66,12 +69,6 @@ def without_graphs(trace: TraceView, work: pl.DataFrame) -> pl.DataFrame:
 def graph_launches(trace: TraceView) -> list[str]:
     """Return the names of the trace's calls that launch graphs."""
     return [name for name in trace.api_names.get("launch", []) if re.match(_GRAPH_LAUNCH, name)]
-
-
-def _launches_graph(trace: TraceView) -> pl.Expr:
-    names = graph_launches(trace)
-    known = pl.col("name").is_in(names) if names else pl.lit(value=False)
-    return known.alias("launches_graph")
 
 
 def _work(trace: TraceView, table: str) -> pl.DataFrame:

@@ -128,25 +128,26 @@ def run_parts(trace: TraceView) -> RunParts | None:
     layers = [*named, *_by_place(main, told, [layer for _, layer in named])]
     times = _merged(layers, main)
     recording = times.pop(RECORDING).total
-    loop = _extent(main.steps)
+    loop = (
+        IntervalSet.span(int(main.steps["start_ns"][0]), int(main.steps["end_ns"][-1]))
+        if main.steps.height
+        else IntervalSet.empty()
+    )
     samples = MainSamples(main, tree, places, lines)
+    # Return the number of steps by the best source; before it is found, calls of a model are counted as steps.
+    counted = run_steps(trace)
+    count_steps = main.steps.height if counted is None else min(counted.count, main.steps.height)
     return RunParts(
         main.process_id,
         main.processes,
         {key: times[key] for key in LABELS if key in times},
         recording,
         loop,
-        _count_steps(trace, main),
+        count_steps,
         {key: places_of(key, times[key], samples) for key in LABELS if key in times},
         {key: place for key in LABELS if key in times and (place := leads_to(times[key], samples))},
         bool(places.size),
     )
-
-
-def _count_steps(trace: TraceView, main: MainProcess) -> int:
-    """Return the number of steps by the best source; before it is found, calls of a model are counted as steps."""
-    counted = run_steps(trace)
-    return main.steps.height if counted is None else min(counted.count, main.steps.height)
 
 
 def _merged(layers: list[tuple[str, IntervalSet]], main: MainProcess) -> dict[str, IntervalSet]:
@@ -191,12 +192,6 @@ def _after_all(trace: TraceView, main: MainProcess) -> IntervalSet:
     seen = pl.concat([main.rows["end_ns"], main.phases.filter(~pl.col("kind").is_in(apart))["end_ns"]])
     last = seen.max() if seen.len() else main.begin_ns
     return IntervalSet.span(int(last), main.end_ns)  # type: ignore[arg-type]
-
-
-def _extent(steps: pl.DataFrame) -> IntervalSet:
-    return (
-        IntervalSet.span(int(steps["start_ns"][0]), int(steps["end_ns"][-1])) if steps.height else IntervalSet.empty()
-    )
 
 
 _AROUND = ("collector.nsys.state",)
@@ -252,19 +247,17 @@ class _Told:
         return intervals(self.main.rows).union(intervals(having(self.main.phases, "kind", "epoch")))
 
     def _sampled(self, kind: str) -> IntervalSet:
-        chosen = self._stacks(kind)[self.places] & (self.places >= 0)
-        if kind == "validation" and self.main.steps.height:  # before the loop, such functions only prepare data
-            chosen &= self.main.rows["start_ns"].to_numpy() >= int(self.main.steps["start_ns"][0])
-        return self.rows(chosen)
-
-    def _stacks(self, kind: str) -> Mask:
-        """Return which stacks are of this kind; the last entry is for no stack."""
+        # Return which stacks are of this kind; the last entry is for no stack.
         if kind in _FRAMES:
             of_kind = self.tree.outermost(_FRAMES[kind](self.tree)) >= 0
         else:
             purposes = stack_meanings(self.trace)["purpose"]
             of_kind = (purposes == _PURPOSES[kind]).fill_null(value=False).to_numpy()
-        return np.append(of_kind, [False])
+        stacks = np.append(of_kind, [False])
+        chosen = stacks[self.places] & (self.places >= 0)
+        if kind == "validation" and self.main.steps.height:  # before the loop, such functions only prepare data
+            chosen &= self.main.rows["start_ns"].to_numpy() >= int(self.main.steps["start_ns"][0])
+        return self.rows(chosen)
 
     def _ranges(self, kind: str) -> IntervalSet:
         pattern = _RANGES.get(kind)

@@ -248,7 +248,12 @@ def time_by_meaning(trace: TraceView, within: IntervalSet) -> pl.DataFrame:
     """Return all threads' activity in a part of the run: rows as in :func:`time_by_stack`, and ``meaning``."""
     found = seen(trace)
     if found.recorded is None:
-        sums = _sampled_parts(seen_rows(trace), within)
+        # Return the sums of ``time_ns``, ``samples`` and ``cpu_ns`` within a part of the run, by meaning.
+        rows = seen_rows(trace)
+        time = pl.Series("time_ns", within.overlap(*bounds(rows)), pl.Int64)
+        owned = rows.with_columns(time).filter(pl.col("time_ns") > 0)
+        part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
+        sums = owned.with_columns(pl.col("samples") * part, pl.col("cpu_ns") * part).group_by("meaning").agg(*_SUMS)
     else:
         times = pl.Series("time_ns", found.recorded.times(within, found.meanings.height))
         nothing = (pl.lit(None, pl.Float64).alias(name) for name in _PARTS)
@@ -262,14 +267,6 @@ _SUMS = (
     pl.col("time_ns").sum(),
     *(pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in _PARTS),
 )
-
-
-def _sampled_parts(rows: pl.DataFrame, within: IntervalSet) -> pl.DataFrame:
-    """Return the sums of ``time_ns``, ``samples`` and ``cpu_ns`` within a part of the run, by meaning."""
-    time = pl.Series("time_ns", within.overlap(*bounds(rows)), pl.Int64)
-    owned = rows.with_columns(time).filter(pl.col("time_ns") > 0)
-    part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
-    return owned.with_columns(pl.col("samples") * part, pl.col("cpu_ns") * part).group_by("meaning").agg(*_SUMS)
 
 
 def samples_in(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> float:

@@ -61,12 +61,11 @@ def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
         return steps
     frame = pl.concat([part.frame for part in known]).with_columns(cut_beside_whole())
     timed = replace(steps, frame=frame, host=steps.frame[["process_id", "step", "start_ns", "end_ns"]])
-    on_host, on_device = (_mean_ns(each.steady) for each in (steps, timed))
+    on_host, on_device = (
+        (float((each.steady["end_ns"] - each.steady["start_ns"]).to_numpy().mean()) if each.steady.height else 0.0)
+        for each in (steps, timed)
+    )
     return timed if wanted == "device" or abs(on_device - on_host) >= DIFFERENT * max(on_device, on_host) else steps
-
-
-def _mean_ns(steps: pl.DataFrame) -> float:
-    return float((steps["end_ns"] - steps["start_ns"]).to_numpy().mean()) if steps.height else 0.0
 
 
 def _on_device(steps: pl.DataFrame, work: pl.DataFrame) -> _OnDevice | None:

@@ -44,7 +44,8 @@ def start_to_start(markers: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
         markers: ``start_ns, end_ns`` of one process, sorted by start, and ``parent_id`` if ranges have one.
         others: ``start_ns, end_ns`` of ranges whose names match :data:`OTHER_WORK`.
     """
-    outer = _outer(markers)
+    reach = pl.col("end_ns").cum_max().shift(1)
+    outer = markers.filter(reach.is_null() | (pl.col("end_ns") > reach))
     starts, ends = outer["start_ns"].to_numpy(), outer["end_ns"].to_numpy()
     following = np.append(starts[1:], np.iinfo(np.int64).max)
     followed = np.append(_same_parent(outer), [False])[: starts.size]
@@ -60,11 +61,6 @@ def cut_beside_whole() -> pl.Expr:
     """Return column ``cut``, ``False`` if a process has only cut steady steps, since these are better than none."""
     whole = (~pl.col("warmup") & ~pl.col("cut")).any().over("process_id")
     return pl.col("cut") & whole
-
-
-def _outer(markers: pl.DataFrame) -> pl.DataFrame:
-    reach = pl.col("end_ns").cum_max().shift(1)
-    return markers.filter(reach.is_null() | (pl.col("end_ns") > reach))
 
 
 def _same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:

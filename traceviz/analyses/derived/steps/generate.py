@@ -53,7 +53,11 @@ def generate_calls(trace: TraceView) -> pl.DataFrame | None:
         steps = steps.join(of_drafts, on=["thread_id", "start_ns"], how="anti")
     first = pl.col("start_ns") == pl.col("start_ns").min().over("loop")
     prefill = first & (pl.col("loop_ns") >= pl.col("earliest_ns"))
-    steps = steps.sort("thread_id", "start_ns").join(_first_ends(trace, loops), on="thread_id", maintain_order="left")
+    # Return when the first Python call ends on each thread with loops: ``thread_id, earliest_ns``.
+    of_threads = pl.col("thread_id").is_in(loops["thread_id"].unique().to_list()) & (pl.col("category") == "python")
+    ends = (pl.col("start_ns") + pl.col("dur_ns")).min().alias("earliest_ns")
+    first_ends = trace.tables.scan("host_ops").filter(of_threads).group_by("thread_id").agg(ends).collect()
+    steps = steps.sort("thread_id", "start_ns").join(first_ends, on="thread_id", maintain_order="left")
     return steps.select(
         "process_id",
         "thread_id",
@@ -125,10 +129,3 @@ def _inside(calls: pl.DataFrame, loops: pl.DataFrame) -> pl.DataFrame:
         check_sortedness=False,
     )
     return found.filter(pl.col("start_ns") < pl.col("loop_end_ns"))
-
-
-def _first_ends(trace: TraceView, loops: pl.DataFrame) -> pl.DataFrame:
-    """Return when the first Python call ends on each thread with loops: ``thread_id, earliest_ns``."""
-    of_threads = pl.col("thread_id").is_in(loops["thread_id"].unique().to_list()) & (pl.col("category") == "python")
-    ends = (pl.col("start_ns") + pl.col("dur_ns")).min().alias("earliest_ns")
-    return trace.tables.scan("host_ops").filter(of_threads).group_by("thread_id").agg(ends).collect()

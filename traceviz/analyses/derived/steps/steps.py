@@ -216,7 +216,13 @@ def fold_numbers(column: str) -> pl.Expr:
 def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
     """Return steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
-    cycle = find_cycle(codes(events[name]), lambda: _pauses(starts, events["end_ns"].to_numpy()))
+    # Return the time before each event in which no earlier one runs; there must be events.
+    cycle = find_cycle(
+        codes(events[name]),
+        lambda: np.concatenate(
+            [[0], np.maximum(starts[1:] - np.maximum.accumulate(events["end_ns"].to_numpy())[:-1], 0)]
+        ),
+    )
     if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
         return None
     edges = starts[cycle.anchors]
@@ -232,11 +238,6 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
     )
     thread = events["thread_id"][0] if "thread_id" in events.columns else None
     return ProcessSteps(label, cycle.likeness, mark_warmup(frame.with_columns(pl.lit(False).alias("cut"))), thread)
-
-
-def _pauses(starts: Array, ends: Array) -> Array:
-    """Return the time before each event in which no earlier one runs; there must be events."""
-    return np.concatenate([[0], np.maximum(starts[1:] - np.maximum.accumulate(ends)[:-1], 0)])
 
 
 def covers(steps: pl.DataFrame, first: int, last: int) -> bool:

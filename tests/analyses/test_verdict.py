@@ -4,10 +4,9 @@ import pytest
 
 from tests.analyses.builders import tables, trace
 from tests.analyses.stacks import sampled
-from traceviz.analyses.headline.choice import choose
-from traceviz.analyses.headline.finding_causes import precise
+from traceviz.analyses.headline.choice import COMPUTE, Option, choose
 from traceviz.analyses.headline.judged_time import judged
-from traceviz.analyses.headline.options import COMPUTE, Option
+from traceviz.analyses.headline.parts import precise
 from traceviz.analyses.headline.sentences import LONGEST, fitting
 from traceviz.analyses.headline.verdict import _largest
 from traceviz.analyses.run import _is_subsumed, analyze
@@ -296,9 +295,7 @@ def test_load_of_the_machine_leads_no_sentence():
     load = found("TV603", "thread-oversubscription", Severity.ERROR, 0.7, "steady step time")
     time = judged(trace(kernels=[(0, 100, "gemm")]))
     assert list(precise((load,), time)) == []
-    assert [option.code for option in precise((found("TV301", "churn", Severity.ERROR, 0.7, "it"),), time, "")] == [
-        "TV301"
-    ]
+    assert [option.code for option in precise((found("TV301", "churn", Severity.ERROR, 0.7, "it"),), time)] == ["TV301"]
 
 
 def test_a_sampled_cause_leads_with_the_function_and_the_line_that_ran():

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.advice import fit_advice, inapplicable
+from traceviz.analyses.advice import fit_advice, followed, inapplicable
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
@@ -17,7 +17,6 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import Entry, Shared, entries, shared_by
-from traceviz.analyses.suppressed_advice import followed
 from traceviz.core.process.cores import usable_cores
 from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.core.units import Unit

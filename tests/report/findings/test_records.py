@@ -12,7 +12,7 @@ from traceviz.analyses.derived.host.classes import CLASSES
 from traceviz.analyses.derived.run_parts.parts import LABELS as RUN_PARTS
 from traceviz.analyses.derived.run_parts.parts import STARTUP
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
-from traceviz.analyses.headline.options import COMPUTE, UNEXPLAINED
+from traceviz.analyses.headline.choice import COMPUTE, UNEXPLAINED
 from traceviz.analyses.headline.parts import PARTS
 from traceviz.analyses.registry import ANALYSES, analyses
 from traceviz.pictures.timeline.places import FINDERS

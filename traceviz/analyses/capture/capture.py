@@ -9,11 +9,11 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.kind import EVENTS, UNKNOWN, CaptureKind, capture_kind
 from traceviz.analyses.derived.capture.step_words import SOURCE_WORDS
-from traceviz.analyses.derived.capture.unseen import Unseen, unseen
 from traceviz.analyses.derived.capture.unused_devices import UnusedDevices, unused_devices
-from traceviz.analyses.derived.device.rank_names import in_words, stated_ranks, world_sizes
+from traceviz.analyses.derived.device.names import in_words, stated_ranks, world_sizes
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
+from traceviz.analyses.derived.recorded.device_window import Unseen, unseen
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView

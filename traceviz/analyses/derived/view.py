@@ -29,8 +29,14 @@ from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.memo import Kept, kept_property
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
-from traceviz.analyses.derived.recorded.device_window import MIN_LAUNCHES, DeviceWindow, Join, device_windows
-from traceviz.analyses.derived.recorded.edges import without_edges, without_unsampled
+from traceviz.analyses.derived.recorded.device_window import (
+    MIN_LAUNCHES,
+    DeviceWindow,
+    Join,
+    device_windows,
+    without_edges,
+    without_unsampled,
+)
 from traceviz.analyses.derived.recorded.frameworks import frameworks_in
 from traceviz.analyses.derived.recorded.graph_capture import BEGIN, END, graph_captures, in_captures
 from traceviz.analyses.derived.recorded.xla_ops import xla_roles

@@ -13,8 +13,7 @@ from traceviz.analyses.derived.device.work import computing, exposed, judged_dev
 from traceviz.analyses.derived.frames import having, intervals, parts_by
 from traceviz.analyses.derived.host.copy_calls import asked_waits, copy_calls
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
-from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
-from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
+from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_grid, steady_time, sums_in_steps
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.statistics import (

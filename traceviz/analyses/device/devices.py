@@ -9,7 +9,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.device.shapes import kernel_shapes
+from traceviz.analyses.derived.device.occupancy import kernel_shapes
 from traceviz.analyses.derived.device.work import computing, kernel_busy
 from traceviz.analyses.derived.frames import end_ns, having, unions_by
 from traceviz.analyses.derived.grouped import Groups

@@ -18,7 +18,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.device.shapes import Shapes, kernel_shapes
+from traceviz.analyses.derived.device.occupancy import Shapes, kernel_shapes
 from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency, to_millionths
 from traceviz.analyses.derived.device.work import communication_names
 from traceviz.analyses.derived.frames import parts_by

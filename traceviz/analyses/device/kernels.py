@@ -9,14 +9,11 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture.kind import lacks_device
-from traceviz.analyses.derived.device.layouts import Layouts, layouts
-from traceviz.analyses.derived.device.shapes import kernel_shapes, kernels_by_name
-from traceviz.analyses.derived.device.work import judged_device_ns
+from traceviz.analyses.derived.device.occupancy import kernel_shapes, kernels_by_name
+from traceviz.analyses.derived.device.work import Layouts, judged_device_ns, layouts
 from traceviz.analyses.derived.frames import bounds, parts_by
-from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
-from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.launch.graphs import graph_name
-from traceviz.analyses.derived.launch.join import LAUNCH_KEY, without_graphs
+from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_grid, sums_in_steps
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY, graph_name, without_graphs
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,

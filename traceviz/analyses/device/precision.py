@@ -14,7 +14,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
 from traceviz.analyses.derived.capture.kind import lacks_device
-from traceviz.analyses.derived.device.shapes import kernels_by_name
+from traceviz.analyses.derived.device.occupancy import kernels_by_name
 from traceviz.analyses.derived.device.work import judged_device_ns
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.grouped import Groups

@@ -8,7 +8,7 @@ from traceviz.analyses.derived.frames import of_process, unions_by
 from traceviz.analyses.derived.host.classes import class_times, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, within_sentence
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.options import COMPUTE
+from traceviz.analyses.headline.choice import COMPUTE
 
 LEAST_USED = 0.05
 """A device with less work than this share of the busiest one's counts as unused."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from traceviz.analyses.derived.capture.reasons import ReasonCode
-from traceviz.analyses.headline.choice import Choice
+from traceviz.analyses.derived.capture.training import ReasonCode
+from traceviz.analyses.headline.choice import INPUTS, Choice, Option
 from traceviz.analyses.headline.judged_time import Judged
-from traceviz.analyses.headline.options import INPUTS, Option
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.input.stages import SAMPLED, UNRECORDED

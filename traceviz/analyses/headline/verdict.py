@@ -17,11 +17,9 @@ from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
-from traceviz.analyses.headline.finding_causes import precise, suspicion
+from traceviz.analyses.headline.choice import COMPUTE, HEALTHY, INPUT, INPUTS, MUCH, UNEXPLAINED, Choice, Option, choose
 from traceviz.analyses.headline.judged_time import Judged, judged
-from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAINED, Option
-from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
+from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts, precise, suspicion
 from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly
 from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_capture, of_the_run
 from traceviz.analyses.host.host_waits import HostCauses
@@ -65,13 +63,17 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     options = () if says_nothing else tuple(_options(trace, results, time, findings))
     choice = choose(options, 0.0 if lanes else _own_share(trace, time))
     before = _before(trace, results)
-    late = bool(before) and begins_late(trace) and not steady_time(trace)
+    late = bool(before) and begins_late(trace) and not steady_time(trace)  # then most of the capture is before work
+    cause_sentence = _cause(trace, results, time, choice) if not late else ""
+    if late and choice.lead is not None:
+        share = format_ratio(choice.lead.share)
+        cause_sentence = f"From first to last device work, mostly {choice.lead.label} ({share})."
     opening = _opening(results, pipeline)
     is_plain = pipeline.kind.key in _WITHOUT_DEVICE and is_of_the_run(results.get("whole_run")) and time.sampled
     sentences = [
         (0, "" if is_plain else opening),
         (0, before if late else ""),
-        (0, lanes or (_briefly(choice) if late else _cause(trace, results, time, choice))),
+        (0, lanes or cause_sentence),
         (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
         (3, "" if late else before),
         (1, beside(choice, time)),
@@ -145,10 +147,8 @@ def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
 def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
     """Return the sentence of the leading cause, or that there is none."""
     lead = choice.lead
-    # Return whether a program without a device computes longer than the leading option, which is small.
-    if lead is not None and (
-        not time.has_device and lead.share < min(MUCH, _own_share(trace, time)) and lead.key != INPUT
-    ):
+    own = _own_share(trace, time)
+    if lead is not None and not time.has_device and lead.share < min(MUCH, own) and lead.key != INPUT:
         return f"{_own_work(trace, results, time)} Beside it: {lead.label} ({format_ratio(lead.share)})."
     if lead is not None:
         return mildly(time, lead) if _is_mild(time, lead) else lead.sentence
@@ -207,13 +207,6 @@ def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
     return f"The host works meanwhile{kinds_in_words(own, time)}."
 
 
-def _briefly(choice: Choice) -> str:
-    """Return the leading option after the sentence about time before device work, which is most of the capture."""
-    if choice.lead is None:
-        return ""
-    return f"From first to last device work, mostly {choice.lead.label} ({format_ratio(choice.lead.share)})."
-
-
 def _is_healthy(time: Judged) -> bool:
     return time.has_device and time.compute_share >= MOSTLY_COMPUTES
 
@@ -238,35 +231,25 @@ def _own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
         return f"The program works in {format_ratio(share)} of {time.whole}{kinds_in_words(own_work(trace), time)}."
     computes = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
     verb = "computes" if 2 * computes >= share * time.total_ns else "works"
-    return f"The program {verb} in {format_ratio(share)} of {time.whole}{_function(trace)}{_families(steps, time)}."
-
-
-def _function(trace: TraceView) -> str:
-    """Return the function of the program with much of its steps, unless a model learns in it, as all steps do."""
-    function = working_function(trace)
-    if function is None or function.share < WORTH_A_FUNCTION:
-        return ""
-    return f", {format_ratio(function.share)} in {function.words}"
+    function = working_function(trace)  # not one in which a model learns, as all steps do
+    is_large = function is not None and function.share >= WORTH_A_FUNCTION
+    where = f", {format_ratio(function.share)} in {function.words}" if function is not None and is_large else ""
+    return f"The program {verb} in {format_ratio(share)} of {time.whole}{where}{_families(steps, time)}."
 
 
 def _families(steps: CpuSteps, time: Judged) -> str:
     """Return the families of operators, or other work, that take most of it."""
     groups = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS | OF_THE_PROGRAM))).head(MOST_FAMILIES)
-    named = [
-        f"{_label(row)} ({format_ratio(time.share(row['time_ns']))})"
-        for row in groups.iter_rows(named=True)
-        if row["time_ns"] >= WORTH_NAMING * steps.judged_ns
-    ]
+    named = []
+    for row in groups.filter(pl.col("time_ns") >= WORTH_NAMING * steps.judged_ns).iter_rows(named=True):
+        label = str(row["label"])
+        label = label if row["group"] == "python" else label.lower()  # Python is a name
+        named.append(f"{label} ({format_ratio(time.share(row['time_ns']))})")
     if not named:
         return ""
     largest = shortened(str(groups["largest"][0]).strip("# "), line=time.sampled)
     share = time.share(int(groups["largest_ns"][0]))
     return f", mostly {' and '.join(named)}, above all {largest} ({format_ratio(share)})"
-
-
-def _label(group: dict[str, Any]) -> str:
-    """Return the name of a group within a sentence. Python is a name."""
-    return str(group["label"]) if group["group"] == "python" else str(group["label"]).lower()
 
 
 def _computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:

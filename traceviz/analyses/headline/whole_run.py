@@ -11,8 +11,7 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import BOUND
-from traceviz.analyses.headline.options import UNEXPLAINED
+from traceviz.analyses.headline.choice import BOUND, UNEXPLAINED
 from traceviz.analyses.headline.sentences import after_colon
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
@@ -80,8 +79,8 @@ def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
     if outside > run.time_ns(*STEPS) and run.share(*OUTSIDE) >= BOUND:
         part = largest(run, OUTSIDE if _is_a_start(run, before, leads=leads) else run.times)
     elif run.time_ns(*whole(before)) >= outside and _is_a_start(run, before, leads=leads):
-        share = format_ratio(run.share(*whole(before)))
-        return OfTheRun(prefix=f"In steps, {_steps(run)} of {run.words()} ({share} is {_label(before)})")
+        share, label = format_ratio(run.share(*whole(before))), START_UP if before in STARTUP else LABELS[before]
+        return OfTheRun(prefix=f"In steps, {_steps(run)} of {run.words()} ({share} is {label})")
     else:
         part = largest(run, [key for key in run.times if key not in STEPS])
     sentence = (
@@ -110,9 +109,8 @@ def _without_steps(run: RunParts) -> OfTheRun:
     parts = sorted((key for key in run.times if run.time_ns(key)), key=run.time_ns, reverse=True)
     if parts[0] == UNEXPLAINED:
         return OfTheRun()
-    # Return the name of a part of a run without steps; it is not "before" any steps.
-    spent = [
-        (run.time_ns(part), (LABELS[part] if part in STARTUP else said(run, part)))
+    spent = [  # the start-up is not "before" any steps
+        (run.time_ns(part), LABELS[part] if part in STARTUP else said(run, part))
         for part in parts
         if part not in (OTHER, UNEXPLAINED)
     ]
@@ -122,10 +120,6 @@ def _without_steps(run: RunParts) -> OfTheRun:
     worth = [(time, what) for time, what in ranked if time >= BOUND * run.run_ns] or ranked[:1]
     shares = ", ".join(f"{format_ratio(time / run.run_ns)} is {what}" for time, what in worth)
     return OfTheRun(f"No steps were seen in {run.words()}: {shares}.", candidate=_candidate(run, parts[0]))
-
-
-def _label(part: str) -> str:
-    return START_UP if part in STARTUP else LABELS[part]
 
 
 def _steps(run: RunParts) -> str:

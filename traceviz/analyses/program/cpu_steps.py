@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.calls.op_groups import op_groups
+from traceviz.analyses.derived.calls.op_names import op_groups
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.kind import capture_kind, run_trouble
 from traceviz.analyses.derived.causes.attribution import host_causes

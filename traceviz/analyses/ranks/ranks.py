@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
-from traceviz.analyses.derived.device.rank_names import rank_numbers, stated_ranks, world_sizes
+from traceviz.analyses.derived.device.names import rank_numbers, stated_ranks, world_sizes
 from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.steps.search import training_steps

@@ -10,7 +10,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.host_calls import calls_named
-from traceviz.analyses.derived.calls.segments import innermost
+from traceviz.analyses.derived.calls.call_tree import innermost
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_links
 from traceviz.analyses.program.module_paths import MADE, PartNames, named_work, part_names

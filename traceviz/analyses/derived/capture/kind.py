@@ -15,7 +15,7 @@ import polars as pl
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
-from traceviz.analyses.derived.device.shapes import kernels_by_name
+from traceviz.analyses.derived.device.occupancy import kernels_by_name
 from traceviz.analyses.derived.frames import outermost
 from traceviz.analyses.derived.host.classes import sees_input
 from traceviz.analyses.derived.recorded.losses import losses

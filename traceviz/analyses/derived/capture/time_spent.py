@@ -129,7 +129,6 @@ def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
     if name:
         share = format_ratio(inside / trace.captured_ns)
         return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}."
-    # Return ``name, start_ns, end_ns`` of the events of a table.
     calls = pl.concat([trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns()) for table in _HOST])
     totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
     if not totals.height:

@@ -28,8 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import Segments, innermost
+from traceviz.analyses.derived.calls.call_tree import CallTree, Segments, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of
 from traceviz.analyses.derived.causes.places import (
     MODULE,
@@ -236,10 +235,8 @@ def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
     samples = ticks_within(trace, rank, judged)
     shares = [_of_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]
     owned, taken = (pl.concat(frames) for frames in zip(*shares, strict=True))
-    # Return names and places of the owners of time: rows of :func:`host_causes` without the process.
     named = _plain(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
     if taken.height:
-        # Return the same for the samples taken in the time: ``weight, did, what, line`` with names and places.
         named = divided(named, _plain(_with_names(events, taken)), _NAMED)
         named = named.group_by(_NAMED, maintain_order=True).agg(pl.col("time_ns", "calls").sum())
     yield named.with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
@@ -347,18 +344,13 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
 
 
 def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
+    """Return the events of a process that run in ``judged`` time."""
     leader = training_thread(trace, rank)
-    # Return the events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``.
-    # Return the rows of :func:`_rows` of all tables, concatenated.
-    there = [source for source in _SOURCES if trace.tables.rows(source)]
-    frames = [_rows(trace, source, rank, leader, judged) for source in there or _SOURCES[:1]]
-    all_rows = pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(
-        _unless_step(trace, rank)
-    )
-    tree = CallTree.of(
-        all_rows.rename({"inside": "op_id"}),
-        ("thread_id", "source", "name", "kind", "part"),
-    )
+    sources = [source for source in _SOURCES if trace.tables.rows(source)] or _SOURCES[:1]
+    frames = [_rows(trace, source, rank, leader, judged) for source in sources]
+    rows = pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
+    # The tree's sort is stable, so equal events keep their order
+    tree = CallTree.of(rows.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
     is_system = (tree.calls["source"] == "os_calls").to_numpy()
@@ -400,20 +392,6 @@ def _unless_they_did(trace: TraceView, kinds: pl.Series, rows: npt.NDArray[np.in
     return pl.Series([*KIND.categories, None], dtype=KIND).gather(numbers).alias(kinds.name)
 
 
-def _that_explain(  # noqa: PLR0917 (of one table)
-    trace: TraceView, source: str, piece: pl.DataFrame, before: int, rank: int, leader: int
-) -> pl.DataFrame:
-    """Return the rows of a ``piece`` that may explain time of a process; ``before`` rows of the table precede it."""
-    if source == "host_ops":
-        piece = piece.with_columns(pl.Series("said", trace.host_name_rows[before : before + piece.height]))
-    if source == "cuda_api":
-        piece = piece.with_row_index("row", before)
-    own = of_process(piece, rank)
-    if source == "os_calls":
-        return having(own, "thread_id", leader)
-    return own.filter(pl.col("kind") != "mark") if source == "nvtx" else own
-
-
 def _rows_within(judged: IntervalSet, events: pl.DataFrame) -> Codes:
     """Return the rows of ``events`` that run in ``judged`` time."""
     rows, count = np.empty(events.height, np.int32), 0  # only the written part takes memory
@@ -433,10 +411,18 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     kind = ("kind",) if source == "nvtx" else ()
     parts, before = [], 0
     for piece in trace.pieces(source, "process_id", "start_ns", "dur_ns", "thread_id", "name", *kind):
-        own = _that_explain(trace, source, piece, before, rank, leader)
-        parts.append(taken(own.drop("process_id", *kind), _rows_within(judged, own)))
+        numbered = piece
+        if source == "host_ops":
+            numbered = piece.with_columns(pl.Series("said", trace.host_name_rows[before : before + piece.height]))
+        elif source == "cuda_api":
+            numbered = piece.with_row_index("row", before)
         before += piece.height
-
+        own = of_process(numbered, rank)
+        if source == "os_calls":
+            own = having(own, "thread_id", leader)
+        elif source == "nvtx":
+            own = own.filter(pl.col("kind") != "mark")
+        parts.append(taken(own.drop("process_id", *kind), _rows_within(judged, own)))
     rows = in_one_piece(parts)
     name = rows["name"].cast(pl.Categorical)
     if "said" in rows.columns:

@@ -11,17 +11,51 @@ the part of its own interval that lies in the time::
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.causes.kinds import KindKey
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import THREAD_CALLS
-from traceviz.analyses.derived.host.processor_use import working
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.stacks.kinds import StackKind
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet
+
+PROGRAM_CPU = "program CPU"
+"""Metric: processor time of all threads and processes of the program, in percent of a core."""
+QUEUED = "program waits for a core"
+"""Metric: number of the program's threads that are ready and wait for a core, in percent of one thread."""
+
+WORKS = 50.0
+"""Percentage of a core, used or waited for, from which the program counts as working."""
+
+
+@once_per_trace
+def working(trace: TraceView) -> IntervalSet | None:
+    """Return the time in which the program uses a core, or waits for one that other programs use.
+
+    A sample stands for the time since the previous sample.
+
+    Returns:
+        The time, or ``None`` if the program's processor time was not sampled.
+    """
+    samples = trace.frame("samples", "start_ns", "value", pl.col("metric").cast(pl.String)).sort("start_ns")
+    used, queued = having(samples, "metric", PROGRAM_CPU), having(samples, "metric", QUEUED)
+    if used.height < 2:
+        return None
+    times, values = used["start_ns"].to_numpy(), used["value"].to_numpy().copy()
+    if queued.height:
+        values += _until(queued["start_ns"].to_numpy(), queued["value"].to_numpy(), times)
+    works = values[1:] >= WORKS
+    return IntervalSet.of(times[:-1][works], times[1:][works])
+
+
+def _until(times: Array, values: npt.NDArray[np.float64], moments: Array) -> npt.NDArray[np.float64]:
+    """Return the value of the sample whose time contains each moment, else of the last sample."""
+    return values[np.minimum(np.searchsorted(times, moments), times.size - 1)]
+
 
 LEAST_SAMPLES = 10
 """With fewer samples in the judged time, none are used."""
@@ -85,13 +119,10 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     start, length = rows["start_ns"].to_numpy()[of_row], (rows["end_ns"] - rows["start_ns"]).to_numpy()[of_row]
     count = rows["samples"].to_numpy()[of_row]
     begin, end = start + length * number // count, start + length * (number + 1) // count
-    # Return the kinds of causes by kind of stack. Without a device, a device wait counts as computation.
+    # Without a device, a device wait counts as computation
+    kinds = _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}
     said = rows.select(
-        pl.col("kind")
-        .replace_strict(
-            _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}, default="python"
-        )
-        .alias("did"),
+        pl.col("kind").replace_strict(kinds, default="python").alias("did"),
         _what(),
         pl.col("location").alias("line"),
     )

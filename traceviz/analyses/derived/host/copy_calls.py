@@ -93,16 +93,10 @@ def asked_waits(trace: TraceView) -> pl.DataFrame:
 
 def _waits(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
     """Return :func:`_wait` of each of ``calls``."""
-    # Return ``process_id, launch_ns``: the median launch of each process, at most :data:`LAUNCH_AT_MOST_NS`.
     launches = trace.api_calls("launch").group_by("process_id").agg(_MEDIAN_LAUNCH)
-    launch_times = (
-        trace.frame("processes", "process_id")
-        .join(launches, on="process_id", how="left")
-        .with_columns(
-            pl.col("launch_ns").fill_null(LAUNCH_AT_MOST_NS).clip(upper_bound=LAUNCH_AT_MOST_NS).cast(pl.Int64)
-        )
-    )
-    timed = calls.join(launch_times, on="process_id", how="left", maintain_order="left")
+    launches = trace.frame("processes", "process_id").join(launches, on="process_id", how="left")
+    launch_ns = pl.col("launch_ns").fill_null(LAUNCH_AT_MOST_NS).clip(upper_bound=LAUNCH_AT_MOST_NS).cast(pl.Int64)
+    timed = calls.join(launches.with_columns(launch_ns), on="process_id", how="left", maintain_order="left")
     return timed.select(_wait().alias("wait_ns")).to_series()
 
 

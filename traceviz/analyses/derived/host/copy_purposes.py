@@ -104,7 +104,7 @@ def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.Data
     copies = copies.with_row_index("row")
     calls, telling = _calls_of(trace, process, copies), telling_ranges(trace, process)
     copies = copies.join(places_of(calls, telling), on="row", how="left", maintain_order="left")
-    # Mark copies as parameters if parameter ranges have copies of the same size, and input ranges have none.
+    # Copies of a size that parameter ranges copy, and input ranges do not, are parameters
     tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
     of = {purpose: set(having(tensors, "purpose", purpose)["bytes"].to_list()) for purpose in ("parameters", "input")}
     sizes = list(of["parameters"] - of["input"])
@@ -115,7 +115,19 @@ def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.Data
     copies = copies.with_columns(pl.col("purpose").fill_null(_round_trips(trace, copies)))
     takes = telling.filter((pl.col("purpose") == "input") & pl.col("thread_id").is_in(calls["thread_id"].implode()))
     if not loop.has_input_in_most(copies):
-        copies = copies.with_columns(pl.col("purpose").fill_null(_after_takes(copies, takes, loop)))
+        # Mark few copies as input if they directly follow the taking of a batch, with no launch in between.
+        ends, moments = np.sort(takes["end_ns"].to_numpy()), loop.moments(copies)
+        taken = np.searchsorted(ends, moments, side="right") - 1
+        launched = np.searchsorted(loop.launches, moments) - 1
+        follows = taken >= 0
+        both = follows & (launched >= 0)
+        follows[both] = ends[taken[both]] >= loop.launches[launched[both]]
+        since = copies.select("row", "purpose", "kind", "dur_ns", pl.Series("taken", taken)).filter(pl.Series(follows))
+        since = since.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null())
+        is_large = pl.col("dur_ns") >= SMALL * pl.col("dur_ns").sum()
+        few = since.filter((is_large.sum() <= FEW).over("taken"))
+        after_takes = pl.when(pl.col("row").is_in(few["row"].implode())).then(pl.lit("input"))
+        copies = copies.with_columns(pl.col("purpose").fill_null(after_takes))
     if not loop.has_input_in_most(copies):
         copies = copies.with_columns(pl.col("purpose").fill_null(_batches(copies, loop)))
     return copies.with_columns(pl.col("purpose").fill_null("unknown"))
@@ -171,10 +183,10 @@ def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
         )
         rows = rows.with_columns(pl.col("name", "category").cast(pl.String), end_ns())
         operations = rows.join(names, on=["name", "category"]).select(ranges.columns)
-    # Remove the parts of a name that differ between layers: ``FSDP::pre_forward (encoder.block.3), op_id = 12``.
-    return pl.concat([ranges, operations]).with_columns(
-        replaced(replaced(pl.col("name"), r"\.py\(\d+\): ", ".py: "), r"(?: \(|, ).*$", "").alias("place")
-    )
+    without_line = replaced(pl.col("name"), r"\.py\(\d+\): ", ".py: ")
+    # The rest differs between layers: ``FSDP::pre_forward (encoder.block.3), op_id = 12``
+    place = replaced(without_line, r"(?: \(|, ).*$", "").alias("place")
+    return pl.concat([ranges, operations]).with_columns(place)
 
 
 def _purpose(takes_input: pl.Expr) -> pl.Expr:
@@ -258,21 +270,6 @@ class _Loop:
         """Return whether copies of input are known in most steps; then no others are searched for."""
         known = knowing(having(copies, "purpose", "input"), "step")
         return bool(known.height) and known["step"].n_unique() >= USUAL * self.starts.size
-
-
-def _after_takes(copies: pl.DataFrame, takes: pl.DataFrame, loop: _Loop) -> pl.Expr:
-    """Mark few copies as input if they directly follow the taking of a batch, with no launch in between."""
-    ends, moments = np.sort(takes["end_ns"].to_numpy()), loop.moments(copies)
-    taken = np.searchsorted(ends, moments, side="right") - 1
-    launched = np.searchsorted(loop.launches, moments) - 1
-    follows = taken >= 0
-    both = follows & (launched >= 0)
-    follows[both] = ends[taken[both]] >= loop.launches[launched[both]]
-    since = copies.select("row", "purpose", "kind", "dur_ns", pl.Series("taken", taken)).filter(pl.Series(follows))
-    since = since.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null())
-    is_large = pl.col("dur_ns") >= SMALL * pl.col("dur_ns").sum()
-    few = since.filter((is_large.sum() <= FEW).over("taken"))
-    return pl.when(pl.col("row").is_in(few["row"].implode())).then(pl.lit("input"))
 
 
 def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:

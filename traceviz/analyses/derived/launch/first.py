@@ -77,11 +77,8 @@ def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     calls = _of_kinds(trace, long, *_MAY_CREATE).filter(matches(text, _OF_DRIVER), ~matches(text, _OF_PROFILER))
     if not calls.height:
         return _marked(calls, "context")
-    # Return ``process_id, launched_ns``: the start of the first launch of each process.
-    firsts, launched = (
-        _firsts(trace, calls),
-        trace.api_calls("launch").group_by("process_id").agg(pl.col("start_ns").min().alias("launched_ns")),
-    )
+    firsts = _firsts(trace, calls)
+    launched = trace.api_calls("launch").group_by("process_id").agg(pl.col("start_ns").min().alias("launched_ns"))
     known = calls.join(firsts, on=_BY_NAME, how="left").join(launched, on="process_id", how="left")
     time = pl.col("end_ns") - pl.col("start_ns")
     is_slow = (time >= CREATES_NS) & (time >= TIMES_MEDIAN * pl.col("later_ns").fill_null(0))

@@ -21,9 +21,14 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.run_parts import texts
-from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
-from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
+from traceviz.analyses.derived.run_parts.main_process import (
+    MIN_SAMPLES,
+    MainProcess,
+    main_process,
+    occasional,
+    saves,
+    validates,
+)
 from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, leads_to, places_of
 from traceviz.analyses.derived.run_parts.run_steps import run_steps
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree, stack_meanings, stack_tree
@@ -126,38 +131,28 @@ def run_parts(trace: TraceView) -> RunParts | None:
     named += [(kind, told.of(kind)) for kind in ("saving", "compilation", "validation")]
     named.append(("between", told.rows(rare)))
     layers = [*named, *_by_place(main, told, [layer for _, layer in named])]
-    times = _merged(layers, main)
-    recording = times.pop(RECORDING).total
-    loop = (
-        IntervalSet.span(int(main.steps["start_ns"][0]), int(main.steps["end_ns"][-1]))
-        if main.steps.height
-        else IntervalSet.empty()
-    )
+    keys = {str(place): key for place, (key, _) in enumerate(layers)}  # a key may have several layers
+    numbered = [(str(place), layer) for place, (_, layer) in enumerate(layers)]
+    times: dict[str, IntervalSet] = {}
+    for name, owned in exclusive(numbered, main.begin_ns, main.end_ns, "unexplained").items():
+        key = keys.get(name, name)
+        times[key] = times[key].union(owned) if key in times else owned
+    recording, loop = times.pop(RECORDING).total, IntervalSet.empty()
+    if main.steps.height:
+        loop = IntervalSet.span(int(main.steps["start_ns"][0]), int(main.steps["end_ns"][-1]))
     samples = MainSamples(main, tree, places, lines)
-    # Return the number of steps by the best source; before it is found, calls of a model are counted as steps.
-    counted = run_steps(trace)
-    count_steps = main.steps.height if counted is None else min(counted.count, main.steps.height)
+    counted, steps = run_steps(trace), main.steps.height  # until a source is known, calls of a model count as steps
     return RunParts(
         main.process_id,
         main.processes,
         {key: times[key] for key in LABELS if key in times},
         recording,
         loop,
-        count_steps,
+        steps if counted is None else min(counted.count, steps),
         {key: places_of(key, times[key], samples) for key in LABELS if key in times},
         {key: place for key in LABELS if key in times and (place := leads_to(times[key], samples))},
         bool(places.size),
     )
-
-
-def _merged(layers: list[tuple[str, IntervalSet]], main: MainProcess) -> dict[str, IntervalSet]:
-    """Return exclusive times by key; a key may have several layers."""
-    numbered = [(f"{place} {key}", layer) for place, (key, layer) in enumerate(layers)]
-    times: dict[str, IntervalSet] = {}
-    for name, owned in exclusive(numbered, main.begin_ns, main.end_ns, "rest unexplained").items():
-        key = name.partition(" ")[2]
-        times[key] = times[key].union(owned) if key in times else owned
-    return times
 
 
 def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:
@@ -196,7 +191,7 @@ def _after_all(trace: TraceView, main: MainProcess) -> IntervalSet:
 
 _AROUND = ("collector.nsys.state",)
 """Settings that show whether a profiler ran around the program. The run then ends after the profiler saved its data."""
-_FRAMES = {"saving": texts.saves, "validation": texts.validates}
+_FRAMES = {"saving": saves, "validation": validates}
 """Predicates on stack frames that recognize a part."""
 _PURPOSES = {"compilation": "compilation", "imports": "import"}
 """Purposes of stacks that recognize a part."""
@@ -247,14 +242,12 @@ class _Told:
         return intervals(self.main.rows).union(intervals(having(self.main.phases, "kind", "epoch")))
 
     def _sampled(self, kind: str) -> IntervalSet:
-        # Return which stacks are of this kind; the last entry is for no stack.
         if kind in _FRAMES:
             of_kind = self.tree.outermost(_FRAMES[kind](self.tree)) >= 0
         else:
             purposes = stack_meanings(self.trace)["purpose"]
             of_kind = (purposes == _PURPOSES[kind]).fill_null(value=False).to_numpy()
-        stacks = np.append(of_kind, [False])
-        chosen = stacks[self.places] & (self.places >= 0)
+        chosen = np.append(of_kind, [False])[self.places] & (self.places >= 0)
         if kind == "validation" and self.main.steps.height:  # before the loop, such functions only prepare data
             chosen &= self.main.rows["start_ns"].to_numpy() >= int(self.main.steps["start_ns"][0])
         return self.rows(chosen)

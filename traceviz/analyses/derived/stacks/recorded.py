@@ -13,8 +13,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes
-from traceviz.analyses.derived.stacks.kinds import with_activity, with_purpose
-from traceviz.analyses.derived.stacks.purposes import purpose_frames
+from traceviz.analyses.derived.stacks.kinds import purpose_frames, with_activity, with_purpose
 from traceviz.core.arrays.intervals import Array
 from traceviz.core.arrays.nested import Codes, Mask, Rows, alike, nearest
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import innermost
-from traceviz.analyses.derived.calls.threads import likely_threads
+from traceviz.analyses.derived.calls.call_tree import CallTree, innermost
+from traceviz.analyses.derived.calls.host_calls import likely_threads
 from traceviz.analyses.derived.frames import bounds, end_ns, having
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.stacks.kinds import activity_seen
@@ -185,22 +184,13 @@ def _recorded(trace: TraceView) -> Seen:
         segments = innermost(tree)
         alone = np.full(segments.owner.size, -1, np.int32)
         recorded = Recorded(segments.starts, segments.ends, meaning[segments.owner], alone)
-    return Seen(meanings, _threads(tree, recorded, meanings), recorded)
-
-
-def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.DataFrame:
-    """Return :attr:`Seen.threads`, from the outermost calls of each thread."""
     times = meanings.select(_OF_THREAD).with_columns(pl.Series("time_ns", recorded.times(_ALWAYS, meanings.height)))
-    outer = tree.depth == 0
-    bounds_of = {"start_ns": tree.starts[outer], "end_ns": tree.ends[outer]}
-    spans = (
-        tree.calls[["thread_id"]]
-        .filter(pl.Series(outer))
-        .with_columns(**{name: pl.Series(values) for name, values in bounds_of.items()})
-    )
+    outer = tree.depth == 0  # the outermost calls of each thread show its extent
+    spans = tree.calls[["thread_id"]].filter(pl.Series(outer))
+    spans = spans.with_columns(pl.Series("start_ns", tree.starts[outer]), pl.Series("end_ns", tree.ends[outer]))
     extents = spans.group_by("thread_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
     known = times.group_by(_OF_THREAD).agg(pl.col("time_ns").sum()).join(extents, on="thread_id").sort("thread_id")
-    return known.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns")
+    return Seen(meanings, known.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns"), recorded)
 
 
 @once_per_trace
@@ -248,7 +238,6 @@ def time_by_meaning(trace: TraceView, within: IntervalSet) -> pl.DataFrame:
     """Return all threads' activity in a part of the run: rows as in :func:`time_by_stack`, and ``meaning``."""
     found = seen(trace)
     if found.recorded is None:
-        # Return the sums of ``time_ns``, ``samples`` and ``cpu_ns`` within a part of the run, by meaning.
         rows = seen_rows(trace)
         time = pl.Series("time_ns", within.overlap(*bounds(rows)), pl.Int64)
         owned = rows.with_columns(time).filter(pl.col("time_ns") > 0)
@@ -296,11 +285,5 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
     found = next((thread for thread in candidates if thread in sampled or not sampled), None)
     if found is not None:
         return int(found)
-    return _busiest(trace, process_id)
-
-
-def _busiest(trace: TraceView, process_id: int) -> int | None:
-    threads = having(seen(trace).threads, "process_id", process_id)
-    if not threads.height:
-        return None
-    return int(threads.sort("time_ns", "thread_id", descending=[True, False])["thread_id"][0])
+    busiest = seen(trace).threads.filter(own).sort("time_ns", "thread_id", descending=[True, False])
+    return int(busiest["thread_id"][0]) if busiest.height else None

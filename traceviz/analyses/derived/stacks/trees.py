@@ -17,8 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT
-from traceviz.analyses.derived.stacks.kinds import is_import, with_activity, with_purpose
-from traceviz.analyses.derived.stacks.purposes import purpose_frames
+from traceviz.analyses.derived.stacks.kinds import is_import, purpose_frames, with_activity, with_purpose
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array
 

@@ -53,7 +53,6 @@ def generate_calls(trace: TraceView) -> pl.DataFrame | None:
         steps = steps.join(of_drafts, on=["thread_id", "start_ns"], how="anti")
     first = pl.col("start_ns") == pl.col("start_ns").min().over("loop")
     prefill = first & (pl.col("loop_ns") >= pl.col("earliest_ns"))
-    # Return when the first Python call ends on each thread with loops: ``thread_id, earliest_ns``.
     of_threads = pl.col("thread_id").is_in(loops["thread_id"].unique().to_list()) & (pl.col("category") == "python")
     ends = (pl.col("start_ns") + pl.col("dur_ns")).min().alias("earliest_ns")
     first_ends = trace.tables.scan("host_ops").filter(of_threads).group_by("thread_id").agg(ends).collect()

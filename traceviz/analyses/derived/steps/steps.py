@@ -216,13 +216,13 @@ def fold_numbers(column: str) -> pl.Expr:
 def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
     """Return steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
-    # Return the time before each event in which no earlier one runs; there must be events.
-    cycle = find_cycle(
-        codes(events[name]),
-        lambda: np.concatenate(
-            [[0], np.maximum(starts[1:] - np.maximum.accumulate(events["end_ns"].to_numpy())[:-1], 0)]
-        ),
-    )
+
+    def find_pauses() -> Array:
+        """Return the time before each event in which no earlier one runs."""
+        before = np.maximum.accumulate(events["end_ns"].to_numpy())[:-1]
+        return np.concatenate([[0], np.maximum(starts[1:] - before, 0)])
+
+    cycle = find_cycle(codes(events[name]), find_pauses)
     if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
         return None
     edges = starts[cycle.anchors]

@@ -208,10 +208,9 @@ def followed(trace: TraceView, codes: Collection[str] = ()) -> tuple[re.Pattern[
     """
     seen = _seen(trace, frozenset(codes))
     needless = [habit.needless for habit in HABITS if habit.is_seen(seen)]
-    needless += [
-        _assignment(key.removeprefix("env."), value)
-        for key, value in [(key, value) for key, value in seen.settings.items() if key.startswith("env.") and value]
-    ]
+    for key, value in seen.settings.items():  # advice to set a variable to its present value
+        if key.startswith("env.") and value:
+            needless.append(rf"\b{re.escape(key.removeprefix('env.'))}={re.escape(value)}(?![\w.])")
     return tuple(_compiled(pattern) for pattern in needless)
 
 
@@ -239,11 +238,6 @@ _THREADS = ("collector.torch.threads.intra_op", "collector.tensorflow.threads.in
 def _threads(settings: dict[str, str]) -> int | None:
     stated = (settings[key] for key in _THREADS if settings.get(key, "").isdecimal())
     return next((int(value) for value in stated if int(value)), None)
-
-
-def _assignment(name: str, value: str) -> str:
-    """Return the pattern of advice to set a variable to its present value."""
-    return rf"\b{re.escape(name)}={re.escape(value)}(?![\w.])"
 
 
 @lru_cache(maxsize=1 << 8)

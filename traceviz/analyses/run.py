@@ -103,11 +103,15 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
     run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events has no length: None, not 0
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
+    doubt, with_caveat = trace.clock_doubt, []
+    for finding in ranked:  # the verdict states the caveat itself
+        is_doubtful = bool(doubt) and record_of(finding.code).compares_clocks
+        with_caveat.append(replace(finding, message=f"{finding.message} {doubt}") if is_doubtful else finding)
     return Report(
         run=(*facts, Fact("devices", "devices", _devices_in_words(trace))),
         verdict=verdict(trace, results, ranked),
         sections=tuple(described),
-        findings=tuple(_with_clock_caveat(finding, trace.clock_doubt) for finding in ranked),  # the verdict has its own
+        findings=tuple(with_caveat),
         skipped=tuple(skipped),
         notes=(
             *notes,
@@ -235,13 +239,6 @@ def _is_subsumed(finding: Finding, stakes: dict[str, int]) -> bool:
     record = record_of(finding.code)
     explained = max((stakes.get(code, 0) for code in record.half_of), default=0)
     return not stakes.keys().isdisjoint(record.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
-
-
-def _with_clock_caveat(finding: Finding, doubt: str) -> Finding:
-    """Return ``finding`` with the ``doubt`` about clocks of devices, if it rests on them."""
-    if not doubt or not record_of(finding.code).compares_clocks:
-        return finding
-    return replace(finding, message=f"{finding.message} {doubt}")
 
 
 _RUN_LABELS: dict[str, tuple[str, Unit]] = {

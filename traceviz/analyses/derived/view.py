@@ -330,7 +330,11 @@ class TraceView:
         phases = self.frame("phases", "process_id", pl.col("kind").cast(pl.String))
         stepping = set(having(phases, "kind", "step")["process_id"])
         lives = self._lives
-        alone = {process for process in lives if not any(_encloses(life, lives[process]) for life in lives.values())}
+        alone = {  # no other process ran both before and after it
+            process
+            for process, (start, end) in lives.items()
+            if not any(other[0] < start and end < other[1] for other in lives.values())
+        }
         chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping, alone))
         return tuple(sorted(self.rank_busy)) or next(filter(None, chosen), self.traced)
 
@@ -478,11 +482,6 @@ class TraceView:
         lives = {rank: self._lives.get(rank, (begin, end)) for rank in self.ranks}
         clipped = {rank: (max(begin, start), min(end, stop)) for rank, (start, stop) in lives.items()}
         return {rank: life if life[0] < life[1] else (begin, end) for rank, life in clipped.items()}
-
-
-def _encloses(life: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Return whether a process ran both before and after another one."""
-    return life[0] < other[0] and other[1] < life[1]
 
 
 def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[TraceView, *Keys], T]:

@@ -33,7 +33,9 @@ def calls_named(trace: TraceView, names: pl.DataFrame) -> pl.DataFrame:
     else:
         rows = trace.frame("host_ops", *_COLUMNS)
     known = _with_names(rows.with_columns(pl.col("dur_ns").fill_null(0)), names)
-    return known if _are_by_start(known) else known.sort("start_ns", "op_id")
+    starts, ids = known["start_ns"].to_numpy(), known["op_id"].to_numpy()
+    follows = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (ids[1:] >= ids[:-1]))
+    return known if follows.all() else known.sort("start_ns", "op_id")
 
 
 def _with_names(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
@@ -47,12 +49,6 @@ def _with_names(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     if (of_row < 0).any():
         rows, of_row = rows.filter(pl.Series(of_row >= 0)), of_row[of_row >= 0]
     return rows.drop("name", "category").hstack(known.drop("group").select(pl.all().gather(of_row)))
-
-
-def _are_by_start(calls: pl.DataFrame) -> bool:
-    starts, ids = calls["start_ns"].to_numpy(), calls["op_id"].to_numpy()
-    later = starts[1:] > starts[:-1]
-    return bool((later | ((starts[1:] == starts[:-1]) & (ids[1:] >= ids[:-1]))).all())
 
 
 def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:

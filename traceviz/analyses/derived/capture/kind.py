@@ -190,22 +190,16 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
         return None
     if trouble := run_trouble(trace):
         return CaptureKind("unknown", trouble)
-    if _is_of_any_program(trace):
+    is_of_any_program = trace.tables.run_facts().get("producer") == OF_ANY_PROGRAM and not (
+        sees_input(trace) or _declared(trace) or _named(trace, TRAINING_EVENT) or _named(trace, TRAINING_MARKER)
+    )
+    if is_of_any_program:  # no framework profiler wrote the events, and nothing in them looks like training
         lanes = trace.frame("host_ops", "thread_id")["thread_id"].n_unique()
         return CaptureKind("other-program", f"{counted(lanes, 'lane')} in the format of Chrome's trace viewer")
     launches = trace.api_calls("launch").height
     if "host_ops" in trace.tables and not (trace.has_device_tables or launches or trace.tables.rows("devices")):
         return CaptureKind("cpu-only", "no device work was captured")
     return CaptureKind("no-device-work", *_why_no_device(trace, launches))
-
-
-def _is_of_any_program(trace: TraceView) -> bool:
-    """Return whether no framework profiler wrote the events and nothing in them looks like training."""
-    if trace.tables.run_facts().get("producer") != OF_ANY_PROGRAM:
-        return False
-    return not (
-        sees_input(trace) or _declared(trace) or _named(trace, TRAINING_EVENT) or _named(trace, TRAINING_MARKER)
-    )
 
 
 def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
@@ -226,16 +220,11 @@ def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
     if not trace.has_device_tables:
         is_of_cuda = trace.tables.run_facts().get("format") in {"nsys", "nvprof"}
         return "CUDA was not traced" if is_of_cuda else "nothing of a device was recorded", RECORD_DEVICE
-    return _why_unused(trace, [note["message"] for note in notes]), ""
-
-
-def _why_unused(trace: TraceView, messages: list[str]) -> str:
-    if any("No CUDA events collected" in message for message in messages):
-        return "CUDA was traced, and the profiler says that the process did not use it"
-    calls = trace.tables.rows("cuda_api") if "cuda_api" in trace.tables else 0
-    if calls:
-        return f"the device's API was called {calls:,} times, and nothing was launched"
-    return "a device would have been recorded, and nothing used one"
+    if any("No CUDA events collected" in note["message"] for note in notes):
+        return "CUDA was traced, and the profiler says that the process did not use it", ""
+    if called := trace.tables.rows("cuda_api"):
+        return f"the device's API was called {called:,} times, and nothing was launched", ""
+    return "a device would have been recorded, and nothing used one", ""
 
 
 COUNTERS = "kernels-measured-with-counters"

@@ -96,11 +96,13 @@ def unused_devices(trace: TraceView) -> UnusedDevices | None:
     if not shown_by:
         return None
     judged = {rank: judged_time(trace, rank) for rank in trace.ranks}
+    events = (trace.host_names.filter(pl.col("category") != "python")["name"], trace.ranges["name"].unique())
+    learns = any(bool(own.str.contains(TRAINING_EVENT).any()) for own in events)
     return UnusedDevices(
         names=names,
         count=count,
         shown_by=shown_by,
-        trains=sees_input(trace) or _learns(trace),
+        trains=learns or sees_input(trace),
         host_ns=class_times(trace, judged)["host_compute"],
         judged_ns=sum(window.total for window in judged.values()),
         judged_words=judged_words(trace),
@@ -114,12 +116,6 @@ def _computes(trace: TraceView) -> bool:
     if not (named or (trace.ranges["domain"] == HOOKS).any()):
         return False
     return bool(training_steps(trace).frame.height) or (trace.host_names["category"] == "op").any()
-
-
-def _learns(trace: TraceView) -> bool:
-    """Return whether a backward pass or an optimizer was recorded."""
-    names = (trace.host_names.filter(pl.col("category") != "python")["name"], trace.ranges["name"].unique())
-    return any(bool(own.str.contains(TRAINING_EVENT).any()) for own in names)
 
 
 def _devices(trace: TraceView, settings: dict[str, str]) -> tuple[tuple[str, ...], int]:

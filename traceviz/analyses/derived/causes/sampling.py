@@ -11,7 +11,6 @@ the part of its own interval that lies in the time::
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.causes.kinds import KindKey
@@ -47,14 +46,10 @@ def working(trace: TraceView) -> IntervalSet | None:
         return None
     times, values = used["start_ns"].to_numpy(), used["value"].to_numpy().copy()
     if queued.height:
-        values += _until(queued["start_ns"].to_numpy(), queued["value"].to_numpy(), times)
+        until = np.searchsorted(queued["start_ns"].to_numpy(), times)
+        values += queued["value"].to_numpy()[np.minimum(until, queued.height - 1)]
     works = values[1:] >= WORKS
     return IntervalSet.of(times[:-1][works], times[1:][works])
-
-
-def _until(times: Array, values: npt.NDArray[np.float64], moments: Array) -> npt.NDArray[np.float64]:
-    """Return the value of the sample whose time contains each moment, else of the last sample."""
-    return values[np.minimum(np.searchsorted(times, moments), times.size - 1)]
 
 
 LEAST_SAMPLES = 10

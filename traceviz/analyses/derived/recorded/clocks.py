@@ -81,8 +81,9 @@ def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
     calls = tables.select("cuda_api", *_KEY, "start_ns")
     errors = []
     for device, own in parts_by(work, "device_id").items():
-        if not _seems_off(_delays(own.gather_every(max(1, own.height // _SAMPLE)), calls)):
-            continue
+        sample = _delays(own.gather_every(max(1, own.height // _SAMPLE)), calls)
+        if not sample.size or not ((sample < EARLIEST_NS).any() or sample.min() >= LATEST_NS):
+            continue  # no launch seems to be later than its work, and not all are far before it
         delays = _delays(own, calls)
         if delays.size < MIN_LAUNCHES:
             continue
@@ -92,11 +93,6 @@ def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
         if is_early or is_late:
             errors.append(ClockError(device, delays.size, smallest))
     return tuple(errors)
-
-
-def _seems_off(delays: Array) -> bool:
-    """Return whether any launch seems to be later than its work, or all are far before it."""
-    return bool(delays.size and ((delays < EARLIEST_NS).any() or delays.min() >= LATEST_NS))
 
 
 def _delays(work: pl.DataFrame, calls: pl.DataFrame) -> Array:
@@ -126,7 +122,8 @@ def aligned(tables: TraceTables, errors: tuple[ClockError, ...]) -> TraceTables:
         return tables
     shift = {error.device_id: error.shift_ns for error in errors}
     moved = {name: _moved(tables, name, shift) for name in _SHIFTED if name in tables}
-    span = max([int(tables.run_facts().get("span_ns") or 0), *(_end(moved[name]) for name in moved)])
+    ends = [pc.max(pc.add(part["start_ns"], pc.fill_null(part["dur_ns"], 0))).as_py() for part in moved.values()]
+    span = max(int(tables.run_facts().get("span_ns") or 0), *(int(end or 0) for end in ends))
     run = tables.scan("run").with_columns(pl.lit(span, pl.Int64).alias("span_ns")).collect().to_arrow()
     notes = rows_to_table(
         "notes", [_note(error, name) for error, name in zip(errors, _names(tables, errors), strict=True)]
@@ -139,11 +136,6 @@ def _moved(tables: TraceTables, name: str, shift: dict[int, int]) -> pa.Table:
     by = pl.col("device_id").replace_strict(shift, default=0, return_dtype=pl.Int64).fill_null(0)
     frame = tables.scan(name).with_columns(pl.col("start_ns") + by)
     return conform(name, frame.sort("start_ns", maintain_order=True).collect().to_arrow())
-
-
-def _end(table: pa.Table) -> int:
-    ends = pc.add(table["start_ns"], pc.fill_null(table["dur_ns"], 0))
-    return int(pc.max(ends).as_py() or 0)
 
 
 def _names(tables: TraceTables, errors: tuple[ClockError, ...]) -> list[str]:

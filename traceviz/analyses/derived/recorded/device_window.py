@@ -194,7 +194,11 @@ def _without_missing(window: DeviceWindow, extent: tuple[int, int], edges: pl.Da
     ends = pl.concat([edges.head(MIN_LAUNCHES), edges.tail(MIN_LAUNCHES)])["correlation_id"]
     own = join.work.filter(pl.col("process_id") == process)
     met = own.filter(pl.col("correlation_id").is_in(ends.implode())).select("correlation_id").collect()
-    if _begins_and_ends_with_work(edges, met["correlation_id"]):
+    both = (
+        part["correlation_id"].is_in(met["correlation_id"].implode())
+        for part in (edges[:MIN_LAUNCHES], edges[-MIN_LAUNCHES:])
+    )
+    if all(works.any() for works in both):  # then neither end lacks enough of them
         return window
     launches = join.launches().filter(pl.col("process_id") == process).drop_nulls("correlation_id")
     keys = own.select("correlation_id").unique().with_columns(pl.lit(value=True).alias("works"))
@@ -211,12 +215,6 @@ def _without_missing(window: DeviceWindow, extent: tuple[int, int], edges: pl.Da
     if lacks_last >= enough:
         window = replace(window, end_ns=min(window.end_ns, extent[1]), lacks_last=lacks_last)
     return window
-
-
-def _begins_and_ends_with_work(launches: pl.DataFrame, met: pl.Series) -> bool:
-    """Return whether some of the first and of the last launches have work; then neither end lacks enough of them."""
-    parts = (launches.head(MIN_LAUNCHES), launches.tail(MIN_LAUNCHES))
-    return all(part["correlation_id"].is_in(met.implode()).any() for part in parts)
 
 
 _ON_THREADS = ("cuda_api", "nvtx", "host_ops", "steps")

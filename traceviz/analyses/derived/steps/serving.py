@@ -100,21 +100,14 @@ def engine_step(name: str) -> EngineStep | None:
         read = None if stated is None else int(stated)
         return EngineStep("TensorRT-LLM", _phase(prompts, running), prompts, running, read, running)
     if (match := _SGLANG.match(text)) and match["mode"] in _SGLANG_PHASES:
-        return _of_sglang(match)
+        phase = _SGLANG_PHASES[match["mode"]]
+        count, size = (None if match[key] is None else int(match[key]) for key in ("requests", "tokens"))
+        if phase == "decode":
+            return EngineStep("SGLang", phase, 0, count, 0, count if match["mode"] == "DECODE" else None)
+        if phase == "prefill":
+            return EngineStep("SGLang", phase, count, 0, size, 0)
+        return EngineStep("SGLang", phase, None, None, None, None)
     return None
-
-
-def _of_sglang(match: re.Match[str]) -> EngineStep:
-    """Parse SGLang's number of requests of a step, and its number of prompt tokens if it reads prompts."""
-    phase = _SGLANG_PHASES[match["mode"]]
-    requests = None if match["requests"] is None else int(match["requests"])
-    tokens = None if match["tokens"] is None else int(match["tokens"])
-    if phase == "decode":
-        new_tokens = requests if match["mode"] == "DECODE" else None
-        return EngineStep("SGLang", phase, 0, requests, 0, new_tokens)
-    if phase == "prefill":
-        return EngineStep("SGLang", phase, requests, 0, tokens, 0)
-    return EngineStep("SGLang", phase, None, None, None, None)
 
 
 def _phase(prompts: int, running: int) -> Phase:
@@ -157,7 +150,12 @@ def engine_calls(trace: TraceView) -> pl.DataFrame:
     if not calls.height and (generated := generate_calls(trace)) is not None:
         unknown = [pl.lit(None).alias(name) for name in ENGINE_CALLS if name not in generated.columns]
         calls = generated.with_columns(*unknown).select(pl.col(name).cast(kind) for name, kind in ENGINE_CALLS.items())
-    return pl.concat([calls.head(0), *(_of_one_thread(part) for part in parts_by(calls, "process_id").values())])
+    parts = [calls.head(0)]
+    for of_process in parts_by(calls, "process_id").values():
+        spent = of_process.group_by("thread_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
+        thread = spent.sort("spent", "thread_id", descending=[True, False])["thread_id"][0]
+        parts.append(having(of_process, "thread_id", thread).sort("start_ns"))
+    return pl.concat(parts)
 
 
 def _annotated(trace: TraceView) -> pl.DataFrame:
@@ -178,9 +176,3 @@ def _annotated(trace: TraceView) -> pl.DataFrame:
     known = known.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True])
     outer = outermost_by(known, "thread_id")
     return known.with_columns(pl.col("engine").last().over(outer.cum_sum())).filter(outer)
-
-
-def _of_one_thread(calls: pl.DataFrame) -> pl.DataFrame:
-    spent = calls.group_by("thread_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
-    thread = spent.sort("spent", "thread_id", descending=[True, False])["thread_id"][0]
-    return having(calls, "thread_id", thread).sort("start_ns")

@@ -8,7 +8,7 @@ import pytest
 from tests.analyses.builders import tables, trace
 from tests.analyses.host_literals import EIGHT, TEN_STEPS, percent, recorded, series
 from tests.analyses.pipelines import training
-from traceviz.analyses.advice import HABITS, fit_advice, followed, inapplicable
+from traceviz.analyses.advice import HABITS, find_needless, fit_advice, inapplicable
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.input import dataloader, tfdata
 from traceviz.analyses.input.tfdata import take_advice
@@ -119,7 +119,7 @@ def left(*steps, needless):
 
 def of_rule(code, view, codes=()):
     finding = Finding(code, "x", Severity.INFO, "", (), record_of(code).advice, 0)
-    return fit_advice(finding, (), followed(view, codes)).advice
+    return fit_advice(finding, (), find_needless(view, codes)).advice
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ class TestParallelMaps:
 
 @pytest.mark.parametrize(("codes", "lines"), [((), 3), (("TV601",), 2), (("TV602",), 2)])
 def test_more_cores_are_not_advised_to_1_program_that_leaves_cores_idle(codes, lines):
-    needless = [pattern.pattern for pattern in followed(trace(), codes)]
+    needless = [pattern.pattern for pattern in find_needless(trace(), codes)]
     assert len(left(*tfdata.stage_advice(("ParallelMap",)), needless=needless)) == lines
 
 

@@ -4,10 +4,9 @@ A line of advice may start with a general sentence. Parts for one addressee foll
 
     Let the input run ahead. TensorFlow: .prefetch(tf.data.AUTOTUNE); PyTorch: more workers; JAX: a thread.
 
-Advice to leave out: the program follows it already, or the capture contradicts it.
-
-Each :class:`Habit` names a behaviour of the program and the words of advice that it makes pointless. Environment
-settings need no entry: ``NAME=value`` in a line of advice is compared with the environment of the program.
+Advice is also left out if the program follows it already, or if the capture contradicts it. Each :class:`Habit` names
+a behaviour of the program and the words of advice that it makes pointless. Environment settings need no entry:
+``NAME=value`` in a line of advice is compared with the environment of the program.
 """
 
 from __future__ import annotations
@@ -56,18 +55,18 @@ def fit_advice(finding: Finding, others: Collection[str], needless: Sequence[re.
         others: Addressees to leave out. If no other advice is left, it stays.
         needless: Patterns of sentences and clauses that are always left out, even if no advice is left.
     """
-    kept = tuple(line for step in finding.advice if (line := _without(step, others)))
-    wanted = tuple(line for step in kept or finding.advice if (line := _not_done(step, needless)))
+    kept = tuple(line for step in finding.advice if (line := _without_others(step, others)))
+    wanted = tuple(line for step in kept or finding.advice if (line := _without_needless(step, needless)))
     return replace(finding, advice=wanted)
 
 
-def _not_done(step: str, needless: Sequence[re.Pattern[str]]) -> str:
+def _without_needless(step: str, needless: Sequence[re.Pattern[str]]) -> str:
     """Return ``step`` without clauses that a pattern matches; empty if its opening matches or is all that is left."""
     first, *rest = _BORDER.split(step)
     opening, parts = (first, rest) if first.endswith(".") and rest else ("", [first, *rest])
-    if opening and _is_any(needless, opening):
+    if opening and _matches_any(needless, opening):
         return ""
-    kept = [part for whole in parts if (part := _rest_of(whole, needless))]
+    kept = [part for whole in parts if (part := _wanted_clauses(whole, needless))]
     if kept == parts:
         return step
     if not kept:
@@ -75,19 +74,19 @@ def _not_done(step: str, needless: Sequence[re.Pattern[str]]) -> str:
     return f"{opening} {'; '.join(kept)}".strip().rstrip(".") + "."
 
 
-def _rest_of(part: str, needless: Sequence[re.Pattern[str]]) -> str:
+def _wanted_clauses(part: str, needless: Sequence[re.Pattern[str]]) -> str:
     """Return the clauses of ``part`` that no pattern matches, with its addressee."""
     addressee = match[0] if (match := _ADDRESSEE.match(part)) else ""
     clauses = [f"{addressee}{clause}" for clause in part.removeprefix(addressee).split("; ")]
-    kept = [clause.removeprefix(addressee) for clause in clauses if not _is_any(needless, clause)]
+    kept = [clause.removeprefix(addressee) for clause in clauses if not _matches_any(needless, clause)]
     return f"{addressee}{'; '.join(kept)}" if kept else ""
 
 
-def _is_any(patterns: Sequence[re.Pattern[str]], clause: str) -> bool:
+def _matches_any(patterns: Sequence[re.Pattern[str]], clause: str) -> bool:
     return any(pattern.search(clause.rstrip(".")) for pattern in patterns)
 
 
-def _without(step: str, others: Collection[str]) -> str:
+def _without_others(step: str, others: Collection[str]) -> str:
     """Return ``step`` without the parts that address ``others``; empty if it addresses no one else."""
     whole = _RECORD_STACKS.sub("", step) if STACKS in others else step
     parts = _BORDER.split(whole)
@@ -199,14 +198,14 @@ HABITS: tuple[Habit, ...] = (
 """All habits of programs for which advice is left out."""
 
 
-def followed(trace: TraceView, codes: Collection[str] = ()) -> tuple[re.Pattern[str], ...]:
+def find_needless(trace: TraceView, codes: Collection[str] = ()) -> tuple[re.Pattern[str], ...]:
     """Return patterns of advice that the program of ``trace`` follows already, or that the trace contradicts.
 
     Args:
         trace: The trace.
         codes: Codes of all findings.
     """
-    seen = _seen(trace, frozenset(codes))
+    seen = _find_habits(trace, frozenset(codes))
     needless = [habit.needless for habit in HABITS if habit.is_seen(seen)]
     for key, value in seen.settings.items():  # advice to set a variable to its present value
         if key.startswith("env.") and value:
@@ -214,14 +213,14 @@ def followed(trace: TraceView, codes: Collection[str] = ()) -> tuple[re.Pattern[
     return tuple(_compiled(pattern) for pattern in needless)
 
 
-def _seen(trace: TraceView, codes: frozenset[str]) -> Seen:
+def _find_habits(trace: TraceView, codes: frozenset[str]) -> Seen:
     host, names = machine(trace), trace.host_names["name"]
     some = names.filter(names.str.contains_any(list(LOADERS)))  # few names out of some ten thousand
     loaders = {kind for name in some.to_list() if (kind := loader_kind(name)) is not None}
     settings = dict(host.settings)
     return Seen(
         settings=settings,
-        threads=_threads(settings),
+        threads=_stated_threads(settings),
         full_speed=host.full_speed,
         pipeline=pipeline_settings(trace),
         loaders=frozenset(loaders),
@@ -235,7 +234,7 @@ _THREADS = ("collector.torch.threads.intra_op", "collector.tensorflow.threads.in
 """Settings of the threads of one operation, the most trusted first."""
 
 
-def _threads(settings: dict[str, str]) -> int | None:
+def _stated_threads(settings: dict[str, str]) -> int | None:
     stated = (settings[key] for key in _THREADS if settings.get(key, "").isdecimal())
     return next((int(value) for value in stated if int(value)), None)
 

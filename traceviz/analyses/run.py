@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.advice import fit_advice, followed, inapplicable
+from traceviz.analyses.advice import find_needless, fit_advice, inapplicable
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
@@ -98,7 +98,7 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
     findings = [finding for finding in findings if not _is_subsumed(finding, stakes)]
     has_frames = "python" in trace.host_names["category"]
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
-    needless = followed(trace, stakes) if findings else ()
+    needless = find_needless(trace, stakes) if findings else ()
     findings = [fit_advice(finding, others, needless) for finding in findings]
     run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events has no length: None, not 0
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
@@ -147,10 +147,10 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
         for first in shared.values():
             if first.is_first_on_disk:
                 first.compute(trace)
-                trace.spare()
+                trace.free_memory()
         for entry in chosen:
             yield _outcome(trace, entry)
-            trace.spare(host_classes)
+            trace.free_memory(host_classes)
     elif workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
     else:

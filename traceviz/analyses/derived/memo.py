@@ -59,7 +59,7 @@ class Kept:
             raise RecursionError(f"{key!r} asks for itself.")
         return cast("T", future.result())
 
-    def let_go(self, least: int, of: object, needed: Collection[Hashable] = ()) -> frozenset[Hashable]:
+    def evict(self, least: int, of: object, needed: Collection[Hashable] = ()) -> frozenset[Hashable]:
         """Evict results of at least ``least`` bytes; they are computed again on request.
 
         Args:

@@ -1,4 +1,4 @@
-"""Choice of the option that leads the first sentence: the largest that is certain enough.
+"""Options for the first sentence, and the choice of the one that leads: the largest that is certain enough.
 
 ``docs/causes.md`` gives the rule as text, with its reasons.
 """
@@ -102,11 +102,11 @@ def choose(options: tuple[Option, ...], computes: float = 0.0) -> Choice:
         options: Candidates for the lead; keys are unique.
         computes: Share of the judged time in which the host is known to compute, if there is no device.
     """
-    reasons = _settled(options)
+    reasons = _find_reasons_against(options)
     running = [option for option in options if option.key not in reasons]
     measured = max((option.share for option in running if option.certainty == "measured"), default=0.0)
     for option in running:
-        if why := _barred(option, measured, computes):
+        if why := _reason_not_to_lead(option, measured, computes):
             reasons[option.key] = why
     eligible = [option for option in running if option.key not in reasons]
     largest = max((option.share for option in eligible), default=0.0)
@@ -114,10 +114,10 @@ def choose(options: tuple[Option, ...], computes: float = 0.0) -> Choice:
     lead = ties[0] if ties else None
     beside = [o for o in running if lead and o not in ties and o.share >= max(HEALTHY, min(MUCH, BESIDE * lead.share))]
     beside.sort(key=lambda option: -option.share)
-    return Choice(lead, tuple(ties[1:]), tuple(beside), _explained(options, lead, reasons))
+    return Choice(lead, tuple(ties[1:]), tuple(beside), _list_candidates(options, lead, reasons))
 
 
-def _settled(options: tuple[Option, ...]) -> dict[str, str]:
+def _find_reasons_against(options: tuple[Option, ...]) -> dict[str, str]:
     """Return the reason against each option that another one explains, or whose time others explain, by key."""
     parts = {option.key: option for option in options if not option.within}
     reasons: dict[str, str] = {}
@@ -143,10 +143,12 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
         else:
             named = " and ".join(part.label for part in own)
             reasons[precise.key] = f"It explains {format_ratio(precise.share / whole)} of {named}, less than half."
-    return reasons | _sampled(options, parts, reasons)
+    return reasons | _find_sampled_reason(options, parts, reasons)
 
 
-def _sampled(options: tuple[Option, ...], parts: dict[str, Option], reasons: dict[str, str]) -> dict[str, str]:
+def _find_sampled_reason(
+    options: tuple[Option, ...], parts: dict[str, Option], reasons: dict[str, str]
+) -> dict[str, str]:
     """Return the reason against unexplained time if samples of more steps explain at least half of it."""
     known = [o for o in options if o.record and o.record.is_sampled and o.key not in reasons]
     largest = max(known, key=lambda option: option.share, default=None)
@@ -156,7 +158,7 @@ def _sampled(options: tuple[Option, ...], parts: dict[str, Option], reasons: dic
     return {UNEXPLAINED: f"{largest.code} says it by samples of more steps ({format_ratio(largest.share)})."}
 
 
-def _barred(option: Option, measured: float, computes: float) -> str:
+def _reason_not_to_lead(option: Option, measured: float, computes: float) -> str:
     """Return the reason why an option may not lead; empty if it may."""
     if option.share < HEALTHY:
         return f"Below {format_ratio(HEALTHY)}."
@@ -169,7 +171,9 @@ def _barred(option: Option, measured: float, computes: float) -> str:
     return ""
 
 
-def _explained(options: tuple[Option, ...], lead: Option | None, reasons: dict[str, str]) -> tuple[Candidate, ...]:
+def _list_candidates(
+    options: tuple[Option, ...], lead: Option | None, reasons: dict[str, str]
+) -> tuple[Candidate, ...]:
     """Return all options with the reason for or against each; the leading option is first."""
     others = [option for option in options if option is not lead and option.key not in reasons]
     why_first = "The largest that is certain enough."

@@ -71,7 +71,7 @@ class Judged:
         return "the device idles" if self.devices <= 1 else "no device works"
 
 
-def judged(trace: TraceView) -> Judged:
+def measure_judged_time(trace: TraceView) -> Judged:
     """Return the judged time of ``trace``."""
     windows = {rank: judged_time(trace, rank) for rank in trace.ranks}
     times = class_times(trace, windows)
@@ -80,13 +80,13 @@ def judged(trace: TraceView) -> Judged:
         judged_words(trace),
         bool(trace.rank_busy),
         len(trace.device_busy),
-        _in_turn(trace),
+        _share_in_turn(trace),
         sees_host(trace),
         sampled=bool(trace.tables.rows("stacks")),
     )
 
 
-def _in_turn(trace: TraceView) -> float:
+def _share_in_turn(trace: TraceView) -> float:
     """Return the share of judged time in which the average device idles while another one of its process works."""
     lost = whole = 0.0
     for rank in trace.ranks:

@@ -1,4 +1,8 @@
-"""Exclusive parts of the judged time except computing: device activities, and the causes of their idle time."""
+"""Options for the first sentence.
+
+They are the exclusive parts of the judged time except computing (device activities, and the causes of their idle time),
+and findings that explain some of it more precisely.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import HOST, IN_TURN, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.analyses.headline.judged_time import Judged
-from traceviz.analyses.headline.sentences import after_colon
+from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.units import counted, format_ratio
 from traceviz.report import Finding, Severity
 from traceviz.report.findings.registry import record_of
@@ -141,10 +145,11 @@ _OF_KIND: dict[str, str] = {
     "launch": "kernel_launch",
 }
 """Part for kinds of causes that have no part of their own."""
+_MEANINGS = {c.key: c.meaning for c in HOST_CLASSES}
 _DEVICE_CLASSES = ("communication", "copy_d2h", "copy_h2d", "other_device", "parameter_transfer")
 
 
-def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -> Iterator[Option]:
+def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -> Iterator[Option]:
     """Yield all parts of judged time except computing, with their sentences. With computing, they are all of it.
 
     If no device was captured, the host's work counts as computing.
@@ -155,7 +160,7 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
         input_copies_ns: Exposed copies to the device that are part of the input.
         within: The event in which most of the host's own work is done; may be empty.
     """
-    causes = _of_parts(_without_steps(host_causes(trace)))
+    causes = _with_part(_without_steps(host_causes(trace)))
     by_part = {key: having(causes, "part", key) for key in causes["part"].unique().to_list()}
     times = {key: int(frame["time_ns"].sum()) for key, frame in by_part.items()}
     for key in _DEVICE_CLASSES:
@@ -167,7 +172,7 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
     for key, words in PARTS.items():
         if judged.share(times.get(key, 0)) >= WORTH_SAYING and (judged.has_device or key != HOST):
             own = by_part.get(key, causes.clear())
-            yield _option(key, words, times[key], own, judged, within)
+            yield _make_option(key, words, times[key], own, judged, within)
     if judged.in_turn >= WORTH_SAYING:
         # This idle time of devices that share a process has no class, because one of the devices works.
         share, label, evidence = judged.in_turn, "devices that idle in turn", "busy time of each device"
@@ -178,9 +183,9 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
         yield _unexplained(times[UNEXPLAINED], judged)
 
 
-def own_work(trace: TraceView) -> pl.DataFrame:
+def find_own_work(trace: TraceView) -> pl.DataFrame:
     """Return causes that are work of the host itself: rows of :func:`host_causes`."""
-    return having(_of_parts(_without_steps(host_causes(trace))), "part", HOST)
+    return having(_with_part(_without_steps(host_causes(trace))), "part", HOST)
 
 
 def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
@@ -189,7 +194,7 @@ def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
     return causes.with_columns(pl.when(~is_step).then("range").alias("range"))
 
 
-def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
+def _with_part(causes: pl.DataFrame) -> pl.DataFrame:
     """Return ``causes`` with the ``part`` that each belongs to."""
     by_kind = pl.col("kind").replace(_OF_KIND)
     by_class = (
@@ -209,23 +214,22 @@ def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
     return causes.with_columns(by_class.alias("part"))
 
 
-def _option(  # noqa: PLR0917 (a part, its time and where that was)
+def _make_option(  # noqa: PLR0917 (a part, its time and where that was)
     key: str, words: Words, time_ns: int, causes: pl.DataFrame, judged: Judged, within: str
 ) -> Option:
     share = judged.share(time_ns)
     template = words.sentence if judged.has_device or not words.alone else words.alone
-    calls = _called(causes, line=judged.sampled)
+    calls = _name_costliest(causes, line=judged.sampled)
     sentence = template.format(
         share=format_ratio(share),
         whole=judged.whole,
         idle=judged.idle,
         calls=f" ({calls})" if calls else "",
         above=f", above all {calls}" if calls else "",
-        mostly=kinds_in_words(causes, judged, within) if key == HOST else f", mostly in {calls}" if calls else "",
+        mostly=list_kinds(causes, judged, within) if key == HOST else f", mostly in {calls}" if calls else "",
     )
     count = int(causes["calls"].sum())
-    meanings = {c.key: c.meaning for c in HOST_CLASSES}
-    evidence = meanings.get(key, "what the devices did was recorded")
+    evidence = _MEANINGS.get(key, "what the devices did was recorded")
     if count:
         evidence = f"{counted(count, 'event')}{f': {calls}' if calls else ''}"
     return Option(key, words.label, time_ns, share, judged.words, "measured", evidence, sentence)
@@ -243,7 +247,7 @@ def _unexplained(time_ns: int, judged: Judged) -> Option:
     return Option(UNEXPLAINED, "unexplained", time_ns, share, judged.words, "unexplained", evidence, sentence)
 
 
-def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:
+def list_kinds(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:
     """List the kinds of ``causes`` with most of their time, as shares of judged time, and the main event in it."""
     total = int(causes["time_ns"].sum())
     if not total:
@@ -254,7 +258,7 @@ def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> st
         said = f", mostly {_PLURALS[listed[0][0]]}"
     else:
         said = f": {' and '.join(f'{_PLURALS[kind]} ({format_ratio(judged.share(time))})' for kind, time in listed)}"
-    called = _called(causes, line=judged.sampled)
+    called = _name_costliest(causes, line=judged.sampled)
     if within and not called.startswith(within):
         return f"{said}, mostly within {within}" if ":" in said else f"{said} within {within}"
     return f"{said}, above all {called}" if called else said
@@ -264,7 +268,7 @@ _OF_LINE = r":\d+ "
 """Text of a sampled line that its function lacks. Without it, the lines of a function form one group."""
 
 
-def _called(causes: pl.DataFrame, *, line: bool) -> str:
+def _name_costliest(causes: pl.DataFrame, *, line: bool) -> str:
     """Return the name that takes most of the time of ``causes``, and the place of most of that time; may be empty.
 
     Args:
@@ -281,18 +285,18 @@ def _called(causes: pl.DataFrame, *, line: bool) -> str:
         return ""
     own = having(named, "called", key).sort("time_ns", "cause", descending=[True, False])
     name = str(own["cause"][0])
-    place = _place(own, name, time, line=line)
+    place = _name_place(own, name, time, line=line)
     called = shortened(name.strip("# "), line=line)
     return f"{called} in {place}" if place and place != called else called
 
 
-def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
+def _name_place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
     """Return the range and operator in which most of these causes were, else the module, else the function.
 
     With ``line``, the line that ran comes first.
     """
     found = {}
-    if line and (lined := _line(causes, time_ns)):
+    if line and (lined := _name_line(causes, time_ns)):
         return lined
     for column in PLACES:
         if causes[column].null_count() == causes.height:
@@ -305,7 +309,7 @@ def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
     return " > ".join(around) or found.get("module") or found.get("location", "")
 
 
-def _line(causes: pl.DataFrame, time_ns: int) -> str:
+def _name_line(causes: pl.DataFrame, time_ns: int) -> str:
     """Return the function in which most of these causes were, with the line that took most of it; may be empty."""
     lines = knowing(causes, "location").group_by("location").agg(pl.col("time_ns").sum())
     functions = lines.with_columns(replaced(pl.col("location"), _OF_LINE, " ").alias("function"))
@@ -316,7 +320,7 @@ def _line(causes: pl.DataFrame, time_ns: int) -> str:
     return shortened(str(found["location"][0]), line=True)
 
 
-def precise(
+def find_precise_options(
     findings: tuple[Finding, ...],
     judged: Judged,
     *,
@@ -346,13 +350,13 @@ def precise(
         if "%" not in message:
             message = f"{message} At stake: {format_ratio(share)} of the {of}."
         label = finding.heading or record.label or finding.slug.replace("-", " ")
-        sentence = message if finding.heading else f"{label[0].upper()}{label[1:]}: {after_colon(message)}"
+        sentence = message if finding.heading else f"{label[0].upper()}{label[1:]}: {continue_sentence(message)}"
         yield Option(
             finding.slug, label, finding.cost_ns, share, of, record.certainty, finding.code, sentence, within, record
         )
 
 
-def suspicion(share: float, time_ns: int, judged: Judged, sentence: str) -> Option:
+def suspect_input(share: float, time_ns: int, judged: Judged, sentence: str) -> Option:
     """Return the input as a suspected cause: host time without launches that no recorded range explains."""
     evidence = f"{format_ratio(share)} of host time without launches, and no range of data loading"
     within = frozenset({"os_call", HOST, UNEXPLAINED})

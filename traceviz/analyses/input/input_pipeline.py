@@ -10,7 +10,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.kind import TRAINS_NOTHING, UNKNOWN, CaptureKind, capture_kind
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, why_no_steps
-from traceviz.analyses.derived.capture.time_spent import time_spent
+from traceviz.analyses.derived.capture.time_spent import describe_time_spent
 from traceviz.analyses.derived.capture.training import (
     IF_IT_TRAINS,
     NO_REMEDY,
@@ -292,7 +292,7 @@ def _function(result: InputPipelineResult) -> str:
 def _unjudged(trace: TraceView, reason: Reason, remedy: Remedy = NO_REMEDY) -> InputPipelineResult:
     kind, serves = capture_kind(trace), reason.code is ReasonCode.SERVES
     verdict = InputVerdict.NOT_JUDGED if serves else InputVerdict.CANNOT_JUDGE
-    spent = "" if serves else time_spent(trace)
+    spent = "" if serves else describe_time_spent(trace)
     return InputPipelineResult(verdict, 0, 0, 0, (), reason, remedy=remedy, kind=kind, spent=spent)
 
 

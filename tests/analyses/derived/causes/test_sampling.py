@@ -6,7 +6,7 @@ import pytest
 from tests.analyses.builders import trace
 from tests.analyses.stacks import sampled
 from traceviz.analyses.derived.causes.attribution import host_causes
-from traceviz.analyses.derived.causes.sampling import ticks, working
+from traceviz.analyses.derived.causes.sampling import find_ticks, find_working_time
 from traceviz.analyses.derived.view import TraceView
 
 LOAD = "train.py:90 main > train.py:41 load"
@@ -84,7 +84,7 @@ def test_samples_of_another_thread_say_nothing_of_the_main_one() -> None:
 
 def test_a_row_of_several_samples_is_one_moment_for_each() -> None:
     view = trace(**sampled((0, 30, LOAD), (30, 10, "train.py:5 throttle > time.sleep")))
-    rows = ticks(view, 0)
+    rows = find_ticks(view, 0)
     assert rows.select("begin_ns", "moment_ns", "did", "what").rows() == [
         (0, 9, "python", "train.py:41 load"),
         (10, 19, "python", "train.py:41 load"),
@@ -169,7 +169,7 @@ def test_a_wait_for_a_thread_that_does_not_compute_stays_a_wait(does: str) -> No
 
 
 def bounds(**given: list[tuple[object, ...]]) -> list[tuple[int, int]] | None:
-    found = working(trace(nvtx=[(0, 100, "run")], **given))
+    found = find_working_time(trace(nvtx=[(0, 100, "run")], **given))
     return None if found is None else list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
 
 

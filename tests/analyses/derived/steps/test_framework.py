@@ -87,23 +87,36 @@ def test_calls_of_a_compiled_function_that_repeat_are_steps():
     assert bounds_of(view) == [(i * 100 + 10, i * 100 + 110) for i in range(5)]
 
 
-def test_a_cycle_of_outermost_calls_is_a_loop():
-    each = [(0, 30, "fetch"), (5, 10, "inner"), (40, 30, "forward"), (75, 20, "backward")]
-    calls = [(i * 100 + start, dur, name, "runtime") for i in range(6) for start, dur, name in each]
-    view = trace(host_ops=calls)
-    assert (training_steps(view).source, training_steps(view).frame.height) == ("host_cycle", 5)
+EACH = [(0, 30, "fetch"), (5, 10, "inner"), (40, 30, "forward"), (75, 20, "backward")]
+REPEATS = {
+    "a cycle of outermost calls": (
+        [(i * 100 + start, dur, name, "runtime") for i in range(6) for start, dur, name in EACH],
+        None,
+        ("host_cycle", 5),
+    ),
+    "one small operation": ([(i * 10, 5, "MemoryAllocation", "runtime") for i in range(50)], None, ("none", 0)),
+    "calls within a frame of Python": (
+        [(0, 1000, "$train.py:1 <module>", "python"), *((i * 100, 60, "PjitFunction(f)", "op") for i in range(6))],
+        None,
+        ("host_cycle", 5),
+    ),
+    "annotations with a step-like name": (
+        [(i * 100, 100, f"train_step {i}", "runtime") for i in range(5)],
+        None,
+        ("annotation", 5),
+    ),
+    "annotations with the user's marker": (
+        [(i * 100, 100, "do_it", "runtime") for i in range(5)],
+        "^do_it$",
+        ("annotation", 5),
+    ),
+}
 
 
-def test_one_small_operation_that_repeats_is_no_loop():
-    assert (
-        training_steps(trace(host_ops=[(i * 10, 5, "MemoryAllocation", "runtime") for i in range(50)])).source == "none"
-    )
-
-
-def test_python_frames_around_the_calls_do_not_hide_them():
-    frames = [(0, 1000, "$train.py:1 <module>", "python")]
-    view = trace(host_ops=frames + [(i * 100, 60, "PjitFunction(f)", "op") for i in range(6)])
-    assert training_steps(view).source == "host_cycle"
+@pytest.mark.parametrize(("host_ops", "marker", "found"), REPEATS.values(), ids=REPEATS)
+def test_the_source_of_steps_of_repeating_operations(host_ops, marker, found):
+    steps = training_steps(trace(host_ops=host_ops, options=AnalysisOptions(step_marker=marker)))
+    assert (steps.source, steps.frame.height) == found
 
 
 def test_repeating_modules_of_the_busiest_device_are_steps():
@@ -112,17 +125,6 @@ def test_repeating_modules_of_the_busiest_device_are_steps():
     view = trace(device_ops=once + modules, kernels=[(i * 100, 80, "fusion.1") for i in range(6)])
     assert (training_steps(view).source, training_steps(view).marker) == ("module_cycle", "jit_f")
     assert bounds_of(view) == [(i * 100 + 1, i * 100 + 101) for i in range(5)]
-
-
-def test_annotations_with_a_step_like_name_are_steps():
-    view = trace(host_ops=[(i * 100, 100, f"train_step {i}", "runtime") for i in range(5)])
-    assert (training_steps(view).source, training_steps(view).frame.height) == ("annotation", 5)
-
-
-def test_the_users_marker_may_be_an_annotation():
-    calls = [(i * 100, 100, "do_it", "runtime") for i in range(5)]
-    view = trace(host_ops=calls, options=AnalysisOptions(step_marker="^do_it$"))
-    assert (training_steps(view).source, training_steps(view).frame.height) == ("annotation", 5)
 
 
 def test_a_marker_with_too_few_annotations_says_how_many():

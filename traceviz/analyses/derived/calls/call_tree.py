@@ -7,9 +7,7 @@
     row 2         |--|                              parent  1
     row 3                     |----|                parent  0
 
-The innermost event of a thread at every moment: a sweep over the starts and ends of nested events.
-
-::
+A sweep over the starts and ends of nested events finds the innermost event of a thread at every moment::
 
     range    |----------------------------|
     op           |-----------|

@@ -1,4 +1,4 @@
-"""Host operations selected by their distinct names: a few names filter millions of rows."""
+"""Host operations selected by their distinct names (a few names filter millions of rows), and their likely thread."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def call_places(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     """
     if not calls.height:
         return calls.with_columns(pl.lit(None, pl.String).alias(place) for place in PLACES)
-    events = pl.concat([_around(trace, table, calls) for table in ("nvtx", "host_ops")])
+    events = pl.concat([_events_around(trace, table, calls) for table in ("nvtx", "host_ops")])
     parts = part_of_program(*(pl.col(name) for name in ("source", "category", "name")))
     tree = CallTree.of(events.with_columns(parts.alias("part"), pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id")))
     rows = pl.Series(tree.around(calls["thread_id"].to_numpy(), calls["start_ns"].to_numpy()), dtype=pl.Int64)
@@ -47,7 +47,7 @@ def costliest_place(calls: pl.DataFrame, cost: str) -> str:
     return ", ".join(text for text in (around, line) if text)
 
 
-def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
+def _events_around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
     """Return ranges or operations in which a call starts, with the columns for :func:`part_of_program` and a tree."""
     texts = ("name", "category") if table == "host_ops" else ("name",)
     threads = calls["thread_id"].unique().to_list()

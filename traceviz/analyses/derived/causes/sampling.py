@@ -32,7 +32,7 @@ WORKS = 50.0
 
 
 @once_per_trace
-def working(trace: TraceView) -> IntervalSet | None:
+def find_working_time(trace: TraceView) -> IntervalSet | None:
     """Return the time in which the program uses a core, or waits for one that other programs use.
 
     A sample stands for the time since the previous sample.
@@ -90,11 +90,11 @@ TICKS = {
     **dict.fromkeys(("did", "what", "line"), pl.String),
     "works": pl.Boolean,
 }
-"""Columns of :func:`ticks`."""
+"""Columns of :func:`find_ticks`."""
 
 
 @once_per_trace
-def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
+def find_ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     """Return samples of the main thread of a process, one row each, by time.
 
     Returns:
@@ -118,11 +118,11 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     kinds = _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}
     said = rows.select(
         pl.col("kind").replace_strict(kinds, default="python").alias("did"),
-        _what(),
+        _name_of_code(),
         pl.col("location").alias("line"),
     )
     times = pl.DataFrame({"begin_ns": begin, "moment_ns": end - 1})
-    known = working(trace)
+    known = find_working_time(trace)
     works = pl.lit(None, pl.Boolean) if known is None else pl.Series(known.contains(end - 1), dtype=pl.Boolean)
     times = times.with_columns(works.alias("works"))
     found = pl.concat([times, said.select(pl.all().gather(pl.Series(of_row)))], how="horizontal").sort("moment_ns")
@@ -154,7 +154,7 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
     row = np.full(samples.height, -1)
     row[waits] = worker
     index = pl.Series(row).set(pl.Series(row < 0), None)
-    said = work.select(_what(), pl.col("location").alias("line"))
+    said = work.select(_name_of_code(), pl.col("location").alias("line"))
     does = pl.DataFrame({name: said[name].gather(index) for name in said.columns})
     is_work = pl.Series(row >= 0)
     return samples.with_columns(
@@ -164,20 +164,20 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
     )
 
 
-def _what() -> pl.Expr:
+def _name_of_code() -> pl.Expr:
     """Return the name of the compiled function that ran, else the line."""
     is_called = ~pl.col("leaf").str.contains(r"[ :]")
     return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
 
 
-def ticks_within(trace: TraceView, process_id: int, within: IntervalSet) -> pl.DataFrame:
-    """Return the :func:`ticks` taken in a part of the run; none if there are too few to be reliable."""
-    rows = ticks(trace, process_id)
+def find_ticks_within(trace: TraceView, process_id: int, within: IntervalSet) -> pl.DataFrame:
+    """Return the :func:`find_ticks` taken in a part of the run; none if there are too few to be reliable."""
+    rows = find_ticks(trace, process_id)
     rows = rows.filter(pl.Series(within.contains(rows["moment_ns"].to_numpy()), dtype=pl.Boolean))
     return rows if rows.height >= LEAST_SAMPLES else rows.clear()
 
 
-def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+def divide_among_samples(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
     """Return ``causes`` with their time divided among the samples taken in it; sums do not change.
 
     Args:
@@ -191,11 +191,11 @@ def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) 
     replaced = pl.col("kind").is_in(list(REPLACED)) | ((pl.col("kind") == "os_call") & _says_more())
     seen = samples.group_by(*keys, *_SAID).agg(pl.col("weight").sum())
     seen = seen.filter(pl.col("weight") > 0).sort("weight", *_SAID, descending=[True, *[False] * len(_SAID)])
-    joined = _joined(causes.with_row_index("row"), seen, keys)
+    joined = _join_samples(causes.with_row_index("row"), seen, keys)
     # Waits are short and steps many: waits of a step without samples are divided by the samples of other steps
     alone = (pl.col("kind") == "os_call") & pl.col("weight").is_null()
     others = seen.group_by(*_OF_CALL, *_SAID, maintain_order=True).agg(pl.col("weight").sum())
-    lent = _joined(joined.filter(alone).drop(*_SAID, "weight"), others, _OF_CALL)
+    lent = _join_samples(joined.filter(alone).drop(*_SAID, "weight"), others, _OF_CALL)
     joined = pl.concat([joined.filter(~alone), lent]).sort("row", maintain_order=True)
     share = pl.col("weight").cum_sum().over("row") / pl.col("weight").sum().over("row")
     until = (pl.col("time_ns") * share).round(0).cast(pl.Int64)
@@ -211,7 +211,7 @@ def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) 
     ).select(causes.columns)
 
 
-def _joined(causes: pl.DataFrame, seen: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+def _join_samples(causes: pl.DataFrame, seen: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
     """Join each cause to all samples of it; null if there are none."""
     return causes.join(seen, on=keys, how="left", maintain_order="left_right", nulls_equal=True)
 

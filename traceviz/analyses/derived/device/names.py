@@ -1,4 +1,4 @@
-"""Display names of devices."""
+"""Display names of devices, numbers of ranks, and the number of ranks of the job."""
 
 from __future__ import annotations
 

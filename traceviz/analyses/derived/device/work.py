@@ -1,9 +1,8 @@
 """Device work for several analyses: classes of kernels, the time in which they run, and the owners of devices.
 
-Conversions of tensor layouts (channels first, channels last), by kernel names.
-
-Convolution libraries work in the layout of their fastest kernels, and convert inputs and outputs if the program uses
-another one. General transposes and copies do not count: the program may intend them.
+Kernels that convert tensor layouts (channels first, channels last) are known by name. Convolution libraries work in the
+layout of their fastest kernels, and convert inputs and outputs if the program uses another one. General transposes and
+copies do not count: the program may intend them.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ _SHORT = r"(\w+)(?:<|\(|$)"
 """Pattern of a function's name without its namespace and arguments."""
 
 
-def layouts(trace: TraceView) -> Layouts | None:
+def find_layouts(trace: TraceView) -> Layouts | None:
     """Return the conversions; ``None`` if there are none in judged time."""
     named = pl.DataFrame({"name": list(trace.kernel_classes)}, {"name": pl.String})
     converting = named.filter(matches(pl.col("name"), LAYOUT_KERNELS))["name"].to_list()

@@ -139,9 +139,9 @@ class HostClasses:
         another thread communicates, the leading thread's own activity takes precedence.
         """
         leading, beside = host_communication(self._trace, self.process_id)
-        self._trace.spare(host_classes)
+        self._trace.free_memory(host_classes)
         layers = [(c.key, getattr(self, c.key)) for c in CLASSES[:-1]]
-        self._trace.spare(host_classes)
+        self._trace.free_memory(host_classes)
         for key, time, before in zip(_ON_HOST, (leading, beside), ("synchronisation", "host_blocked"), strict=True):
             layers.insert([name for name, _ in layers].index(before), (key, time))
         return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)

@@ -95,12 +95,12 @@ def copy_purposes(trace: TraceView) -> pl.DataFrame:
     texts = pl.col("kind", "src_memory", "dst_memory").cast(pl.String)
     frame = trace.frame("memcpy", *_SCHEMA, *_KEYS).with_columns(texts, pl.col("dur_ns").fill_null(0))
     frame = frame.filter(pl.col("kind").is_in(["h2d", "d2h"]))
-    parts = [_of_process(trace, process, part) for process, part in parts_by(frame, "process_id").items()]
+    parts = [_find_purposes(trace, process, part) for process, part in parts_by(frame, "process_id").items()]
     columns = {**_SCHEMA, "purpose": pl.String, "place": pl.String}
     return pl.concat(parts).select(list(columns)) if parts else pl.DataFrame(schema=columns)
 
 
-def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
+def _find_purposes(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
     copies = copies.with_row_index("row")
     calls, telling = _calls_of(trace, process, copies), telling_ranges(trace, process)
     copies = copies.join(places_of(calls, telling), on="row", how="left", maintain_order="left")
@@ -112,7 +112,7 @@ def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.Data
     copies = copies.with_columns(pl.col("purpose").fill_null(by_size))
     loop = _Loop.of(trace, process)
     copies = loop.placed(copies, calls)
-    copies = copies.with_columns(pl.col("purpose").fill_null(_round_trips(trace, copies)))
+    copies = copies.with_columns(pl.col("purpose").fill_null(_find_round_trips(trace, copies)))
     takes = telling.filter((pl.col("purpose") == "input") & pl.col("thread_id").is_in(calls["thread_id"].implode()))
     if not loop.has_input_in_most(copies):
         # Mark few copies as input if they directly follow the taking of a batch, with no launch in between.
@@ -129,7 +129,7 @@ def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.Data
         after_takes = pl.when(pl.col("row").is_in(few["row"].implode())).then(pl.lit("input"))
         copies = copies.with_columns(pl.col("purpose").fill_null(after_takes))
     if not loop.has_input_in_most(copies):
-        copies = copies.with_columns(pl.col("purpose").fill_null(_batches(copies, loop)))
+        copies = copies.with_columns(pl.col("purpose").fill_null(_find_batches(copies, loop)))
     return copies.with_columns(pl.col("purpose").fill_null("unknown"))
 
 
@@ -272,7 +272,7 @@ class _Loop:
         return bool(known.height) and known["step"].n_unique() >= USUAL * self.starts.size
 
 
-def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
+def _find_round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
     """Mark copies as parameters if a framework moves many tensors to the host and as much back in most steps.
 
     Either more than a few tensors of the same sizes come back, or about as many bytes come back as left in many copies:
@@ -299,7 +299,7 @@ def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
     return pl.when(pl.col("row").is_in(moved["row"].implode())).then(pl.lit("parameters"))
 
 
-def _batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:
+def _find_batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:
     """Mark copies as input if they resemble a batch: few per step, at its edge or on a separate stream."""
     nothing = pl.lit(None, pl.String)
     others = copies.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null() & pl.col("step").is_not_null())

@@ -1,8 +1,6 @@
 """Events in which the program takes its next batch: NVTX ranges by name, framework operations by category.
 
-Host time in which the framework prepares device work: it is certainly not a wait for input.
-
-::
+Host time in which the framework prepares device work is certainly not a wait for input::
 
     thread   |--aten::linear-----|  |--own code, or a loader--|  |--aten::relu--|
                   |launch|                                          |launch|
@@ -94,11 +92,11 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
     ours = having(ranges, "domain", HOOKS)
     recorded = having(ranges, "domain", RECORDED).partition_by("name")
     loops = [(ours, takes), *((part, having(takes, "name", part["name"][0])) for part in recorded)]
-    again = pl.concat([part.filter(_covered(part, operations)) for part, operations in loops])
+    again = pl.concat([part.filter(_is_covered(part, operations)) for part, operations in loops])
     return ranges.join(again, on="range_id", how="anti", maintain_order="left")
 
 
-def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
+def _is_covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
     """Return which ranges ``operations`` record as well: those that contain any, if most of their time is covered.
 
     All ranges of a loop are returned, or none. Otherwise a remainder would form a stage: in short waits, the hook takes
@@ -135,7 +133,7 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
     filed = trace.host_ops("input").filter(own)
     away = filed.filter(pl.col("thread_id") != thread)
     if away.height:
-        filed = filed.filter((pl.col("thread_id") == thread) | _of_the_program(trace, process_id))
+        filed = filed.filter((pl.col("thread_id") == thread) | _is_of_program(trace, process_id))
     free = pl.col("category").is_in(_ANNOTATIONS)
     known = trace.host_names.filter(free & matches(pl.col("name"), ANNOTATION))
     calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
@@ -143,10 +141,10 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
     annotations = calls.filter(pl.col("name").is_in(known["name"].to_list()))
     named = annotations.filter(own & (pl.col("thread_id") == thread))
     takes = pl.concat([filed.with_columns(pl.col("name", "category").cast(pl.String)), named])
-    return (takes if takes.height else _functions(trace, process_id, thread)).sort("start_ns", "op_id")
+    return (takes if takes.height else _find_functions(trace, process_id, thread)).sort("start_ns", "op_id")
 
 
-def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
+def _find_functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
     """Return the outermost calls on a thread of Python functions that take a batch by name, if there are several.
 
     A single call loads data that the program needs before its steps.
@@ -161,7 +159,7 @@ def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
     return calls if calls.height > 1 else calls.head(0)
 
 
-def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
+def _is_of_program(trace: TraceView, process_id: int) -> pl.Expr:
     """Return whether a row belongs to a group of the training program.
 
     If the process has no groups, all rows do, unless the training thread takes batches itself.

@@ -7,12 +7,11 @@
     device                       |--kernel--|
 
 Device work refers to its call by ``process_id`` and ``correlation_id``, which is unique only within a process. Work of
-a CUDA graph refers to the call that launched the graph; see :mod:`traceviz.analyses.derived.launch.join`.
-
-CUDA graphs: the work that they launched, and where the nodes of that work were made.
+a CUDA graph refers to the call that launched the graph.
 
 A graph is captured (or built) once and launched many times. One call launches the whole graph, so it only shows where
 the graph was launched. If the creation of a node was recorded, its place shows the purpose of the node::
+
     capture   |--aten::mm--|   |--aten::add--|          node 1      node 2
                  make 1            make 2                  |           |
     step                                          |launch graph|       |
@@ -57,7 +56,7 @@ def work_with_calls(trace: TraceView) -> pl.DataFrame:
     calls = calls.select(
         *LAUNCH_KEY, "thread_id", pl.col("start_ns").alias("call_ns"), end_ns("call_end_ns"), "launches_graph"
     )
-    work = pl.concat([_work(trace, name) for name in schema.DEVICE_WORK])
+    work = pl.concat([_read_work(trace, name) for name in schema.DEVICE_WORK])
     row = partners(work, calls)  # calls are sorted by start, so the first with an id is the earliest
     joined = work.with_columns(
         gathered(calls[name], row) for name in ("thread_id", "call_ns", "call_end_ns", "launches_graph")
@@ -86,7 +85,7 @@ def graph_launches(trace: TraceView) -> list[str]:
     return [name for name in trace.api_names.get("launch", []) if re.match(_GRAPH_LAUNCH, name)]
 
 
-def _work(trace: TraceView, table: str) -> pl.DataFrame:
+def _read_work(trace: TraceView, table: str) -> pl.DataFrame:
     kernel = ("name",) if table == "kernels" else ()
     node = () if table == "graphs" else ("graph_node_id",)
     rows = trace.frame(table, *LAUNCH_KEY, "start_ns", "dur_ns", "op", *kernel, *node)

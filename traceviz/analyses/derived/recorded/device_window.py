@@ -14,9 +14,7 @@ A capture may start or end during device work. The join of launches with their w
 Work whose calls were never recorded (of another library, of a graph) lies among other work, and does not limit the
 window.
 
-Start and end of the program within a capture, without the profiler's own start and stop.
-
-::
+The capture itself starts and ends with the program, without the profiler's own start and stop::
 
     capture    |---------------------------------------------|
     profiler   |===start_trace===|            |==stop_trace==|
@@ -107,7 +105,7 @@ def device_windows(
         owners: ``process_id, device_id, start_ns, end_ns`` of the first and last work of each process on each device.
         join: The calls and the work.
     """
-    begun = _begins(recorded, busy, owners, join)
+    begun = _find_begins(recorded, busy, owners, join)
     edges = parts_by(join.edges, "process_id") if join.edges.height else {}
     windows = {}
     for process, own in parts_by(owners, "process_id").items():
@@ -119,11 +117,11 @@ def device_windows(
     return windows
 
 
-def _begins(
+def _find_begins(
     recorded: tuple[int, int], busy: dict[int, IntervalSet], owners: pl.DataFrame, join: Join
 ) -> dict[tuple[int, int], DeviceWindow]:
     """Return the window for each process and device, without the time in which earlier work may have run."""
-    late = {device: _after_long_gaps(own, recorded[0]) for device, own in busy.items()}
+    late = {device: _starts_after_long_gaps(own, recorded[0]) for device, own in busy.items()}
     moments = sorted({*owners["start_ns"].to_list(), *(start for starts in late.values() for start in starts)})
     shown = join.work.filter(pl.col("start_ns").is_in(moments)).collect(engine=join.engine)
     ids = shown["correlation_id"]
@@ -137,7 +135,7 @@ def _begins(
         window = DeviceWindow(*recorded)
         own = called.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
         if own.filter((pl.col("start_ns") == first) & pl.col("called_ns").is_null()).height:
-            before = _launched_before(process, device, join)
+            before = _count_launched_before(process, device, join)
             window = replace(window, begin_ns=max(first, recorded[0]), launched_before=before) if before else window
         for start in late.get(device, ()):
             wait = start - int(having(own, "start_ns", start)["called_ns"].fill_null(start).min() or start)  # type: ignore[arg-type]
@@ -147,7 +145,7 @@ def _begins(
     return windows
 
 
-def _after_long_gaps(busy: IntervalSet, origin: int) -> tuple[int, ...]:
+def _starts_after_long_gaps(busy: IntervalSet, origin: int) -> tuple[int, ...]:
     """Return starts of work after a long pause of the device, compared with the time since ``origin``."""
     starts = busy.starts[:_GAPS]
     ends = np.concatenate([[origin], busy.ends[:_GAPS]])[: starts.size]
@@ -159,7 +157,7 @@ _GAPS = 1_000
 """Number of busy intervals that are checked from the start of the capture."""
 
 
-def _launched_before(process: int, device: int, join: Join) -> int:
+def _count_launched_before(process: int, device: int, join: Join) -> int:
     """Return the number of pieces of work launched before the capture; 0 if calls are missing for other reasons.
 
     Streams run in order, so work launched before the capture precedes work of the capture. In a stream without any
@@ -244,7 +242,7 @@ def without_edges(tables: TraceTables, begin: int, end: int) -> tuple[int, int]:
     calls = knowing(overhead, "thread_id")
     profiler = unions_by(calls, "thread_id") if calls.height else {}
     for name in (name for name in _EVENTS if name in tables):
-        starts, ends = _program(tables, name, profiler, first, last)
+        starts, ends = _find_program_events(tables, name, profiler, first, last)
         first = min([first, *np.maximum(starts[ends > begin], begin).tolist()])
         last = max([last, *np.minimum(ends[starts < end], end).tolist()])
     return (first, last) if first < last else (begin, end)
@@ -270,7 +268,7 @@ def without_unsampled(tables: TraceTables, begin: int, end: int) -> tuple[int, i
     return begin, min(end, max(begin, int(until["start_ns"].max())))  # type: ignore[arg-type]
 
 
-def _program(
+def _find_program_events(
     tables: TraceTables, name: str, profiler: dict[int, IntervalSet], first: int, last: int
 ) -> tuple[Array, Array]:
     """Return starts and ends of the program's events that start before ``first`` or end after ``last``."""
@@ -313,7 +311,7 @@ class Unseen:
     sentence: str
 
 
-def unseen(
+def find_unseen(
     recorded: tuple[int, int], windows: dict[int, DeviceWindow], least_share: float, *, is_cut: bool = False
 ) -> Unseen | None:
     """Return the device activity that was not recorded; None if all was.
@@ -340,10 +338,10 @@ def unseen(
         parts.append(f"in the last {format_ns(recorded[1] - end)}")
     subject = "device" if len(every) == 1 else "devices"
     sentence = f"What the {subject} did {' and '.join(parts)} of the capture is not known." if parts else ""
-    return Unseen(begin, end, before, launches, _reasons(recorded, every), sentence)
+    return Unseen(begin, end, before, launches, _list_reasons(recorded, every), sentence)
 
 
-def _reasons(recorded: tuple[int, int], windows: list[DeviceWindow]) -> tuple[str, ...]:
+def _list_reasons(recorded: tuple[int, int], windows: list[DeviceWindow]) -> tuple[str, ...]:
     def of(kind: Callable[[DeviceWindow], int]) -> tuple[list[DeviceWindow], str]:
         found = [window for window in windows if kind(window)]
         return found, "" if len(found) == len(windows) else f" of {len(found)} of {len(windows)} processes"

@@ -1,9 +1,8 @@
 """The process whose run is divided into parts, its run time, its main thread, and its steps.
 
-Work of a loop outside its steps: an evaluation every hundred steps, or new data for each epoch.
-
-If an optimizer marks the steps, each lasts until the optimizer's next call. Occasional work of the loop then lies in
-the step before it. The lines of the function with the loop show it::
+A loop may do other work than its steps: an evaluation every hundred steps, or new data for each epoch. If an optimizer
+marks the steps, each lasts until the optimizer's next call, so this work lies in the step before it. The lines of the
+function with the loop show it::
 
     line 50  train_step    ## ## ## ## ##               ## ## ## ##
     line 60  rebuild                       ##########
@@ -62,7 +61,7 @@ def main_process(trace: TraceView) -> MainProcess | None:
 
     If several train, return the first of those with the most steps.
     """
-    phases = _phases(trace)
+    phases = _find_phases(trace)
     columns = ("start_ns", end_ns(), "process_id", "thread_id", "samples", "stack_id")
     stacks = trace.frame("stacks", *columns).sort("start_ns", "end_ns", maintain_order=True)
     if not phases.height and not stacks.height:
@@ -80,14 +79,14 @@ def main_process(trace: TraceView) -> MainProcess | None:
     program = having(own, "kind", "program")  # shows start and end of the process; else its phases and samples do
     shown = pl.concat([part[["start_ns", "end_ns"]] for part in ([program] if program.height else [own, sampled])])
     begin, end = (int(moment) for moment in shown.select(pl.col("start_ns").min(), pl.col("end_ns").max()).row(0))
-    steps = _steps(trace, own, process, end - begin)
+    steps = _find_steps(trace, own, process, end - begin)
     thread = main_thread(trace, process)
     of_thread = pl.col("thread_id") == (-1 if thread is None else thread)
     rows = sampled.filter(of_thread).drop("process_id", "thread_id")
     return MainProcess(process, max(trained.height, 1), begin, end, thread, steps, own.drop("process_id"), rows)
 
 
-def _phases(trace: TraceView) -> pl.DataFrame:
+def _find_phases(trace: TraceView) -> pl.DataFrame:
     """Return the phases that ended, with text as text, by start."""
     texts = (pl.col(name).cast(pl.String) for name in ("kind", "name"))
     phases = trace.frame("phases", "start_ns", "dur_ns", end_ns(), "process_id", "thread_id", *texts, "number")
@@ -96,7 +95,7 @@ def _phases(trace: TraceView) -> pl.DataFrame:
     return phases.filter(pl.col("dur_ns").is_not_null()).drop("dur_ns").sort("start_ns", "end_ns", maintain_order=True)
 
 
-def _steps(trace: TraceView, phases: pl.DataFrame, process: int, ran_ns: int) -> pl.DataFrame:
+def _find_steps(trace: TraceView, phases: pl.DataFrame, process: int, ran_ns: int) -> pl.DataFrame:
     """Return the steps that hooks counted throughout the run, else those of a profile that covers the run."""
     columns = ("start_ns", "end_ns", "thread_id")
     steps = having(phases, "kind", "step").select(columns)
@@ -122,7 +121,7 @@ MIN_SAMPLES = 10
 """With fewer samples of steps, nothing is concluded."""
 
 
-def occasional(main: MainProcess, tree: StackTree, places: Array) -> tuple[Mask, Array]:
+def find_occasional_work(main: MainProcess, tree: StackTree, places: Array) -> tuple[Mask, Array]:
     """Return samples of lines that the loop runs only occasionally.
 
     Args:
@@ -149,16 +148,16 @@ def occasional(main: MainProcess, tree: StackTree, places: Array) -> tuple[Mask,
     in_long, ordinary = within & is_long[step], within & ~is_long[step]
     if rows["samples"][ordinary].sum() < MIN_SAMPLES:
         return nothing
-    usual = _inclusive(tree, places[ordinary], times[ordinary])
+    usual = _inclusive_times(tree, places[ordinary], times[ordinary])
     lines = np.full(places.size, -1)
     for chosen, least in ((in_long, np.median(lasting)), (between, 1)):
-        rare = _inclusive(tree, places[chosen], times[chosen])
+        rare = _inclusive_times(tree, places[chosen], times[chosen])
         outermost = tree.outermost((rare >= least) & (usual <= RARE * rare))
         lines[chosen] = outermost[places[chosen]]
     return in_long & (lines >= 0), lines
 
 
-def _inclusive(tree: StackTree, places: Array, times: Array) -> Array:
+def _inclusive_times(tree: StackTree, places: Array, times: Array) -> Array:
     """Return the time of each frame including its callees."""
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, places, times)

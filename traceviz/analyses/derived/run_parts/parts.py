@@ -24,12 +24,12 @@ from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.run_parts.main_process import (
     MIN_SAMPLES,
     MainProcess,
+    find_occasional_work,
     main_process,
-    occasional,
     saves,
     validates,
 )
-from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, leads_to, places_of
+from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, find_leading_line, find_places
 from traceviz.analyses.derived.run_parts.run_steps import run_steps
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree, stack_meanings, stack_tree
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK
@@ -124,13 +124,13 @@ def run_parts(trace: TraceView) -> RunParts | None:
     if main is None or main.end_ns <= main.begin_ns:
         return None
     tree = stack_tree(trace)
-    places = _rows_of(tree, main.rows["stack_id"])
-    told = _Told(trace, main, tree, places)
-    rare, lines = occasional(main, tree, places)  # lines also show the main thread's place between steps
-    named = [(RECORDING, told.of(RECORDING).union(_after_all(trace, main).subtract(told.unsampled)))]
+    places = _find_rows(tree, main.rows["stack_id"])
+    told = _Evidence(trace, main, tree, places)
+    rare, lines = find_occasional_work(main, tree, places)  # lines also show the main thread's place between steps
+    named = [(RECORDING, told.of(RECORDING).union(_time_after_program(trace, main).subtract(told.unsampled)))]
     named += [(kind, told.of(kind)) for kind in ("saving", "compilation", "validation")]
     named.append(("between", told.rows(rare)))
-    layers = [*named, *_by_place(main, told, [layer for _, layer in named])]
+    layers = [*named, *_layers_by_place(main, told, [layer for _, layer in named])]
     keys = {str(place): key for place, (key, _) in enumerate(layers)}  # a key may have several layers
     numbered = [(str(place), layer) for place, (_, layer) in enumerate(layers)]
     times: dict[str, IntervalSet] = {}
@@ -149,13 +149,13 @@ def run_parts(trace: TraceView) -> RunParts | None:
         recording,
         loop,
         steps if counted is None else min(counted.count, steps),
-        {key: places_of(key, times[key], samples) for key in LABELS if key in times},
-        {key: place for key in LABELS if key in times and (place := leads_to(times[key], samples))},
+        {key: find_places(key, times[key], samples) for key in LABELS if key in times},
+        {key: place for key in LABELS if key in times and (place := find_leading_line(times[key], samples))},
         bool(places.size),
     )
 
 
-def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:
+def _layers_by_place(main: MainProcess, told: _Evidence, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:
     """Return the layers for time without more specific evidence: steps, or the position relative to steps."""
     imports, seen = told.of("imports"), told.seen
     until = int(main.rows["end_ns"].max() or main.begin_ns) if main.rows.height else main.begin_ns  # type: ignore[arg-type]
@@ -178,7 +178,7 @@ def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list
     ]
 
 
-def _after_all(trace: TraceView, main: MainProcess) -> IntervalSet:
+def _time_after_program(trace: TraceView, main: MainProcess) -> IntervalSet:
     """Return the time from a program's last evidence to its end, if that is the end of the profiler around it."""
     states = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
     if not states.filter(pl.col("key").is_in(_AROUND) & pl.col("value").is_in(["recorded", "recording"])).height:
@@ -199,7 +199,7 @@ _RANGES = {"saving": r"(?i)save|saving|ckpt|checkpoint", "validation": r"(?i)eva
 """Names of ranges outside the loop that recognize a part."""
 
 
-def _rows_of(tree: StackTree, stack_ids: pl.Series) -> Array:
+def _find_rows(tree: StackTree, stack_ids: pl.Series) -> Array:
     """Return the row in ``tree`` of each of these stacks, or -1."""
     ids, wanted = tree.frames["stack_id"].to_numpy(), stack_ids.to_numpy()
     if not ids.size:
@@ -209,7 +209,7 @@ def _rows_of(tree: StackTree, stack_ids: pl.Series) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Evidence:
     """Evidence about the main thread from hooks, ranges and stacks."""
 
     trace: TraceView

@@ -54,7 +54,7 @@ class MainSamples:
     lines: Array
 
 
-def places_of(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
+def find_places(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
     """Return the main thread's places in ``time``, the time of ``part``; the place with the most time first."""
     told: tuple[Place, ...] = ()
     phases = having(samples.main.phases, "kind", part)
@@ -65,11 +65,11 @@ def places_of(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place
         told = tuple(Place(name, spent, None) for name, spent in ordered.iter_rows())
     named = sum(place.time_ns for place in told)
     hook = told[0].name if told and told[0].time_ns >= MOSTLY * named else ""
-    sampled = _sampled(part, time, samples, hook)
+    sampled = _find_sampled_places(part, time, samples, hook)
     return sampled if sampled and 2 * sum(place.time_ns for place in sampled) >= named else told
 
 
-def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
+def find_leading_line(time: IntervalSet, samples: MainSamples) -> Place | None:
     """Return the innermost line of the program that leads to half of ``time``, or ``None``."""
     tree, rows = samples.tree, samples.main.rows
     inside = np.where(samples.places >= 0, time.overlap(*bounds(rows)), 0)
@@ -88,13 +88,13 @@ def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
     return Place(name, int(total[inner]), None)
 
 
-def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
+def _find_sampled_places(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
     """Return places by samples. Places without a function of the program get the name of the hook."""
     rows = samples.main.rows
     inside = time.overlap(*bounds(rows))
     if not inside.any():
         return ()
-    spent = pl.DataFrame({"frame": _frames(part, samples), "time": inside, "samples": rows["samples"]})
+    spent = pl.DataFrame({"frame": _find_frames(part, samples), "time": inside, "samples": rows["samples"]})
     spent = spent.with_columns(pl.Series("hooked", ~_are_named(part, samples, spent["frame"].to_numpy())))
     lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
     spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
@@ -119,21 +119,21 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> t
     return tuple(found)
 
 
-def _frames(part: str, samples: MainSamples) -> Array:
+def _find_frames(part: str, samples: MainSamples) -> Array:
     """Return the frame for each sample: the outermost of the part, else the program's innermost, or -1.
 
     For occasional work of the loop, it is the function that the loop's line calls.
     """
     tree, own = samples.tree, is_own(samples.tree)
-    frames = _of(samples.places, tree.around(own))
+    frames = _of_samples(samples.places, tree.around(own))
     frames = np.where(frames >= 0, frames, samples.places)
     if part == "between":
         is_line = np.zeros(own.size, dtype=bool)
         is_line[samples.lines[samples.lines >= 0]] = True
-        called = _of(samples.places, tree.outermost(own & ~is_line & (tree.around(is_line) >= 0)))
+        called = _of_samples(samples.places, tree.outermost(own & ~is_line & (tree.around(is_line) >= 0)))
         return np.where(called >= 0, called, frames)
     if part in _OF_WHAT:
-        outer = _of(samples.places, tree.outermost(_OF_WHAT[part](tree) & own))
+        outer = _of_samples(samples.places, tree.outermost(_OF_WHAT[part](tree) & own))
         return np.where(outer >= 0, outer, frames)
     return frames
 
@@ -146,6 +146,6 @@ def _are_named(part: str, samples: MainSamples, frames: Array) -> Mask:
     return np.asarray((frames >= 0) & np.append(named, [False])[frames])
 
 
-def _of(places: Array, frames: Array) -> Array:
+def _of_samples(places: Array, frames: Array) -> Array:
     """Return the frame of each sample's stack; -1 for samples without a stack."""
     return np.where(places >= 0, frames[np.maximum(places, 0)], -1) if frames.size else np.full(places.size, -1)

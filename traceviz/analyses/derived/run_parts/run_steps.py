@@ -78,7 +78,7 @@ def run_steps(trace: TraceView) -> RunSteps | None:
     begin, end = int(starts[0]), int(ends.max())
     starts, ends = starts[:EACH], ends[:EACH]
     lasted = ends - starts
-    kept = ~warmup_steps(lasted) & (_apart(main).overlap(starts, ends) == 0)
+    kept = ~warmup_steps(lasted) & (_time_outside_epochs(main).overlap(starts, ends) == 0)
     windows = trace.frame("windows", "start_ns", end_ns(), pl.col("source").cast(pl.String))
     in_profile = intervals(windows.filter(pl.col("source").is_in(_IN_PROGRAM))).overlap(starts, ends) > 0
     outside = kept & ~in_profile
@@ -88,7 +88,7 @@ def run_steps(trace: TraceView) -> RunSteps | None:
     return RunSteps(source, count, begin, end, lasted[kept], is_profiled, not only_repeats)
 
 
-def _apart(main: MainProcess) -> IntervalSet:
+def _time_outside_epochs(main: MainProcess) -> IntervalSet:
     return intervals(main.phases.filter(pl.col("kind").is_in(_APART)))
 
 
@@ -100,14 +100,14 @@ def epoch_times(trace: TraceView) -> Array:
     """
     main = main_process(trace)
     if main is None:
-        starts, ends = bounds(_marked_epochs(trace))
+        starts, ends = bounds(_find_marked_epochs(trace))
         return np.asarray(ends - starts)
     starts, ends = bounds(having(main.phases, "kind", "epoch"))
-    times: Array = ends - starts - _apart(main).overlap(starts, ends)
+    times: Array = ends - starts - _time_outside_epochs(main).overlap(starts, ends)
     return times[times > 0]
 
 
-def _marked_epochs(trace: TraceView) -> pl.DataFrame:
+def _find_marked_epochs(trace: TraceView) -> pl.DataFrame:
     """Return the epochs that the program marks, of the first process with marks: ``start_ns, end_ns``, by start."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
     ranges = trace.ranges.filter(matches(pl.col("name"), EPOCH)).select(columns)

@@ -94,14 +94,14 @@ class Seen:
 def seen(trace: TraceView) -> Seen:
     """Return each thread's activity: stack samples, else recorded Python functions; empty if there are neither."""
     if trace.tables.rows("stacks"):
-        rows, meanings = _sampled(trace)
+        rows, meanings = _read_samples(trace)
         length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time_ns")
         threads = rows.group_by(_OF_THREAD).agg(pl.col("start_ns").min(), pl.col("end_ns").max(), length)
         return Seen(meanings, threads.sort("thread_id"), None)
     if not having(trace.host_names, "category", "python").height:
         nothing = pl.DataFrame(schema=SAMPLED).with_columns(pl.lit(None, pl.Int64).alias("time_ns"))
         return Seen(nothing.select(_KEYS), nothing.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns"), None)
-    return _recorded(trace)
+    return _read_functions(trace)
 
 
 @once_per_trace
@@ -113,7 +113,7 @@ def seen_rows(trace: TraceView) -> pl.DataFrame:
         :attr:`Seen.meanings`. ``samples``, ``cpu_ns`` and ``stack_id`` are null for functions that a profiler recorded.
     """
     if trace.tables.rows("stacks"):
-        return _sampled(trace)[0]
+        return _read_samples(trace)[0]
     recorded = seen(trace).recorded
     if recorded is None:
         return pl.DataFrame(schema={**SAMPLED, "meaning": pl.Int32}).select(*_NUMBERS, "meaning")
@@ -140,17 +140,17 @@ def sampled_stacks(trace: TraceView) -> pl.DataFrame:
         that does. ``samples`` and ``stack_id`` are null for recorded functions: there are millions, so :func:`seen`
         stores their texts only once. Empty if neither was recorded.
     """
-    return said(trace, seen_rows(trace)).select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
+    return with_meanings(trace, seen_rows(trace)).select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
 
 
-def said(trace: TraceView, rows: pl.DataFrame) -> pl.DataFrame:
+def with_meanings(trace: TraceView, rows: pl.DataFrame) -> pl.DataFrame:
     """Add their meanings to ``rows`` of :func:`seen_rows`."""
     texts = seen(trace).meanings.select(TEXTS)
     return pl.concat([rows, texts.select(pl.all().gather(rows["meaning"]))], how="horizontal")
 
 
 @once_per_trace
-def _sampled(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _read_samples(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return :func:`seen_rows` and :attr:`Seen.meanings` of samples."""
     columns = (*_OF_THREAD, "start_ns", end_ns(), "samples", "cpu_ns", "stack_id")
     rows = trace.frame("stacks", *columns, pl.col("state").cast(pl.String))
@@ -172,7 +172,7 @@ def _sampled(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
     return numbers, ordered.select(_KEYS).select(pl.all().gather(first))
 
 
-def _recorded(trace: TraceView) -> Seen:
+def _read_functions(trace: TraceView) -> Seen:
     tree = recorded_calls(trace)
     texts, meanings = function_meanings(tree, *recorded_names(trace))
     threads = tree.calls.select(_OF_THREAD)
@@ -256,11 +256,6 @@ _SUMS = (
     pl.col("time_ns").sum(),
     *(pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in _PARTS),
 )
-
-
-def samples_in(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> float:
-    """Return the number of samples for a part of the run (see :func:`time_by_stack`); 0 if none were taken."""
-    return float(time_by_stack(trace, within, process_id, thread_id)["samples"].sum() or 0)
 
 
 @once_per_trace

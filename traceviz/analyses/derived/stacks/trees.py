@@ -142,7 +142,7 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
     for mask in (library, own, written):  # the last one that is known counts
         around = tree.around(mask)
         place = np.where(around >= 0, around, place)
-    frames = frames.with_columns(_enclosing(StackTree(frames, tree.parent), own).alias("function"))
+    frames = frames.with_columns(_enclosing_functions(StackTree(frames, tree.parent), own).alias("function"))
     texts = frames.select(
         pl.format("{}:{} {}", "file", "line", "function")
         .fill_null(pl.format("{} {}", "file", "function"))
@@ -173,7 +173,7 @@ def function_names(tree: StackTree) -> pl.Series:
     ).to_series()
 
 
-def _enclosing(tree: StackTree, own: Mask) -> pl.Series:
+def _enclosing_functions(tree: StackTree, own: Mask) -> pl.Series:
     """Return function names; nameless functions of the program get the name of their enclosing function."""
     names, files = tree.frames["function"], tree.frames["file"]
     nameless = names.str.contains(_NAMELESS).to_numpy() & own

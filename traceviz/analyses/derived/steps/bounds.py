@@ -6,9 +6,11 @@ loop, so it belongs to the step before it::
     marked        | step 0 |load| step 1 |load| step 2 |
     counted       |   step 0    |   step 1    | step 2 |   the time after the last step is unknown
 
-    Time between two marks may belong to a range of another name (an evaluation, a checkpoint). It is then not part of
-    the loop, and the step before it ends where that range starts. If marks lie in several parent ranges (epochs), the
-    time between the last step of one and the first of the next belongs to no step either.
+Time between two marks may belong to a range of another name (an evaluation, a checkpoint). It is then not part of the
+loop, and the step before it ends where that range starts. If marks lie in several parent ranges (epochs), the time
+between the last step of one and the first of the next belongs to no step either.
+
+Steps that were inferred from repetition may cover a small part of the capture, which does not represent the whole.
 """
 
 from __future__ import annotations
@@ -52,9 +54,9 @@ def start_to_start(markers: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     outer = markers.filter(reach.is_null() | (pl.col("end_ns") > reach))
     starts, ends = outer["start_ns"].to_numpy(), outer["end_ns"].to_numpy()
     following = np.append(starts[1:], np.iinfo(np.int64).max)
-    followed = np.append(_same_parent(outer), [False])[: starts.size]
+    followed = np.append(_has_same_parent(outer), [False])[: starts.size]
     until = np.where(followed, following, np.minimum(ends, following))
-    until = np.where(followed, _before_others(ends, until, others), until)
+    until = np.where(followed, _end_before_others(ends, until, others), until)
     after = np.maximum(until - ends, 0)[followed].sum()
     matters = after > GAPS_MATTER * (until - starts)[followed].sum()
     timed = outer.with_columns(pl.Series("end_ns", until), pl.Series("cut", ~followed & matters))
@@ -67,7 +69,7 @@ def cut_beside_whole() -> pl.Expr:
     return pl.col("cut") & whole
 
 
-def _same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
+def _has_same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
     """Return whether each marker but the last lies in the same parent as the next."""
     everywhere = np.ones(max(markers.height - 1, 0), dtype=bool)
     if "parent_id" not in markers.columns:
@@ -78,7 +80,7 @@ def _same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
     return np.asarray((parents[1:] == parents[:-1]).to_numpy())
 
 
-def _before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array:
+def _end_before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array:
     """Return ``until``, or the start of the first of ``others`` after a mark, if they fill enough of that time."""
     claimed = intervals(others)
     if not len(claimed):

@@ -1,4 +1,4 @@
-"""Training steps of a framework's program without marks, from repetition on its host or device."""
+"""Training steps without marks: from repetition on host or device, or as hooks in the program counted them."""
 
 from __future__ import annotations
 

@@ -2,9 +2,7 @@
 
 The searches run in order of trust (:mod:`traceviz.analyses.derived.steps.steps`); the first that finds steps decides.
 
-Steps as device work, if the host queues work long before its devices run it.
-
-::
+If the host queues work long before its devices run it, steps are device work::
 
     host      |0|1|2|   3   |   4   |   5   |        steps as marked: the first only launch, the others wait for room
     device      |   0   |   1   |   2   |   3   |   4   |   5   |
@@ -153,7 +151,7 @@ def found_steps(trace: TraceView) -> Steps:
     unknown (:func:`count_unseen_steps`) device work, and steps not within :attr:`TraceView.recorded_window`. First
     steps that compile are warm-up. If the host queues work early, steps are those of the devices.
     """
-    steps = _all_steps(trace)
+    steps = _find_all_steps(trace)
     whole = _is_of_rank(trace) & ~_is_lost(trace) & ~_is_unseen(trace)
     if trace.is_window:
         whole &= _is_uncut(trace)
@@ -174,7 +172,7 @@ def count_cut_steps(trace: TraceView) -> int:
     """Return the number of steps at the edges of a time window, which :func:`found_steps` excludes as fragments."""
     if not trace.is_window:
         return 0
-    return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_uncut(trace)).height
+    return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_uncut(trace)).height
 
 
 def count_lost_steps(trace: TraceView) -> int:
@@ -182,12 +180,12 @@ def count_lost_steps(trace: TraceView) -> int:
 
     Their devices seem idle but may not have been. The step with the last work counts as lost as well.
     """
-    return _all_steps(trace).frame.filter(_is_of_rank(trace) & _is_lost(trace)).height
+    return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & _is_lost(trace)).height
 
 
 def count_unseen_steps(trace: TraceView) -> int:
     """Return the number of steps outside :attr:`TraceView.device_windows`, with missing or mostly unknown work."""
-    return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace)).height
+    return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace)).height
 
 
 def training_thread(trace: TraceView, process_id: int) -> int:
@@ -216,7 +214,7 @@ def _is_lost(trace: TraceView) -> pl.Expr:
     last = {rank: int(busy.ends[-1]) for rank, busy in trace.rank_busy.items() if len(busy)}
     until = pl.col("process_id").replace_strict(last, default=None, return_dtype=pl.Int64)
     lost = (pl.col("end_ns") > until).fill_null(value=False)
-    steps = _all_steps(trace).frame.filter(_is_of_rank(trace))
+    steps = _find_all_steps(trace).frame.filter(_is_of_rank(trace))
     return lost if steps.filter(~lost).height or is_damaged(trace.tables) else nothing
 
 
@@ -236,7 +234,7 @@ def _is_unseen(trace: TraceView) -> pl.Expr:
 
 
 @once_per_trace
-def _all_steps(trace: TraceView) -> Steps:
+def _find_all_steps(trace: TraceView) -> Steps:
     """Return steps of all processes. If the user names a marker, only ranges and annotations of that name count."""
     searches = _SEARCHES_BY_NAME if trace.options.step_marker else _SEARCHES
     for search in searches:
@@ -248,37 +246,37 @@ def _all_steps(trace: TraceView) -> Steps:
     return NO_STEPS
 
 
-def _declared(trace: TraceView) -> Steps:
+def _find_declared(trace: TraceView) -> Steps:
     if not trace.tables.rows("steps"):
         return NO_STEPS
-    return declared_steps(trace.tables.scan("steps").collect(engine=trace.tables.engine), _other_work(trace))
+    return declared_steps(trace.tables.scan("steps").collect(engine=trace.tables.engine), _find_other_work(trace))
 
 
-def _named_ranges(trace: TraceView) -> Steps:
+def _find_named_ranges(trace: TraceView) -> Steps:
     if not trace.ranges.height:
         return NO_STEPS
-    return named_steps(trace.ranges, trace.options.step_marker, _other_work(trace))
+    return named_steps(trace.ranges, trace.options.step_marker, _find_other_work(trace))
 
 
-def _named_annotations(trace: TraceView) -> Steps:
+def _find_named_annotations(trace: TraceView) -> Steps:
     marker = trace.options.step_marker
     candidates = annotated_calls(trace, marker or STEP_ANNOTATION)
-    return named_steps(candidates, marker, _other_work(trace), "annotation") if candidates.height else NO_STEPS
+    return named_steps(candidates, marker, _find_other_work(trace), "annotation") if candidates.height else NO_STEPS
 
 
 @once_per_trace
-def _other_work(trace: TraceView) -> pl.DataFrame:
+def _find_other_work(trace: TraceView) -> pl.DataFrame:
     """Return ranges and annotations that claim time between steps: ``process_id, thread_id, start_ns, end_ns``."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
     ranges = trace.ranges.filter(matches(pl.col("name"), OTHER_WORK)).select(columns)
     return pl.concat([ranges, annotated_calls(trace, OTHER_WORK).select(columns)])
 
 
-def _range_cycle(trace: TraceView) -> Steps:
+def _find_range_cycle(trace: TraceView) -> Steps:
     return nvtx_cycle_steps(trace.ranges, trace.rank_extents) if trace.ranges.height else NO_STEPS
 
 
-def _module_cycle(trace: TraceView) -> Steps:
+def _find_module_cycle(trace: TraceView) -> Steps:
     if "device_ops" not in trace.tables:
         return NO_STEPS
     scan = trace.tables.scan("device_ops").filter(pl.col("kind") == "module")
@@ -286,7 +284,7 @@ def _module_cycle(trace: TraceView) -> Steps:
     return module_cycle_steps(modules.sort("start_ns")) if modules.height else NO_STEPS
 
 
-def _host_cycle(trace: TraceView) -> Steps:
+def _find_host_cycle(trace: TraceView) -> Steps:
     if "host_ops" not in trace.tables:
         return NO_STEPS
     threads = [thread for process, thread in likely_threads(trace).items() if process in trace.rank_extents]
@@ -302,7 +300,7 @@ def _host_cycle(trace: TraceView) -> Steps:
     return host_cycle_steps(calls, trace.rank_extents)
 
 
-def _kernel_cycle(trace: TraceView) -> Steps:
+def _find_kernel_cycle(trace: TraceView) -> Steps:
     names = trace.frame("kernels", "name")["name"]
     kernels = trace.kernel_times.select("process_id", "start_ns", "end_ns").with_columns(names)
     if trace.tables.rows("graphs"):
@@ -314,14 +312,14 @@ def _kernel_cycle(trace: TraceView) -> Steps:
     return kernel_cycle_steps(kernels)
 
 
-_SEARCHES_BY_NAME: tuple[Callable[[TraceView], Steps], ...] = (_named_ranges, _named_annotations)
+_SEARCHES_BY_NAME: tuple[Callable[[TraceView], Steps], ...] = (_find_named_ranges, _find_named_annotations)
 _SEARCHES: tuple[Callable[[TraceView], Steps], ...] = (
     serving_steps,
-    _declared,
+    _find_declared,
     *_SEARCHES_BY_NAME,
-    _range_cycle,
-    _module_cycle,
+    _find_range_cycle,
+    _find_module_cycle,
     counted_steps,
-    _host_cycle,
-    _kernel_cycle,
+    _find_host_cycle,
+    _find_kernel_cycle,
 )

@@ -90,15 +90,15 @@ def engine_step(name: str) -> EngineStep | None:
     text = name[:_LONGEST]
     if match := _VLLM.match(text):
         prompts, tokens, running, new = (int(part) for part in match.groups())
-        return EngineStep("vLLM", _phase(prompts, running), prompts, running, tokens, new)
+        return EngineStep("vLLM", _phase_of(prompts, running), prompts, running, tokens, new)
     if match := _VLLM_UNTIL_0_11.match(text):
         new, cached = int(match["new"]), int(match["cached"])
-        return EngineStep("vLLM", _phase(new, cached), new, cached, None if new else 0, None if cached else 0)
+        return EngineStep("vLLM", _phase_of(new, cached), new, cached, None if new else 0, None if cached else 0)
     if match := _TENSORRT.match(text):
         prompts, running = int(match["prompts"]), int(match["running"])
         stated = match["prompt_tokens"] if prompts else 0
         read = None if stated is None else int(stated)
-        return EngineStep("TensorRT-LLM", _phase(prompts, running), prompts, running, read, running)
+        return EngineStep("TensorRT-LLM", _phase_of(prompts, running), prompts, running, read, running)
     if (match := _SGLANG.match(text)) and match["mode"] in _SGLANG_PHASES:
         phase = _SGLANG_PHASES[match["mode"]]
         count, size = (None if match[key] is None else int(match[key]) for key in ("requests", "tokens"))
@@ -110,7 +110,7 @@ def engine_step(name: str) -> EngineStep | None:
     return None
 
 
-def _phase(prompts: int, running: int) -> Phase:
+def _phase_of(prompts: int, running: int) -> Phase:
     if prompts and running:
         return "mixed"
     if prompts:
@@ -146,7 +146,7 @@ def engine_calls(trace: TraceView) -> pl.DataFrame:
     """
     if matching(trace.host_names["name"], TRAINING_NAME).any():
         return pl.DataFrame(schema=ENGINE_CALLS)
-    calls = _annotated(trace)
+    calls = _find_annotations(trace)
     if not calls.height and (generated := generate_calls(trace)) is not None:
         unknown = [pl.lit(None).alias(name) for name in ENGINE_CALLS if name not in generated.columns]
         calls = generated.with_columns(*unknown).select(pl.col(name).cast(kind) for name, kind in ENGINE_CALLS.items())
@@ -158,7 +158,7 @@ def engine_calls(trace: TraceView) -> pl.DataFrame:
     return pl.concat(parts)
 
 
-def _annotated(trace: TraceView) -> pl.DataFrame:
+def _find_annotations(trace: TraceView) -> pl.DataFrame:
     """Return the outermost annotations of engines on all threads."""
     nothing = pl.DataFrame(schema=ENGINE_CALLS)
     where = ("process_id", "thread_id", "start_ns", "end_ns", "name")

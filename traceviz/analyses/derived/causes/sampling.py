@@ -188,7 +188,12 @@ def divide_among_samples(causes: pl.DataFrame, samples: pl.DataFrame, keys: tupl
     """
     if not samples.height:
         return causes
-    replaced = pl.col("kind").is_in(list(REPLACED)) | ((pl.col("kind") == "os_call") & _says_more())
+    # A numeric library may wait for its own threads, which compute. That counts as computation unless the program uses
+    # no processor at the time: then only the wait is known.
+    computes = matches(pl.col("cause"), THREAD_CALLS) & pl.col("works").fill_null(value=True)
+    is_specific = ~pl.col("did").is_in(list(_SAY_NO_MORE))
+    says_more = pl.when(pl.col("did") == "library").then(computes).otherwise(is_specific)
+    replaced = pl.col("kind").is_in(list(REPLACED)) | ((pl.col("kind") == "os_call") & says_more)
     seen = samples.group_by(*keys, *_SAID).agg(pl.col("weight").sum())
     seen = seen.filter(pl.col("weight") > 0).sort("weight", *_SAID, descending=[True, *[False] * len(_SAID)])
     joined = _join_samples(causes.with_row_index("row"), seen, keys)
@@ -214,16 +219,6 @@ def divide_among_samples(causes: pl.DataFrame, samples: pl.DataFrame, keys: tupl
 def _join_samples(causes: pl.DataFrame, seen: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
     """Join each cause to all samples of it; null if there are none."""
     return causes.join(seen, on=keys, how="left", maintain_order="left_right", nulls_equal=True)
-
-
-def _says_more() -> pl.Expr:
-    """Return whether a sample is more specific than the system call that it was taken in.
-
-    A numeric library may wait for its own threads, which compute. That counts as computation unless the program uses no
-    processor at the time: then only the wait is known.
-    """
-    computes = matches(pl.col("cause"), THREAD_CALLS) & pl.col("works").fill_null(value=True)
-    return pl.when(pl.col("did") == "library").then(computes).otherwise(~pl.col("did").is_in(list(_SAY_NO_MORE)))
 
 
 def owners_at(starts: Array, ends: Array, owner: Array, moments: Array) -> Array:

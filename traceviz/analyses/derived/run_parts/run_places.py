@@ -11,7 +11,7 @@ from traceviz.analyses.derived.calls.short_names import SCRIPT
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, is_own, saves, validates
 from traceviz.analyses.derived.stacks.functions import function_words
-from traceviz.analyses.derived.stacks.trees import Mask, StackTree, function_names
+from traceviz.analyses.derived.stacks.trees import StackTree, function_names
 from traceviz.core.arrays.intervals import Array, IntervalSet
 
 MOSTLY = 0.8
@@ -95,7 +95,11 @@ def _find_sampled_places(part: str, time: IntervalSet, samples: MainSamples, hoo
     if not inside.any():
         return ()
     spent = pl.DataFrame({"frame": _find_frames(part, samples), "time": inside, "samples": rows["samples"]})
-    spent = spent.with_columns(pl.Series("hooked", ~_are_named(part, samples, spent["frame"].to_numpy())))
+    frames, is_named = spent["frame"].to_numpy(), np.zeros(spent.height, dtype=bool)
+    if part in _OF_WHAT:  # the names of some functions show what the part is
+        named = _OF_WHAT[part](samples.tree) & is_own(samples.tree)
+        is_named = (frames >= 0) & np.append(named, [False])[frames]
+    spent = spent.with_columns(pl.Series("hooked", ~is_named))
     lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
     spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
     spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
@@ -136,14 +140,6 @@ def _find_frames(part: str, samples: MainSamples) -> Array:
         outer = _of_samples(samples.places, tree.outermost(_OF_WHAT[part](tree) & own))
         return np.where(outer >= 0, outer, frames)
     return frames
-
-
-def _are_named(part: str, samples: MainSamples, frames: Array) -> Mask:
-    """Return which of these frames are functions whose names show what the part is."""
-    if part not in _OF_WHAT:
-        return np.zeros(frames.size, dtype=bool)
-    named = _OF_WHAT[part](samples.tree) & is_own(samples.tree)
-    return np.asarray((frames >= 0) & np.append(named, [False])[frames])
 
 
 def _of_samples(places: Array, frames: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,7 @@ from traceviz.analyses.derived.calls.short_names import SCRIPT
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, is_own, saves, validates
 from traceviz.analyses.derived.stacks.functions import function_words
-from traceviz.analyses.derived.stacks.trees import StackTree, function_names
+from traceviz.analyses.derived.stacks.trees import Mask, StackTree, function_names
 from traceviz.core.arrays.intervals import Array, IntervalSet
 
 MOSTLY = 0.8
@@ -37,9 +38,9 @@ class Place:
     samples: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class MainSamples:
-    """Samples of the main thread.
+    """Samples of the main thread. Patterns search the names of its frames once for all parts of the run.
 
     Args:
         main: The process.
@@ -52,6 +53,17 @@ class MainSamples:
     tree: StackTree
     places: Array
     lines: Array
+
+    @cached_property
+    def own(self) -> Mask:
+        """Frames that are functions of the program."""
+        return is_own(self.tree)
+
+    @cached_property
+    def names(self) -> pl.DataFrame:
+        """``frame, file, line, function`` of each frame."""
+        names = self.tree.frames[["file", "line"]].with_columns(function_names(self.tree))
+        return names.with_row_index("frame").cast({"frame": pl.Int64})
 
 
 def find_places(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
@@ -78,7 +90,7 @@ def find_leading_line(time: IntervalSet, samples: MainSamples) -> Place | None:
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, samples.places[samples.places >= 0], inside[samples.places >= 0])
     total = tree.totals(own)
-    leads = np.flatnonzero((2 * total >= time.total) & is_own(tree))
+    leads = np.flatnonzero((2 * total >= time.total) & samples.own)
     if not leads.size:
         return None
     inner = int(leads[np.lexsort((-leads, total[leads]))[0]])  # on ties the inner one, which has a higher row
@@ -97,16 +109,14 @@ def _find_sampled_places(part: str, time: IntervalSet, samples: MainSamples, hoo
     spent = pl.DataFrame({"frame": _find_frames(part, samples), "time": inside, "samples": rows["samples"]})
     frames, is_named = spent["frame"].to_numpy(), np.zeros(spent.height, dtype=bool)
     if part in _OF_WHAT:  # the names of some functions show what the part is
-        named = _OF_WHAT[part](samples.tree) & is_own(samples.tree)
+        named = _OF_WHAT[part](samples.tree) & samples.own
         is_named = (frames >= 0) & np.append(named, [False])[frames]
     spent = spent.with_columns(pl.Series("hooked", ~is_named))
     lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
     spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
     spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
-    known = samples.tree.frames[["file", "line"]].with_columns(function_names(samples.tree))
-    known = known.with_row_index("frame").cast({"frame": pl.Int64})
     lined = (
-        spent.join(known, on="frame")
+        spent.join(samples.names, on="frame")
         .group_by("hooked", "function", "file", "line")
         .agg(pl.col("time", "samples").sum())
     )
@@ -128,7 +138,7 @@ def _find_frames(part: str, samples: MainSamples) -> Array:
 
     For occasional work of the loop, it is the function that the loop's line calls.
     """
-    tree, own = samples.tree, is_own(samples.tree)
+    tree, own = samples.tree, samples.own
     frames = _of_samples(samples.places, tree.around(own))
     frames = np.where(frames >= 0, frames, samples.places)
     if part == "between":

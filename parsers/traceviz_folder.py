@@ -56,24 +56,22 @@ class TracevizFolderReader(Reader):
             if name == "notes" and notes:  # the last table
                 table = with_notes(table, notes)
             if name == "run":
-                _check_span(path, table)
+                # Raise if the span is missing or impossible: all other times are relative to it.
+                folder = path
+                run = table
+                from traceviz.trace.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
+
+                again = "Convert the source again: traceviz convert TRACE -o DIR."
+                if run.num_rows != 1:
+                    why = f"It has {run.num_rows} rows; a trace has one, which says how long the capture took."
+                    raise DamagedTraceError(f"{folder / 'run.parquet'} does not describe a trace.", why, fix=again)
+                span = run["span_ns"][0].as_py() or 0
+                if not 0 <= span <= 2 * LONGEST_NS:
+                    what = f"{folder / 'run.parquet'} says that the capture took {span} ns, which no capture takes."
+                    raise DamagedTraceError(what, fix=again)
             yield name, table
             del table
         give_back()  # row groups used memory of their own
-
-
-def _check_span(folder: Path, run: pa.Table) -> None:
-    """Raise if the span is missing or impossible: all other times are relative to it."""
-    from traceviz.trace.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
-
-    again = "Convert the source again: traceviz convert TRACE -o DIR."
-    if run.num_rows != 1:
-        why = f"It has {run.num_rows} rows; a trace has one, which says how long the capture took."
-        raise DamagedTraceError(f"{folder / 'run.parquet'} does not describe a trace.", why, fix=again)
-    span = run["span_ns"][0].as_py() or 0
-    if not 0 <= span <= 2 * LONGEST_NS:
-        what = f"{folder / 'run.parquet'} says that the capture took {span} ns, which no capture takes."
-        raise DamagedTraceError(what, fix=again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def _check_owners(folder: Path, name: str, table: pa.Table, known: Known) -> Non
     for column in schema.table(name).columns:
         own = f"{name}.{column.name}"
         if own in _OWNERS:
-            wrong = _any_id().stranger(table[column.name])
+            wrong = Ids(0, _MOST_OWNERS, None).stranger(table[column.name])
             if wrong is None:
                 known[own] = _ids_of(table[column.name])
                 continue
@@ -134,10 +132,6 @@ def _check_owners(folder: Path, name: str, table: pa.Table, known: Known) -> Non
                 f"Column {column.name} of {folder / name}.parquet holds {wrong}, which is the id of nothing.",
                 fix="Convert the source again: traceviz convert TRACE -o DIR.",
             )
-
-
-def _any_id() -> Ids:
-    return Ids(0, _MOST_OWNERS, None)
 
 
 def _ids_of(values: ChunkedArray) -> Ids:

@@ -69,7 +69,10 @@ def _looked_at(name: str, pieces: Iterator[Piece], look: Look) -> Iterator[Piece
     neighbours = Neighbours()
     total = 0.0
     for piece, first_later in pieces:
-        total += sum(pc.sum(piece[column].cast(pa.float64())).as_py() or 0 for column in _summed(piece))
+        total += sum(
+            pc.sum(piece[column].cast(pa.float64())).as_py() or 0
+            for column in [column for column in _SUMMED if column in piece.column_names]
+        )
         ((_, kept),) = checked(iter([(name, piece)]))
         if kept is not piece or total > LARGEST_SUM or (name == CALLS and neighbours.are_in(piece)):
             raise NotPlainError("rows that may have to be left out")
@@ -77,10 +80,6 @@ def _looked_at(name: str, pieces: Iterator[Piece], look: Look) -> Iterator[Piece
         made = [piece]
         del piece, kept
         yield made.pop(), first_later
-
-
-def _summed(piece: pa.Table) -> list[str]:
-    return [column for column in _SUMMED if column in piece.column_names]
 
 
 def merged(notes: Notes) -> Notes:

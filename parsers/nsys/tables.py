@@ -81,7 +81,13 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)
     notes.add("graph-kernels-hidden", "warning", HIDDEN, survey.rows.get("graphs", 0))
-    _note_unread(raw, notes)
+    # Note tables of events that no code here reads.
+    read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
+    read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
+    unread = sorted(name for name in raw.plain_names - read if _has_events(raw, name))
+    if unread:
+        shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")
+        notes.add("unread-tables", "info", f"Tables of events that traceviz does not read: {shown}.")
     _note_diagnostics(raw, notes)
     yield "notes", notes.table()
 
@@ -180,16 +186,6 @@ def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes
 _READ_ELSEWHERE = frozenset({"DIAGNOSTIC_EVENT", "GPU_METRICS"})
 _TIMES = ("start", "timestamp", "rawTimestamp")
 _MOST_NAMED = 12
-
-
-def _note_unread(raw: RawTables, notes: Notes) -> None:
-    """Note tables of events that no code here reads."""
-    read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
-    read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
-    unread = sorted(name for name in raw.plain_names - read if _has_events(raw, name))
-    if unread:
-        shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")
-        notes.add("unread-tables", "info", f"Tables of events that traceviz does not read: {shown}.")
 
 
 def _has_events(raw: RawTables, table: str) -> bool:

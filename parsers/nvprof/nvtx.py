@@ -59,7 +59,14 @@ def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: N
     ends = records.where((flags & constants.MARKER_END) != 0)
     marks = records.where((flags & constants.MARKER_INSTANT) != 0)
     partner = _partners(begins, ends)
-    _note_strays(notes, ends, begins, partner)
+    paired = partner[partner >= 0]
+    notes.add("range-not-begun", "info", "nvtx: ends of ranges that began earlier.", len(ends["id"]) - len(paired))
+    open_ranges = len(begins["id"]) - len(paired)
+    notes.add("range-not-ended", "info", "nvtx: ranges that did not end during the capture.", open_ranges)
+    if len(paired):
+        negative = int((ends["timestamp"][paired] < begins["timestamp"][partner >= 0]).sum())
+        message = "nvtx: rows that end before they start, kept without a duration."
+        notes.add("negative-duration", "warning", message, negative)
     rows = _rows(raw, identity, begins, ends, partner, marks, survey.clock.zero_ns)
     return nvtx_table(rows, survey.clock.last_ns - survey.clock.zero_ns)
 
@@ -103,17 +110,6 @@ def _numbered(codes: Numbers, times: Numbers, width: int) -> Numbers:
     return numbered
 
 
-def _note_strays(notes: Notes, ends: _Records, begins: _Records, partner: Numbers) -> None:
-    paired = partner[partner >= 0]
-    notes.add("range-not-begun", "info", "nvtx: ends of ranges that began earlier.", len(ends["id"]) - len(paired))
-    open_ranges = len(begins["id"]) - len(paired)
-    notes.add("range-not-ended", "info", "nvtx: ranges that did not end during the capture.", open_ranges)
-    if len(paired):
-        negative = int((ends["timestamp"][paired] < begins["timestamp"][partner >= 0]).sum())
-        message = "nvtx: rows that end before they start, kept without a duration."
-        notes.add("negative-duration", "warning", message, negative)
-
-
 def _rows(  # noqa: PLR0917 (the three kinds of records, and the sources of their names and places)
     raw: NvprofTables,
     identity: Identity,
@@ -131,6 +127,12 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and the sources of thei
     whole = both["objectKind"] == constants.OBJECT_PROCESS
     whole[: len(begins["id"])] |= _elsewhere(begins, ends, partner)
     kinds = np.where(is_mark, 2, np.where(whole, 1, 0))
+    # Return categories of markers by number, as their names are not stored; null if a marker has none.
+    ids = both["id"]
+    rows = raw.small(_DATA, ("id", "category"))
+    stated = {row["id"]: row["category"] for row in rows if row["id"] is not None and row["category"]}
+    positions = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))
+    categories = recoded([f"[category {number}]" for number in stated.values()], positions)
     columns: dict[str, Array] = {
         "start_ns": pa.array(both["timestamp"] - zero_ns),
         "dur_ns": pa.array(durations, mask=~known),
@@ -139,7 +141,7 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and the sources of thei
         "kind": pa.DictionaryArray.from_arrays(pa.array(kinds, pa.int32()), pa.array(NVTX_KINDS)),
         "name": _strings(raw, both["name"], UNKNOWN),
         "domain": _strings(raw, both["domain"], ""),
-        "category": _categories(raw, both["id"]),
+        "category": categories,
     }
     return ordered(pa.table(columns))
 
@@ -165,11 +167,3 @@ def _strings(raw: NvprofTables, ids: Numbers, otherwise: str) -> Array:
     """Return strings by id as a dictionary; ``otherwise`` for the id that stands for none."""
     encoded = pa.array(ids).dictionary_encode()
     return recoded(pc.fill_null(look_up(raw, encoded.dictionary), otherwise).to_pylist(), encoded.indices)
-
-
-def _categories(raw: NvprofTables, ids: Numbers) -> Array:
-    """Return categories of markers by number, as their names are not stored; null if a marker has none."""
-    rows = raw.small(_DATA, ("id", "category"))
-    stated = {row["id"]: row["category"] for row in rows if row["id"] is not None and row["category"]}
-    positions = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))
-    return recoded([f"[category {number}]" for number in stated.values()], positions)

@@ -100,7 +100,13 @@ class Printed:
         devices = self._devices(traces, [row for _, row in summed])
         events, span = self._events(traces, devices, demangler, notes)
         found = self._framework(events, summed)
-        run = self._run(span, keep_private=options.keep_private) | {"framework": found.framework}
+        run = {
+            "format": "nvprof",
+            "producer": "nvprof",
+            "command": self.processes[0].command if options.keep_private and self.processes else None,
+            "span_ns": span,
+            "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",
+        } | {"framework": found.framework}
         yield "run", rows_to_table("run", [run], notes)
         yield from self._identity(traces, devices, notes)
         settings = evidence_table(found) if options.wants("settings") else None
@@ -159,15 +165,6 @@ class Printed:
         kernels = {row.name for _, row in summed if row.kind == "kernel"}
         kernels |= {str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()}
         return identify_framework({"names": pa.array(sorted(kernels), pa.string())}, {})
-
-    def _run(self, span_ns: int, *, keep_private: bool) -> dict[str, Any]:
-        return {
-            "format": "nvprof",
-            "producer": "nvprof",
-            "command": self.processes[0].command if keep_private and self.processes else None,
-            "span_ns": span_ns,
-            "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",
-        }
 
     def _identity(
         self, traces: Sequence[TraceRows], devices: dict[str, int], notes: Notes

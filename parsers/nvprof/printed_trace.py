@@ -88,7 +88,10 @@ class TraceRows:
     @classmethod
     def of(cls, section: Section) -> TraceRows:
         """Read the rows of ``section``; those without a start are damaged."""
-        table, damaged = trace_columns(section)
+        # Return rows of a trace as columns of strings, and the number of damaged rows.
+        lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
+        lines = _decoded(lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv])))
+        table, damaged = _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
         starts = whole(_column(table, "Start"), TIMES, section.unit("Start"))
         timed = starts.is_valid()
         kept = table.filter(timed)
@@ -178,10 +181,6 @@ def sort_rows(rows: TraceRows, place: Place, demangler: Demangler, tables: Table
         part = _rows_at(rows, is_call)
         tables.add("cuda_api", {**_times(part, place), **_calls(part, place)})
     taken = (is_kernel | is_copy | is_fill | is_migration) & on_device | is_call
-    _note_left_out(names, taken, notes)
-
-
-def _note_left_out(names: Array, taken: Flags, notes: Notes) -> None:
     faults = _matches(names, r"^\[Unified Memory .*(?:fault|[Tt]hrash|[Tt]hrottl)") & ~taken
     notes.add("unified-memory", "info", "Rows of page faults and the like of unified memory.", int(faults.sum()))
     ranges = _matches(names, r"^\[(?:Range|Marker)") & ~taken
@@ -200,18 +199,15 @@ def _rows_at(rows: TraceRows, flags: Flags) -> TraceRows:
 
 
 def _times(rows: TraceRows, place: Place) -> dict[str, Array]:
+    stated = whole(_column(rows.table, "Correlation_ID"), COUNTS)
+    shown = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), _CORRELATION), [0])
+    correlations = pc.coalesce(stated, pc.cast(shown, pa.int64()))
     return {
         "start_ns": pc.subtract(rows.starts, place.zero_ns),
         "dur_ns": rows.durations,
         "process_id": pa.array(np.full(len(rows.starts), place.process, np.int32)),
-        "correlation_id": _correlations(rows),
+        "correlation_id": correlations,
     }
-
-
-def _correlations(rows: TraceRows) -> Array:
-    stated = whole(_column(rows.table, "Correlation_ID"), COUNTS)
-    shown = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), _CORRELATION), [0])
-    return pc.coalesce(stated, pc.cast(shown, pa.int64()))
 
 
 def _on_device(rows: TraceRows, place: Place) -> dict[str, Array]:
@@ -319,13 +315,6 @@ def _narrow(values: Array) -> Array:
     """Return numbers of 32 bits; null for larger ones."""
     fits = pc.less_equal(values, _INT32_MAX)
     return pc.cast(pc.if_else(fits, values, pa.scalar(None, pa.int64())), pa.int32())
-
-
-def trace_columns(section: Section) -> tuple[pa.Table, int]:
-    """Return rows of a trace as columns of strings, and the number of damaged rows."""
-    lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
-    lines = _decoded(lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv])))
-    return _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
 
 
 def _decoded(lines: Array) -> Array:

@@ -57,7 +57,20 @@ class Listed:
     ) -> Listed:
         """Return the devices of a trace from its tables."""
         ranks = {row["process_id"]: row["rank"] for row in processes}
-        return cls(devices, main_devices(part), ranks, used_devices(part), host)
+        # Return the devices that events of the trace name.
+        return cls(
+            devices,
+            main_devices(part),
+            ranks,
+            frozenset(
+                device
+                for name, table in part.items()
+                if name != "devices" and "device_id" in table.column_names
+                for device in pc.unique(table["device_id"]).to_pylist()
+                if device is not None
+            ),
+            host,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,21 +132,6 @@ def main_devices(part: Mapping[str, pa.Table]) -> dict[int, int]:
     return dict(most)
 
 
-def used_devices(part: Mapping[str, pa.Table]) -> frozenset[int]:
-    """Return the devices that events of the trace name."""
-    return frozenset(
-        device
-        for name, table in part.items()
-        if name != "devices" and "device_id" in table.column_names
-        for device in pc.unique(table["device_id"]).to_pylist()
-        if device is not None
-    )
-
-
-def _number(row: Row) -> tuple[Any, ...]:
-    return row["kind"], row["ordinal"], row["name"]
-
-
 def _placed(rows: Iterable[Row]) -> list[tuple[Row, tuple[int, tuple[Any, ...]]]]:
     """Return each device with its number and product, and the count of earlier devices with the same.
 
@@ -142,7 +140,7 @@ def _placed(rows: Iterable[Row]) -> list[tuple[Row, tuple[int, tuple[Any, ...]]]
     seen: Counter[tuple[Any, ...]] = Counter()
     placed = []
     for row in rows:
-        key = _number(row)
+        key = row["kind"], row["ordinal"], row["name"]
         placed.append((row, (seen[key], key)))
         seen[key] += 1
     return placed

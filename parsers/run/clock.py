@@ -83,18 +83,14 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
     begins = min(_begin(extents[place]) for place in sources_left)
     ends = max(_begin(extents[place]) + extents[place].span_ns for place in sources_left)
     if not leading:
-        begins, ends = _within(begins, ends, ran)
+        # Return the part of ``begins`` to ``ends`` in which the program ran, if known.
+        first, last = ran
+        start = begins if first is None else max(begins, first)
+        stop = ends if last is None else min(ends, last)
+        begins, ends = (start, stop) if start < stop else (begins, ends)
     starts = {place: _begin(extents[place]) - begins for place in sorted(usable)}
     _note_left_out(sources, set(range(len(sources))) - usable, misplaced, notes)
     return RunClock(starts, begins, ends - begins)
-
-
-def _within(begins: int, ends: int, ran: tuple[int | None, int | None]) -> tuple[int, int]:
-    """Return the part of ``begins`` to ``ends`` in which the program ran, if known."""
-    first, last = ran
-    start = begins if first is None else max(begins, first)
-    stop = ends if last is None else min(ends, last)
-    return (start, stop) if start < stop else (begins, ends)
 
 
 def _last_end(events: pa.Table) -> int:

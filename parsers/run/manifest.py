@@ -290,13 +290,13 @@ def read_manifest(folder: Path) -> RunManifest:
             fix="Install a newer traceviz.",
         )
     manifest = convert_struct(document, RunManifest)
-    recorders = (_completed(recorder, folder) for recorder in manifest.recorders if _names_a_folder(recorder.name))
+    # Return whether a name can only be that of a folder under ``raw/``, and leads nowhere else.
+    recorders = (
+        _completed(recorder, folder)
+        for recorder in manifest.recorders
+        if (recorder.name != "" and recorder.name == Path(recorder.name).name != "..")
+    )
     return replace(manifest, recorders=tuple(recorders))
-
-
-def _names_a_folder(name: str) -> bool:
-    """Return whether a name can only be that of a folder under ``raw/``, and leads nowhere else."""
-    return name != "" and name == Path(name).name != ".."
 
 
 def _completed(recorder: Recorder, folder: Path) -> Recorder:

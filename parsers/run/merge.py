@@ -159,7 +159,10 @@ def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> No
         processes = source.tables["processes"]
         numbers = processes.filter(pc.equal(processes["pid"], pid))["process_id"]
         if "phases" in part and len(numbers):
-            whole = _is_whole(part["phases"], numbers)
+            # Return which of ``phases`` cover one of ``processes`` as a whole.
+            phases = part["phases"]
+            is_program = pc.equal(phases["kind"].cast(pa.string()), "program")
+            whole = pc.and_(is_program, pc.is_in(phases["process_id"], numbers.combine_chunks()))
             starts = pc.add(part["phases"]["start_ns"], merge.clock.starts[place])
             recorded.append((pc.min(starts.filter(whole)).as_py() or 0, place, whole))
     for start, place, whole in recorded:
@@ -170,12 +173,6 @@ def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> No
         unsampled = _is_unsampled(part["phases"], whole)
         part["phases"] = _lasting(part["phases"], whole, first if is_first else None, last if is_last else None)
         part["phases"] = _lasting(part["phases"], unsampled, None, last if is_last else None)
-
-
-def _is_whole(phases: pa.Table, processes: ChunkedArray) -> ChunkedArray:
-    """Return which of ``phases`` cover one of ``processes`` as a whole."""
-    is_program = pc.equal(phases["kind"].cast(pa.string()), "program")
-    return pc.and_(is_program, pc.is_in(phases["process_id"], processes.combine_chunks()))
 
 
 def _is_unsampled(phases: pa.Table, whole: ChunkedArray) -> ChunkedArray:

@@ -18,16 +18,13 @@ _ID_BYTES = 8
 
 def tracer_ids(ident: int) -> frozenset[int]:
     """Return numbers by which sources other than the system may know the thread with Python's id ``ident``."""
-    hashed = _hash(ident & _MASK)
-    low = ident & 0xFFFFFFFF
-    return frozenset({ident, _signed(hashed, 64), hashed & (_MASK >> 1), low, _signed(low, 32)})
-
-
-def _hash(word: int) -> int:
-    """Return MurmurHash64A of one word of 64 bits."""
+    # Return MurmurHash64A of one word of 64 bits.
+    word = ident & _MASK
     mixed = (_shifted(word * _MULTIPLIER & _MASK) * _MULTIPLIER) & _MASK
     state = ((_SEED ^ _ID_BYTES * _MULTIPLIER & _MASK) ^ mixed) * _MULTIPLIER & _MASK
-    return _shifted(_shifted(state) * _MULTIPLIER & _MASK)
+    hashed = _shifted(_shifted(state) * _MULTIPLIER & _MASK)
+    low = ident & 0xFFFFFFFF
+    return frozenset({ident, _signed(hashed, 64), hashed & (_MASK >> 1), low, _signed(low, 32)})
 
 
 def _shifted(word: int) -> int:

@@ -25,17 +25,14 @@ def with_ending(tables: Iterable[tuple[str, pa.Table]], folder: Path) -> Iterato
         if name == "settings":
             yield name, _settings(table, manifest)
         elif name == "notes" and manifest.ending.reason:
-            yield name, _notes(table, manifest)
+            rows = table.to_pylist()
+            for row in rows:
+                if row["code"] == manifest.ending_code:
+                    row["message"] = manifest.ending_in_sentences
+            notes = rows_to_table("notes", rows)
+            yield name, notes
         else:
             yield name, table
-
-
-def _notes(table: pa.Table, manifest: RunManifest) -> pa.Table:
-    rows = table.to_pylist()
-    for row in rows:
-        if row["code"] == manifest.ending_code:
-            row["message"] = manifest.ending_in_sentences
-    return rows_to_table("notes", rows)
 
 
 def _settings(table: pa.Table, manifest: RunManifest) -> pa.Table:

@@ -84,7 +84,8 @@ def _recordings_of(
     known: dict[Path, Reader] = {}
     for source in listed:
         path = folder / source
-        forms = dict(_forms(path, readers, folder)) if _is_below(path, own) else {}
+        # Return whether a path in the manifest is the folder of its collector, or lies in it.
+        forms = dict(_forms(path, readers, folder)) if (".." not in path.parts and path.is_relative_to(own)) else {}
         if not forms:
             notes.add("source-unreadable", "warning", f"{source} is missing, or no trace that traceviz knows.")
         known |= forms
@@ -99,11 +100,6 @@ def _recordings_of(
 def _preference(form: tuple[Path, Reader]) -> tuple[int, str]:
     path, reader = form
     return PREFERENCE.index(reader.format) if reader.format in PREFERENCE else -1, path.name
-
-
-def _is_below(path: Path, own: Path) -> bool:
-    """Return whether a path in the manifest is the folder of its collector, or lies in it."""
-    return ".." not in path.parts and path.is_relative_to(own)
 
 
 def _stays(path: Path, folder: Path) -> bool:

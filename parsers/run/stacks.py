@@ -246,11 +246,6 @@ def _of_stacks(ours: _Placed, options: ReadRequest, notes: Notes) -> Iterator[tu
         yield "settings", ours.settings()
 
 
-def _number(thread: ThreadLine, otherwise: int) -> int:
-    """Return the system's number of a thread, else Python's."""
-    return next((number for number in (thread.tid, thread.ident) if number is not None), otherwise)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Placed:
     """A recording whose zero is known.
@@ -293,11 +288,12 @@ class _Placed:
     def threads(self, notes: Notes) -> pa.Table:
         """Return table ``threads`` and Python's ids; threads without a known number have negative ones."""
         listed = list(self.recording.threads.values())
+        # Return the system's number of a thread, else Python's.
         rows = [
             {
                 "thread_id": at,
                 "process_id": 0,
-                "tid": _number(thread, -1 - at),
+                "tid": next((number for number in (thread.tid, thread.ident) if number is not None), (-1 - at)),
                 "name": thread.name,
             }
             for at, thread in enumerate(listed)

@@ -59,15 +59,11 @@ def united(tables: Sequence[pa.Table]) -> tuple[pa.Table, list[Numbers]]:
     outer = parents[rows]
     table = together.take(rows)
     table = with_column(table, "stack_id", pa.chunked_array([pa.array(np.arange(rows.size))]))
-    table = with_column(table, "parent_id", pa.chunked_array([nullable(_taken(numbers, outer), pa.int64())]))
+    # Return ``numbers`` at positions, :data:`NONE` at negative ones.
+    taken = np.full(outer.size, NONE, np.int64)
+    taken[outer >= 0] = numbers[outer[outer >= 0]]
+    table = with_column(table, "parent_id", pa.chunked_array([nullable(taken, pa.int64())]))
     return table, [numbers[begin:end] for begin, end in pairwise(begins.tolist())]
-
-
-def _taken(numbers: Numbers, at: Numbers) -> Numbers:
-    """Return ``numbers`` at positions, :data:`NONE` at negative ones."""
-    taken = np.full(at.size, NONE, np.int64)
-    taken[at >= 0] = numbers[at[at >= 0]]
-    return taken
 
 
 def _with_parents(level: Numbers, by_parent: Numbers, sorted_parents: Numbers) -> Numbers:

@@ -202,8 +202,11 @@ class EventReader:
         ids, texts = self._name_columns(source)
         columns |= {IDS: batch[ids].dictionary_encode()} if ids else {}
         columns |= {TEXTS: pc.coalesce(*(batch[text] for text in texts)).dictionary_encode()} if texts else {}
+        # Return nulls for one batch. Batches of similar size share their memory.
         arrays = [
-            columns[name] if name in columns else _blank(kind, batch.num_rows)
+            columns[name]
+            if name in columns
+            else _blanks(1 << max(batch.num_rows - 1, 1).bit_length(), kind).slice(0, batch.num_rows)
             for name, kind in zip(streamed.names, streamed.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=streamed)
@@ -225,8 +228,3 @@ def _streamed(source: Source, target: pa.Schema) -> pa.Schema:
 
 
 _blanks = lru_cache(maxsize=64)(nulls)
-
-
-def _blank(kind: pa.DataType, rows: int) -> Array:
-    """Return nulls for one batch. Batches of similar size share their memory."""
-    return _blanks(1 << max(rows - 1, 1).bit_length(), kind).slice(0, rows)

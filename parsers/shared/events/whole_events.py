@@ -139,10 +139,16 @@ class DecodedEvents:
             columns["name"] = self._named(names)
         for column in self.source.columns:
             if isinstance(column, Word):
-                columns[column.name] = self._words(column)
+                coded = self._coded(column.name)
+                raw = self.raw.others.get(column.name)
+                numbers = coded.keys[raw] if raw else nulls(len(coded.rows), pa.int64())
+                columns[column.name] = coded.spread(converted(numbers, column, pa.int64(), self.repairs), last=True)
             elif column.name in self.results:
                 columns[column.name] = self._number(column.name)
-                self._count_beyond(column.name)
+                result = self.results[column.name]
+                assert isinstance(result, NumberColumn)
+                if result.beyond:
+                    self.repairs.too_large[column.name] = self.repairs.too_large.get(column.name, 0) + result.beyond
         fields = zip(target.names, target.types, strict=True)
         return pa.table(
             [columns[name] if name in columns else schema.nulls(self.rows, kind) for name, kind in fields],
@@ -153,12 +159,6 @@ class DecodedEvents:
         result = self.results[name]
         assert isinstance(result, NumberColumn)
         return result.array
-
-    def _count_beyond(self, name: str) -> None:
-        result = self.results[name]
-        assert isinstance(result, NumberColumn)
-        if result.beyond:
-            self.repairs.too_large[name] = self.repairs.too_large.get(name, 0) + result.beyond
 
     def _durations(self) -> dict[str, Array]:
         result = self.results.get("dur_ns")
@@ -195,9 +195,3 @@ class DecodedEvents:
         columns = [texts.dictionary_encode(), ids.dictionary_encode(), pa.array(coded.rows)]
         column = names(pa.table(columns, [TEXTS, IDS, ROWS])).combine_chunks()
         return coded.spread(column if isinstance(column, pa.Array) else column.chunk(0), last=True)
-
-    def _words(self, column: Word) -> DictionaryArray:
-        coded = self._coded(column.name)
-        raw = self.raw.others.get(column.name)
-        numbers = coded.keys[raw] if raw else nulls(len(coded.rows), pa.int64())
-        return coded.spread(converted(numbers, column, pa.int64(), self.repairs), last=True)

@@ -97,17 +97,14 @@ class TextStream:
                 for block in self._members(size) if packed else self._plain(size):
                     self._given += len(block)
                     self._check_limit(packed=packed)
-                    self._tell()
+                    # Report progress, from time to time: the receiver may ask the system for its free memory.
+                    read = self._file.tell() + self.beside()
+                    if read - self._told >= TOLD_BYTES or (read >= self._size > self._told):
+                        self._told = read
+                        self.progress("decode", read, self._size)
                     yield block
         except OSError as error:
             raise DamagedTraceError(f"{self.path} cannot be read.", f"{error.strerror or error}.") from error
-
-    def _tell(self) -> None:
-        """Report progress, from time to time: the receiver may ask the system for its free memory."""
-        read = self._file.tell() + self.beside()
-        if read - self._told >= TOLD_BYTES or (read >= self._size > self._told):
-            self._told = read
-            self.progress("decode", read, self._size)
 
     def _plain(self, size: int) -> Iterator[bytes]:
         while block := self._file.read(min(size, self.pause - self._given) if self._given < self.pause else size):

@@ -60,20 +60,15 @@ def whole_table(path: Path, root: int, stored: Mapping[str, str | None]) -> Sqli
         with Pages(path) as pages:
             leaves, last_ids = pages.leaves_with_ids(root)
             table = SqliteTable(path, leaves, pages.page_size, stored, alone=leaves.size == 1)
-            table.expected = _rows_of_leaves(pages, leaves, last_ids)
+            # Return the number of rows of each leaf if none was ever deleted; ``None`` if ids show a deletion.
+            #
+            # Then rows are numbered from 1, and parents state the greatest number in each leaf except the last.
+            last = pages.read(leaves[-1:])
+            rows = np.append(np.diff(last_ids[:-1], prepend=0), int(last[3]) << 8 | int(last[4]))
+            table.expected = rows if rows.min() > 0 and rows.max() <= pages.most_rows(1) else None
             return table
     except NotPlainError:
         return None
-
-
-def _rows_of_leaves(pages: Pages, leaves: Integers, last_ids: Integers) -> Integers | None:
-    """Return the number of rows of each leaf if none was ever deleted; ``None`` if ids show a deletion.
-
-    Then rows are numbered from 1, and parents state the greatest number in each leaf except the last.
-    """
-    last = pages.read(leaves[-1:])
-    rows = np.append(np.diff(last_ids[:-1], prepend=0), int(last[3]) << 8 | int(last[4]))
-    return rows if rows.min() > 0 and rows.max() <= pages.most_rows(1) else None
 
 
 class SqliteTable:

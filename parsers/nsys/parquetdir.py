@@ -9,7 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
+from traceviz.parsers.nsys.mapping import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.arrays.arrow import Array
 from traceviz.parsers.shared.events.row_filter import Keep

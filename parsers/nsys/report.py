@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,17 +10,16 @@ import pyarrow as pa
 
 from traceviz.core import nsys_program
 from traceviz.core.errors import DamagedTraceError, MissingToolError
+from traceviz.core.nsys_program import OVERRIDE, Nsys, Outcome
 from traceviz.core.process.temporary import temporary_folder
 from traceviz.parsers.base import HEAD_BYTES, ReadRequest
-from traceviz.parsers.nsys import tool as nsys_tool
-from traceviz.parsers.nsys.constants import STRINGS
+from traceviz.parsers.nsys.mapping import STRINGS
 from traceviz.parsers.nsys.parquetdir import ParquetTables
 from traceviz.parsers.nsys.sniff import is_sqlite_export
 from traceviz.parsers.nsys.sqlite import NsysSqliteTables
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.events.source_tables import RawTables
-
-STAGE = "nsys export"
+from traceviz.untrusted.windows import windows
 
 
 def read_report(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
@@ -27,7 +27,7 @@ def read_report(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
     nsys = nsys_program.find_nsys()
     try:
         if nsys is None:
-            raise nsys_tool.missing_nsys(path)
+            raise missing_nsys(path)
         with temporary_folder() as folder:
             raw = exported(nsys, path, folder, options)
             yield from read_export(raw, nsys, path, options, "nsys-rep")
@@ -60,18 +60,18 @@ def exported(nsys: nsys_program.Nsys, report: Path, folder: Path, options: ReadR
         DamagedTraceError: nsys fails, or its output is incomplete.
     """
     output = folder / f"export.{nsys.export_type}"
-    outcome = nsys_program.run_quietly(nsys.export_command(report, output), folder, STAGE, options.progress)
+    outcome = nsys_program.run_quietly(nsys.export_command(report, output), folder, "nsys export", options.progress)
     if outcome.too_old:
-        raise nsys_tool.too_old(report, nsys)
+        raise too_old(report, nsys)
     if outcome.status != 0 or not output.exists() or output.with_name(output.name + "-journal").exists():
-        raise nsys_tool.failed(report, outcome)
+        raise failed(report, outcome)
     try:
         raw: RawTables = ParquetTables(output) if output.is_dir() else NsysSqliteTables(output)
     except DamagedTraceError as error:
-        raise nsys_tool.failed(report, outcome) from error
+        raise failed(report, outcome) from error
     if STRINGS not in raw.names:
         raw.close()
-        raise nsys_tool.failed(report, outcome)
+        raise failed(report, outcome)
     return raw
 
 
@@ -80,7 +80,7 @@ def read_export(
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of ``raw``, a new export of ``source``; close it afterwards."""
     with raw:
-        yield from read_tables(raw, options, Provenance(f"{route}, {_named(nsys)}", nsys_tool.recorded_version(source)))
+        yield from read_tables(raw, options, Provenance(f"{route}, {_named(nsys)}", recorded_version(source)))
 
 
 def _read_beside(report: Path, options: ReadRequest, error: MissingToolError) -> Iterator[tuple[str, pa.Table]]:
@@ -96,5 +96,92 @@ def _read_beside(report: Path, options: ReadRequest, error: MissingToolError) ->
     notes = (("sqlite-beside-report", "info", message),)
     with NsysSqliteTables(export) as raw:
         yield from read_tables(
-            raw, options, Provenance("nsys sqlite beside the report", nsys_tool.recorded_version(report), notes)
+            raw, options, Provenance("nsys sqlite beside the report", recorded_version(report), notes)
         )
+
+
+_BUILD = re.compile(rb"20\d\d\.\d{1,4}\.\d{1,4}\.\d{1,9}-[0-9a-f]{7}")
+_LONGEST_BUILD = 64
+_HEADER_VERSION = re.compile(rb"(?:Profiler Report|System Stream) (20\d\d[@.]\d{1,4}[@.]\d{1,4}[@.]\d{1,9})")
+
+
+def recorded_version(path: Path) -> str | None:
+    """Return the version of the nsys that recorded a report or stream, from its bytes.
+
+    Reports since 2024 and streams state it in their first line; older reports contain it with the hash of its build.
+    """
+    with path.open("rb") as file:
+        header = _HEADER_VERSION.search(file.read(256))
+    if header:
+        return header[1].decode().replace("@", ".")
+    for content, _ in windows(path, _LONGEST_BUILD):
+        if build := _BUILD.search(content):
+            return build[0].split(b"-")[0].decode()
+    return None
+
+
+def elsewhere(report: Path) -> str:
+    """Return advice to use a machine that has a fitting nsys."""
+    output = report.with_suffix(".sqlite").name
+    return (
+        f"Where a newer or equal nsys is installed: nsys export --type sqlite --output {output} {report.name}; then "
+        f"give {output} to traceviz. An nsys that is not on PATH can be named in {OVERRIDE}."
+    )
+
+
+def missing_nsys(report: Path) -> MissingToolError:
+    """Return the error for a missing nsys."""
+    version = recorded_version(report)
+    return MissingToolError(
+        f"{report.name} is an Nsight Systems report" + (f" of version {version}." if version else "."),
+        "Reading it takes nsys, which is not installed here.",
+        elsewhere(report),
+    )
+
+
+def too_old(report: Path, nsys: Nsys) -> MissingToolError:
+    """Return the error for an installed nsys that is too old for the report."""
+    version = recorded_version(report)
+    return MissingToolError(
+        f"{report.name} was recorded by Nsight Systems {version or 'of a newer version'}.",
+        f"The installed nsys {nsys.version} is too old to read it.",
+        elsewhere(report),
+    )
+
+
+def failed(report: Path, outcome: Outcome) -> DamagedTraceError:
+    """Return the error for a failed nsys, or one with incomplete output."""
+    if outcome.status == 0 and not outcome.output.strip():
+        reason = "nsys ended without an error and wrote no complete export: is it really nsys?"
+    else:
+        reason = f"nsys says: {outcome.last_words}"
+    return DamagedTraceError(
+        f"{report.name} cannot be exported.",
+        reason,
+        "If other reports can be read, this file is damaged: copy it again.",
+    )
+
+
+def read_stream(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of a stream: import it into a report in a temporary folder, then export the report."""
+    importer, nsys = nsys_program.find_importer(), nsys_program.find_nsys()
+    if importer is None or nsys is None:
+        raise _missing(path, "nsys" if nsys is None else "QdstrmImporter, a part of the nsys package,")
+    with temporary_folder() as folder:
+        report = folder / "imported.nsys-rep"
+        command = [str(importer), "-i", str(path.absolute()), "-o", str(report)]
+        outcome = nsys_program.run_quietly(command, folder, "nsys import", options.progress)
+        if outcome.status != 0 or not report.is_file():
+            raise failed(path, outcome)
+        raw = exported(nsys, report, folder, options)
+        yield from read_export(raw, nsys, path, options, "nsys-qdstrm, QdstrmImporter")
+
+
+def _missing(path: Path, tool: str) -> MissingToolError:
+    version = recorded_version(path)
+    return MissingToolError(
+        f"{path.name} is a raw stream of Nsight Systems{f' {version}' if version else ''}.",
+        f"Reading it takes {tool} which is not installed here.",
+        f"Where it is: QdstrmImporter -i {path.name} (in the host-linux-x64 folder of the nsys package), then "
+        f"nsys export --type sqlite {path.with_suffix('.nsys-rep').name}.",
+    )

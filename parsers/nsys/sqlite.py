@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from traceviz.core.process.memory import free
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import with_ids
-from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
-from traceviz.parsers.nsys.mapping import EVENT_TABLES
+from traceviz.parsers.nsys.mapping import EVENT_TABLES, STRING_ID, STRINGS
 from traceviz.parsers.shared.events.prescan import keeps_of, measures, present, start_of
 from traceviz.parsers.shared.events.whole_events import raw_columns, requested, wishes
 from traceviz.parsers.shared.prefetch import Prefetch

@@ -18,14 +18,11 @@ from traceviz.core.private_paths import without_paths
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import CALLS, once, with_ids
 from traceviz.parsers.nsys.capture import Capture, read_capture
-from traceviz.parsers.nsys.constants import SEVERITY
-from traceviz.parsers.nsys.events import event_reader
-from traceviz.parsers.nsys.identity import Identity, identify_all
-from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS
-from traceviz.parsers.nsys.nvtx import read_nvtx
+from traceviz.parsers.nsys.events import event_reader, read_nvtx
+from traceviz.parsers.nsys.identity import Identity, Survey, identify_all, take_survey
+from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS, SEVERITY
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.spilled import merged, spilled
-from traceviz.parsers.nsys.survey import Survey, take_survey
 from traceviz.parsers.shared.arrays.arrow import ChunkedArray, StringArray, pc
 from traceviz.parsers.shared.events.names import count_rows
 from traceviz.parsers.shared.events.prescan import present

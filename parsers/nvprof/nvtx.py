@@ -19,10 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.nvprof import constants
-from traceviz.parsers.nvprof.identity import Identity
+from traceviz.parsers.nvprof.identity import Identity, Survey
 from traceviz.parsers.nvprof.mapping import MARKERS
 from traceviz.parsers.nvprof.raw import NvprofTables
-from traceviz.parsers.nvprof.survey import Survey
 from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.events.columns import recoded
 from traceviz.parsers.shared.events.names import UNKNOWN, look_up

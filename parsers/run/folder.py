@@ -7,20 +7,30 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
+import polars as pl
 import pyarrow as pa
 
 from traceviz.core.errors import TracevizError, UnknownFormatError
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.run.layout import RAW, TABLES
+from traceviz.parsers.run.layout import MOST_FILES, RAW, TABLES
 from traceviz.parsers.run.manifest import Recorder, RunManifest, read_manifest
 from traceviz.parsers.run.merge import merge_sources
 from traceviz.parsers.run.owners import DEVICE_TABLES
-from traceviz.parsers.run.sources import Readers, Source, ranks_of_processes, read_source, recordings_in
-from traceviz.parsers.run.steps import complete_steps, name_unfinished
-from traceviz.parsers.run.unrecorded import unrecorded_run
+from traceviz.parsers.run.sources import (
+    Readers,
+    Source,
+    as_number,
+    ranks_of_processes,
+    read_source,
+    recordings_in,
+    stated_in,
+)
+from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.events.columns import with_column
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
+from traceviz.trace.rows_to_table import rows_to_table
 
 
 def read_run(folder: Path, options: ReadRequest, readers: Readers) -> Iterator[tuple[str, pa.Table]]:
@@ -114,3 +124,95 @@ def _nothing(folder: Path, manifest: RunManifest) -> UnknownFormatError:
         )
     why = " ".join(manifest.problems) or f"Its {RAW}/ holds no trace (status: {manifest.status or 'unknown'})."
     return UnknownFormatError(f"{folder} recorded nothing that can be read.", why, "Record again.")
+
+
+COLLECTOR = "nvtx"
+DOMAIN = "traceviz"
+"""NVTX domain of the hooks' ranges."""
+UNFINISHED = "unfinished step"
+"""Name of the range of an unfinished step: its children stay in it, and it does not count as a step."""
+
+_STEP = r"^step (\d{1,18})$"
+
+
+def complete_steps(folder: Path) -> dict[int, int]:
+    """Return the number of completed steps of each process of a run, by pid, for processes that ended normally.
+
+    A process that was killed may have counted only some of its steps.
+    """
+    completed = {}
+    for path in sorted((folder / RAW / COLLECTOR).glob("**/status.json"))[:MOST_FILES]:
+        stated = stated_in(path)
+        pid, steps = as_number(stated.get("pid")), as_number(stated.get("steps_recorded"))
+        if stated.get("state") == "saved" and pid is not None and steps is not None:
+            completed[pid] = steps
+    return completed
+
+
+def name_unfinished(nvtx: pa.Table, processes: pa.Table, complete: Mapping[int, int]) -> tuple[pa.Table, int]:
+    """Return table ``nvtx`` with unfinished steps renamed to :data:`UNFINISHED`, and the number of these.
+
+    Args:
+        nvtx: The table.
+        processes: The processes that it refers to.
+        complete: Number of steps that each completed, by pid, if known.
+    """
+    pids = dict(zip(processes["process_id"].to_pylist(), processes["pid"].to_pylist(), strict=True))
+    ends = {process: complete.get(pid) for process, pid in pids.items() if pid is not None}
+    frame = pl.DataFrame(pl.from_arrow(nvtx.select(["start_ns", "process_id", "name", "domain"])))
+    numbered = frame.with_row_index("row").filter(pl.col("domain").cast(pl.String) == DOMAIN)
+    steps = numbered.select(
+        "row",
+        "start_ns",
+        "process_id",
+        pl.col("name").cast(pl.String).str.extract(_STEP).cast(pl.Int64).alias("number"),
+        pl.col("process_id").replace_strict(ends, default=None, return_dtype=pl.Int64).alias("end"),
+    ).drop_nulls("number")
+    begins_again = pl.col("number") == pl.col("number").shift(-1).over("process_id")
+    rows = steps.sort("start_ns").filter(begins_again | (pl.col("number") >= pl.col("end")))["row"]
+    if not len(rows):
+        return nvtx, 0
+    unfinished = np.zeros(nvtx.num_rows, np.bool_)
+    unfinished[rows.to_numpy()] = True
+    names = pc.if_else(pa.array(unfinished), UNFINISHED, nvtx["name"].cast(pa.string())).dictionary_encode()
+    return with_column(nvtx, "name", names.cast(nvtx.schema.field("name").type)), len(rows)
+
+
+NOTHING = "nothing-recorded"
+"""Note of a run without recordings."""
+_LONGEST_NS = 2**62
+
+
+def unrecorded_run(
+    manifest: RunManifest, notes: Notes, *, keep_private: bool = False
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of a trace without events, ``notes`` last.
+
+    Args:
+        manifest: The manifest of the run.
+        notes: Notes on it so far.
+        keep_private: Store the command line.
+
+    Yields:
+        Name and table: the required ones, and ``settings``.
+    """
+    lasted = manifest.duration_ns or 0
+    run = {
+        "format": "run",
+        "producer": "traceviz collect",
+        "command": manifest.command if keep_private else None,
+        "t0_unix_ns": manifest.started_unix_ns,
+        "span_ns": lasted if 0 <= lasted < _LONGEST_NS else 0,
+        "reader": "run",
+    }
+    yield "run", rows_to_table("run", [run], notes)
+    for name in schema.REQUIRED:
+        if name not in {"run", "notes"}:
+            yield name, rows_to_table(name, [])
+    settings = [{"process_id": None, "key": key, "value": value} for key, value in manifest.settings().items()]
+    yield "settings", rows_to_table("settings", settings)
+    notes.add(
+        NOTHING, "warning", "The run left no recording that can be read: how it ended is all that is known of it."
+    )
+    manifest.notes(notes)
+    yield "notes", notes.table()

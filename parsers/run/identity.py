@@ -14,10 +14,37 @@ from typing import Any
 from traceviz.parsers.ranks.devices import identifier, main_devices
 from traceviz.parsers.ranks.identity import Identity, Member, Numbers, Rows, rows_of, run_row
 from traceviz.parsers.run.layout import STACKS_FORMAT
-from traceviz.parsers.run.python_threads import IDENT, tracer_ids
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.events.owners import Key, by_trace, numbered, numbered_rows
+
+IDENT = "ident"
+"""Additional column of table ``threads`` for merging: Python's id of the thread."""
+
+_MASK = (1 << 64) - 1
+_MULTIPLIER = 0xC6A4A7935BD1E995
+_SEED = 0xC70F6907
+_ID_BYTES = 8
+
+
+def tracer_ids(ident: int) -> frozenset[int]:
+    """Return numbers by which sources other than the system may know the thread with Python's id ``ident``."""
+    # Return MurmurHash64A of one word of 64 bits.
+    word = ident & _MASK
+    mixed = (_shifted(word * _MULTIPLIER & _MASK) * _MULTIPLIER) & _MASK
+    state = ((_SEED ^ _ID_BYTES * _MULTIPLIER & _MASK) ^ mixed) * _MULTIPLIER & _MASK
+    hashed = _shifted(_shifted(state) * _MULTIPLIER & _MASK)
+    low = ident & 0xFFFFFFFF
+    return frozenset({ident, _signed(hashed, 64), hashed & (_MASK >> 1), low, _signed(low, 32)})
+
+
+def _shifted(word: int) -> int:
+    return word ^ (word >> 47)
+
+
+def _signed(word: int, bits: int) -> int:
+    return word - (1 << bits) if word >> (bits - 1) else word
+
 
 _OPAQUE_THREADS = ("xplane", "tf-trace")
 """Formats with these prefixes have their own thread ids, not the system's."""

@@ -6,21 +6,55 @@ the manifest is incomplete: everything in it is optional here, and values of an 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
+import pyarrow as pa
 from msgspec.structs import replace
 
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.units import format_ns, format_signal
 from traceviz.parsers.run.layout import KIND, MANIFEST, MOST_FILES, RAW, manifest_document
-from traceviz.parsers.run.lenient import convert_struct
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace.rows_to_table import rows_to_table
 from traceviz.trace.schema import UNKNOWN_TEXT_NOTE
 from traceviz.untrusted.json_documents import MOST_BYTES, document_of
+
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+
+def convert_struct(stated: Any, kind: type[Struct]) -> Struct:
+    """Return ``stated`` as a ``kind``. Fields of a wrong type get their default; elements of a wrong type are left out.
+
+    Raises:
+        msgspec.ValidationError: it is not an object, or lacks a field without a default.
+    """
+    if not isinstance(stated, dict):
+        raise msgspec.ValidationError(f"Expected `object`, got `{type(stated).__name__}`")
+    values = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in stated:
+            with suppress(msgspec.ValidationError):
+                values[field.name] = _converted(stated[field.encode_name], field.type)
+        if field.required and field.name not in values:
+            raise msgspec.ValidationError(f"Object missing required field `{field.encode_name}`")
+    return kind(**values)
+
+
+def _converted(stated: Any, kind: Any) -> Any:
+    if get_origin(kind) is tuple:
+        elements = []
+        for element in stated if isinstance(stated, list) else ():
+            with suppress(msgspec.ValidationError):
+                elements.append(_converted(element, get_args(kind)[0]))
+        return tuple(elements)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return convert_struct(stated, kind)
+    return msgspec.convert(stated, kind)
+
 
 VERSION = 1
 """The newest version of run folders that can be read."""
@@ -331,3 +365,37 @@ def _flattened(key: str, value: Any, deepest: int = _DEEPEST) -> Iterator[tuple[
         yield key, str(value).lower()
     elif value is not None:
         yield key, str(value)
+
+
+_ENDING = "run.ending."
+"""Prefix of the keys of these settings."""
+
+
+def with_ending(tables: Iterable[tuple[str, pa.Table]], folder: Path) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the ``tables`` of a run folder, with the ending that its manifest states now.
+
+    Raises:
+        DamagedTraceError: there is no manifest, or a newer traceviz wrote it.
+    """
+    manifest = read_manifest(folder)
+    for name, table in tables:
+        if name == "settings":
+            yield name, _settings(table, manifest)
+        elif name == "notes" and manifest.ending.reason:
+            rows = table.to_pylist()
+            for row in rows:
+                if row["code"] == manifest.ending_code:
+                    row["message"] = manifest.ending_in_sentences
+            notes = rows_to_table("notes", rows)
+            yield name, notes
+        else:
+            yield name, table
+
+
+def _settings(table: pa.Table, manifest: RunManifest) -> pa.Table:
+    stated = {key: text for key, text in manifest.settings().items() if key.startswith(_ENDING)}
+    rows = table.to_pylist()
+    if not stated or stated.items() <= {(row["key"], row["value"]) for row in rows if row["process_id"] is None}:
+        return table
+    kept = [row for row in rows if row["process_id"] is not None or row["key"] not in stated]
+    return rows_to_table("settings", [*kept, *({"key": key, "value": text} for key, text in stated.items())])

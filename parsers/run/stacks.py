@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
+from traceviz.parsers.run.identity import IDENT
 from traceviz.parsers.run.layout import STACKS_FORMAT
-from traceviz.parsers.run.python_threads import IDENT
 from traceviz.parsers.run.stack_lines import (
     ROLES,
     About,

@@ -17,7 +17,7 @@ from tests.support.real_nsys import recorded
 from traceviz.core import nsys_program
 from traceviz.core.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.nsys import tool as nsys_tool
+from traceviz.parsers.nsys.report import recorded_version
 from traceviz.parsers.registry import identify
 from traceviz.trace.tables import TraceTables
 
@@ -181,7 +181,7 @@ def test_a_reader_that_is_abandoned_cleans_up(tmp_path, monkeypatch, report, scr
 def test_recorded_version_is_read_from_the_bytes(tmp_path, content, version):
     path = tmp_path / "x"
     path.write_bytes(content)
-    assert nsys_tool.recorded_version(path) == version
+    assert recorded_version(path) == version
 
 
 def test_stream_without_tools_names_what_is_missing(tmp_path, no_nsys):

@@ -9,7 +9,7 @@ from tests.parsers.nvprof import database as nvprof
 from tests.parsers.nvprof.database import EPOCH, MAIN, PID, PREFIX, UNSIGNED_MAIN, owner, write
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadRequest
-from traceviz.parsers.nvprof.names import function, functions
+from traceviz.parsers.nvprof.events import function, functions
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
 from traceviz.trace import schema

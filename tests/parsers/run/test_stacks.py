@@ -10,9 +10,9 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
+from traceviz.parsers.run.identity import tracer_ids
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.merge import merge_sources
-from traceviz.parsers.run.python_threads import tracer_ids
 from traceviz.parsers.run.readers import StacksReader
 from traceviz.parsers.run.sources import Source
 from traceviz.trace.tables import TraceTables

@@ -1,4 +1,4 @@
-"""Owners and names of the events of an Nsight Systems export."""
+"""Owners and names of the events of an Nsight Systems export; NVTX ranges and calls of MPI."""
 
 from __future__ import annotations
 
@@ -73,7 +73,13 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
     declared = schema.table("nvtx").arrow
     raw_numbers = [pa.field("domain", pa.int64()), pa.field("category", pa.int64())]
     streamed = pa.schema([*(field for field in declared if field.name not in _DERIVED), *raw_numbers])
-    parts = [_rows(events, source, streamed) for source in present(events.raw, EVENT_TABLES["nvtx"])]
+    parts = []
+    for source in present(events.raw, EVENT_TABLES["nvtx"]):
+        part = events.columns("nvtx", source, streamed)
+        if source.table != _TABLE:  # calls of MPI
+            of_mpi = pa.repeat(pa.scalar(_OF_MPI, pa.int64()), part.num_rows)
+            part = part.set_column(streamed.get_field_index("domain"), "domain", of_mpi)
+        parts.append(part)
     rows = ordered(pa.concat_tables(parts).unify_dictionaries() if len(parts) > 1 else parts[0])
     if events.raw.columns(_TABLE) and "eventType" not in events.raw.columns(_TABLE):
         events.notes.add("nvtx-kinds-unknown", "warning", _KINDS_UNKNOWN)
@@ -87,35 +93,25 @@ def read_nvtx(events: EventReader, survey: Survey, identity: Identity) -> pa.Tab
         # Captures that started after a domain was created do not know its name.
         return domains.get((process, number), f"[domain {number}]" if number else "")
 
-    named = {
-        "domain": _named([owner, domain], domain_name),
-        "category": _named([owner, domain, category], lambda *key: _category(categories, *key)),
+    def category_name(process: int, domain: int, number: int | None) -> str | None:
+        if number is None:
+            return None
+        # Categories are declared per domain, or in the default domain.
+        return categories.get((process, domain, number), categories.get((process, 0, number), f"[category {number}]"))
+
+    names = {
+        "domain": _name_rows([owner, domain], domain_name),
+        "category": _name_rows([owner, domain, category], category_name),
     }
-    return nvtx_table(rows, survey.clock.last_ns - survey.clock.zero_ns, named)
+    return nvtx_table(rows, survey.clock.last_ns - survey.clock.zero_ns, names)
 
 
-def _rows(events: EventReader, source: Source, streamed: pa.Schema) -> pa.Table:
-    """Return rows of one raw table; calls of MPI have their own domain."""
-    rows = events.columns("nvtx", source, streamed)
-    if source.table == _TABLE:
-        return rows
-    domain = pa.repeat(pa.scalar(_OF_MPI, pa.int64()), rows.num_rows)
-    return rows.set_column(streamed.get_field_index("domain"), "domain", domain)
-
-
-def _named(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:
+def _name_rows(columns: Sequence[Array], name_of: Callable[..., str | None]) -> DictionaryArray:
     """Return names of rows, computed once for each of the few distinct combinations of ``columns``."""
     codes = combination_codes(columns, len(columns[0]))
     _, first, combination = np.unique(codes, return_index=True, return_inverse=True)
     keys = zip(*(column.take(first).to_pylist() for column in columns), strict=True)
     return recoded([name_of(*key) for key in keys], combination)
-
-
-def _category(names: Words, process: int, domain: int, category: int | None) -> str | None:
-    """Return the name of a category, which is declared per domain or in the default domain."""
-    if category is None:
-        return None
-    return names.get((process, domain, category), names.get((process, 0, category), f"[category {category}]"))
 
 
 def _declared_names(raw: RawTables) -> tuple[Words, Words]:
@@ -135,16 +131,12 @@ def _declared_names(raw: RawTables) -> tuple[Words, Words]:
     domains: Words = {}
     categories: Words = {}
     for row in rows:
-        name = next((word for name in named if (word := _word(row[name], words))), None)
+        values = (row[name] for name in named)  # stored as text, or as the id of a string
+        texts_or_none = (v.decode("utf-8", "replace") if isinstance(v, bytes) else words.get(v) for v in values)
+        name = next(filter(None, texts_or_none), None)
         process, domain = (row.get("globalTid") or 0) & ~LOCAL_ID, row.get("domainId") or 0
         if name and row["eventType"] == NVTX_DOMAIN_NAME:
             domains[process, domain] = name
         elif name:
             categories[process, domain, row.get("category")] = name
     return domains, categories
-
-
-def _word(value: Any, words: dict[Any, Any]) -> str | None:
-    """Return a name, which is stored as text or as the id of a string."""
-    word: str | None = value.decode("utf-8", "replace") if isinstance(value, bytes) else words.get(value)
-    return word

@@ -1,4 +1,4 @@
-"""Surrogate ids of processes, threads and devices.
+"""First pass over all event tables of an export, and surrogate ids of its processes, threads and devices.
 
 Kernels state the device *number* that their process used. Two processes that see different GPUs through
 CUDA_VISIBLE_DEVICES may both state 0. If the export maps (process, number) to a GPU, that distinguishes them.
@@ -176,7 +176,12 @@ def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
     keys = sorted(((key + 2**63) % 2**64 - 2**63, index) for key, index in pairs)  # numbers may be any, and wrap
     tables = identity_tables(
         _process_rows(raw, processes),
-        _thread_rows(raw, threads, process_of_thread),
+        (
+            {"process_id": process_id, "tid": tid, "name": name}
+            for process_id, tid, name in zip(
+                process_of_thread.tolist(), (threads & LOCAL_ID).tolist(), _thread_names(raw, threads), strict=True
+            )
+        ),
         (_device_row(device.ordinal, device.gpu) for device in devices),
         notes,
     )
@@ -194,11 +199,7 @@ def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
 def _by_pid(ids: Ids) -> Ids:
     """Return distinct ids in order of process id, then thread id, then machine."""
     distinct = np.unique(ids)
-    return distinct[np.lexsort((distinct, distinct & LOCAL_ID, _pids(distinct)))]
-
-
-def _pids(ids: Ids) -> Ids:
-    return (ids >> PROCESS_SHIFT) & LOCAL_ID
+    return distinct[np.lexsort((distinct, distinct & LOCAL_ID, distinct >> PROCESS_SHIFT & LOCAL_ID))]
 
 
 def _devices(raw: RawTables, used: frozenset[Used]) -> list[Device]:
@@ -215,16 +216,22 @@ def _devices(raw: RawTables, used: frozenset[Used]) -> list[Device]:
     }
     users: dict[tuple[bool, int], list[Used]] = {(True, gpu["number"]): [] for gpu in gpus}
     for pid, number in sorted(used):
-        gpu = _gpu_number(((pid >> PROCESS_SHIFT) & LOCAL_ID, number), mapping, gpus)
+        gpu = _find_gpu(((pid >> PROCESS_SHIFT) & LOCAL_ID, number), mapping, gpus)
         users.setdefault((False, number) if gpu is None else (True, gpu), []).append((pid, number))
     described = {gpu["number"]: gpu for gpu in gpus}
-    found = [_device(number, described[number] if known else {}, pairs) for (known, number), pairs in users.items()]
+    devices = []
+    for (is_described, number), pairs in users.items():
+        gpu_row = described[number] if is_described else {}
+        # The ordinal is the number that all users agree on, else CUDA's, or the place in the export.
+        addressed = {used_number for _, used_number in pairs}
+        own = number if gpu_row.get("cuDevice") is None else int(gpu_row["cuDevice"])
+        devices.append(Device(addressed.pop() if len(addressed) == 1 else own, gpu_row, tuple(pairs)))
     return sorted(
-        found, key=lambda device: (device.ordinal, device.gpu.get("uuid") or "", device.gpu.get("number", -1))
+        devices, key=lambda device: (device.ordinal, device.gpu.get("uuid") or "", device.gpu.get("number", -1))
     )
 
 
-def _gpu_number(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, Any]]) -> int | None:
+def _find_gpu(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, Any]]) -> int | None:
     """Return the GPU behind the device number of a process, by the best evidence in the export.
 
     That is its own map of processes, else that map if all processes agree, else the number that CUDA gives the GPU. If
@@ -238,13 +245,6 @@ def _gpu_number(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, An
         matching = [gpu["number"] for gpu in gpus if gpu["cuDevice" if stated else "number"] == number]
         guess = matching[0] if matching else None
     return guess if any(gpu["number"] == guess for gpu in gpus) else None
-
-
-def _device(number: int, gpu: Mapping[str, Any], users: list[Used]) -> Device:
-    """Return a device. Its ordinal is the number that all users agree on, else CUDA's, or the place in the export."""
-    addressed = {used for _, used in users}
-    own = number if gpu.get("cuDevice") is None else int(gpu["cuDevice"])
-    return Device(addressed.pop() if len(addressed) == 1 else own, gpu, tuple(users))
 
 
 def _device_row(ordinal: int, gpu: Mapping[str, Any]) -> dict[str, Any]:
@@ -270,28 +270,21 @@ def _process_rows(raw: RawTables, processes: Ids) -> Iterator[dict[str, Any]]:
     the name of its first thread is better.
     """
     stated = {row["globalPid"]: row["name"] for row in raw.small("PROCESSES", ("globalPid",), ("name",))}
-    ranks = {int(process_of(np.array([row["globalTid"]]))[0]): row["rank"] for row in _mpi_ranks(raw)}
-    first_threads = _thread_names(raw, processes | _pids(processes))  # the first thread of a process has its id
-    for process, pid, name in zip(processes, _pids(processes), first_threads, strict=True):
+    ranks = {  # if MPI was traced
+        int(process_of(np.array([row["globalTid"]]))[0]): row["rank"]
+        for row in raw.small("MPI_RANKS", ("globalTid", "rank"))
+        if row["globalTid"] is not None and row["rank"] is not None
+    }
+    pids = processes >> PROCESS_SHIFT & LOCAL_ID
+    first_threads = _thread_names(raw, processes | pids)  # the first thread of a process has its id
+    for process, pid, name in zip(processes, pids, first_threads, strict=True):
         known = _file_name(stated.get(int(process)))
         better = _file_name(name) if known is None or known in _STARTERS else known
         yield {"pid": int(pid), "name": better or known, "rank": ranks.get(int(process))}
 
 
-def _mpi_ranks(raw: RawTables) -> list[dict[str, Any]]:
-    """Return the rank in the job of a thread's process, if MPI was traced."""
-    rows = raw.small("MPI_RANKS", ("globalTid", "rank"))
-    return [row for row in rows if row["globalTid"] is not None and row["rank"] is not None]
-
-
 def _file_name(name: str | None) -> str | None:
     return name and (name.rstrip("/").rsplit("/", 1)[-1] or name)
-
-
-def _thread_rows(raw: RawTables, threads: Ids, process_of_thread: Ids) -> Iterator[dict[str, Any]]:
-    columns = (process_of_thread.tolist(), (threads & LOCAL_ID).tolist(), _thread_names(raw, threads))
-    for process_id, tid, name in zip(*columns, strict=True):
-        yield {"process_id": process_id, "tid": tid, "name": name}
 
 
 def _thread_names(raw: RawTables, threads: Ids) -> list[str | None]:

@@ -16,13 +16,13 @@ import pyarrow as pa
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.private_paths import without_paths
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.nsys.calls import CALLS, once, with_ids
+from traceviz.parsers.nsys.calls import CALLS, drop_repeated_calls, with_ids
 from traceviz.parsers.nsys.capture import Capture, read_capture
 from traceviz.parsers.nsys.events import event_reader, read_nvtx
 from traceviz.parsers.nsys.identity import Identity, Survey, identify_all, take_survey
 from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS, SEVERITY
 from traceviz.parsers.nsys.samples import has_samples, read_samples
-from traceviz.parsers.nsys.spilled import merged, spilled
+from traceviz.parsers.nsys.spilled import merge_notes, spill_table
 from traceviz.parsers.shared.arrays.arrow import ChunkedArray, StringArray, pc
 from traceviz.parsers.shared.events.names import count_rows
 from traceviz.parsers.shared.events.prescan import present
@@ -33,7 +33,7 @@ from traceviz.parsers.shared.events.table import first
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool, texts
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
-from traceviz.trace.names.framework_signs import Identified, SignKind
+from traceviz.trace.names.framework_signs import SignKind
 from traceviz.trace.rows_to_table import rows_to_table
 from traceviz.trace.spill import Spill
 
@@ -67,7 +67,14 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
     capture = read_capture(raw)
     survey = take_survey(raw, notes)
     identity = identify_all(raw, survey, notes)
-    found = _framework(raw, capture, identity)
+    strings, ranges = pool(raw), texts(raw, "NVTX_EVENTS", "text")
+    names: dict[SignKind, StringArray] = {
+        "names": strings,
+        "ranges": pa.concat_arrays([strings, ranges]),
+        "libraries": strings,
+        "programs": identity.tables["processes"]["name"].combine_chunks(),
+    }
+    found = identify_framework(names, capture.framework_versions)  # the same for any requested tables
     row = _run(capture, survey, provenance, keep_private=options.keep_private) | {"framework": found.framework}
     yield "run", rows_to_table("run", [row], notes)
     yield from identity.tables.items()
@@ -85,7 +92,13 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
     if unread:
         shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")
         notes.add("unread-tables", "info", f"Tables of events that traceviz does not read: {shown}.")
-    _note_diagnostics(raw, notes)
+    # Warnings and errors of the profiler (since schema 3.13).
+    rows = raw.small("DIAGNOSTIC_EVENT", ("severity",), ("text",))
+    serious = Counter(
+        (SEVERITY[row["severity"]], without_paths(row["text"] or "")) for row in rows if row["severity"] in SEVERITY
+    )
+    for (severity, text), count in serious.items():
+        notes.add("profiler-diagnostic", severity, f"Nsight Systems: {text}", count)
     yield "notes", notes.table()
 
 
@@ -109,7 +122,7 @@ def _event_tables(  # noqa: PLR0917 (what was found before events are read)
             continue
         table = read_nvtx(events, survey, identity) if name == "nvtx" else events.read(name, sources)
         if name == CALLS:
-            table = once(table, notes)
+            table = drop_repeated_calls(table, notes)
             _note_hidden_graphs(raw, capture, table, notes)
         made = [in_order(table)]
         del table  # hold no reference here, so that the caller can free the table
@@ -127,29 +140,20 @@ def _is_spilled(
         if name == CALLS:
             _note_hidden_graphs(events.raw, capture, piece, taken)
 
-    if not spilled(spill, name, EVENT_TABLES[name], events, look):
+    if not spill_table(spill, name, EVENT_TABLES[name], events, look):
         return False
-    notes.rows += merged(taken).rows
+    notes.rows += merge_notes(taken).rows
     return True
 
 
-def _framework(raw: RawTables, capture: Capture, identity: Identity) -> Identified:
-    """Return the framework, by event strings, texts of ranges, and processes, for any requested tables."""
-    strings, ranges = pool(raw), texts(raw, "NVTX_EVENTS", "text")
-    names: dict[SignKind, StringArray] = {
-        "names": strings,
-        "ranges": pa.concat_arrays([strings, ranges]),
-        "libraries": strings,
-        "programs": identity.tables["processes"]["name"].combine_chunks(),
-    }
-    return identify_framework(names, capture.framework_versions)
-
-
 def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_private: bool) -> dict[str, Any]:
+    exported = capture.export.get("EXPORT_PRODUCT_VERSION")
+    exporter = f"exported by {exported}" if exported and exported != provenance.capture_version else None
+    versions = (provenance.capture_version, exporter)  # each if stated
     return {
         "format": "nsys",
         "producer": capture.product or PRODUCER,
-        "producer_version": _version(provenance.capture_version, capture.export.get("EXPORT_PRODUCT_VERSION")),
+        "producer_version": ", ".join(filter(None, versions)) or None,
         "source_schema": capture.export.get("EXPORT_SCHEMA_VERSION"),  # exports of 2020 state none
         "driver_version": capture.driver_version,
         "cuda_version": capture.cuda_version,
@@ -159,13 +163,6 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_priva
         "span_ns": survey.clock.last_ns - survey.clock.zero_ns,
         "reader": provenance.route,
     }
-
-
-def _version(captured: str | None, exported: str | None) -> str | None:
-    """Return the version of the recording nsys, if stated, and of the exporting nsys if it differs."""
-    if captured is None:
-        return exported and f"exported by {exported}"
-    return f"{captured}, exported by {exported}" if exported and exported != captured else captured
 
 
 HIDDEN = "Graph-level tracing hides kernels: record with --cuda-graph-trace=node to see those that CUDA graphs launch."
@@ -197,13 +194,3 @@ def _has_events(raw: RawTables, table: str) -> bool:
         return any(batch.num_rows for batch in raw.stream(table, [time]))
     except DamagedTraceError:
         return True
-
-
-def _note_diagnostics(raw: RawTables, notes: Notes) -> None:
-    """Note warnings and errors from the profiler (DIAGNOSTIC_EVENT, since schema 3.13); equal ones are counted."""
-    rows = raw.small("DIAGNOSTIC_EVENT", ("severity",), ("text",))
-    serious = Counter(
-        (SEVERITY[row["severity"]], without_paths(row["text"] or "")) for row in rows if row["severity"] in SEVERITY
-    )
-    for (severity, text), count in serious.items():
-        notes.add("profiler-diagnostic", severity, f"Nsight Systems: {text}", count)

@@ -91,14 +91,14 @@ def _partners(begins: _Records, ends: _Records) -> Numbers:
         return np.full(len(begins["id"]), -1, np.int64)
     _, codes = np.unique(np.concatenate([begins["id"], ends["id"]]), return_inverse=True)
     width = len(codes)
-    first = _numbered(codes[: len(begins["id"])], begins["timestamp"], width)
-    second = _numbered(codes[len(begins["id"]) :], ends["timestamp"], width)
+    first = _rank_in_code(codes[: len(begins["id"])], begins["timestamp"], width)
+    second = _rank_in_code(codes[len(begins["id"]) :], ends["timestamp"], width)
     order = np.argsort(second)
     position = np.minimum(np.searchsorted(second[order], first), len(second) - 1)
     return np.where(second[order][position] == first, order[position], -1)
 
 
-def _numbered(codes: Numbers, times: Numbers, width: int) -> Numbers:
+def _rank_in_code(codes: Numbers, times: Numbers, width: int) -> Numbers:
     """Return one number for a code and its place in time among equal codes."""
     order = np.lexsort((times, codes))
     in_order = codes[order]
@@ -121,16 +121,20 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and the sources of thei
     """Return columns of table ``nvtx`` without the derived ones, in its order."""
     both = {name: np.concatenate([begins[name], marks[name]]) for name in _COLUMNS}
     pids, tids = pa.array(both["processId"]), pa.array(both["threadId"])
-    durations, known = _durations(begins, ends, partner, len(marks["id"]))
-    is_mark = np.arange(len(durations)) >= len(begins["id"])
-    whole = both["objectKind"] == constants.OBJECT_PROCESS
-    whole[: len(begins["id"])] |= _elsewhere(begins, ends, partner)
-    kinds = np.where(is_mark, 2, np.where(whole, 1, 0))
-    # Return categories of markers by number, as their names are not stored; null if a marker has none.
-    ids = both["id"]
+    count, has_end = len(begins["id"]), partner >= 0
+    durations = np.zeros(len(both["id"]), np.int64)  # of ranges, then of marks
+    durations[:count][has_end] = ends["timestamp"][partner[has_end]] - begins["timestamp"][has_end]
+    known = np.zeros(len(both["id"]), bool)
+    known[:count] = has_end & (durations[:count] >= 0)
+    of_process = both["objectKind"] == constants.OBJECT_PROCESS
+    # Ranges that end on another thread than they started on are ranges of the process too.
+    of_process[:count][has_end] |= ends["threadId"][partner[has_end]] != begins["threadId"][has_end]
+    is_mark = np.arange(len(durations)) >= count
+    kinds = np.where(is_mark, 2, np.where(of_process, 1, 0))
+    # Categories are numbers, as their names are not stored; null if a marker has none.
     rows = raw.small(_DATA, ("id", "category"))
     stated = {row["id"]: row["category"] for row in rows if row["id"] is not None and row["category"]}
-    positions = pc.index_in(pa.array(ids), value_set=pa.array(list(stated), pa.int64()))
+    positions = pc.index_in(pa.array(both["id"]), value_set=pa.array(list(stated), pa.int64()))
     categories = recoded([f"[category {number}]" for number in stated.values()], positions)
     columns: dict[str, Array] = {
         "start_ns": pa.array(both["timestamp"] - zero_ns),
@@ -143,23 +147,6 @@ def _rows(  # noqa: PLR0917 (the three kinds of records, and the sources of thei
         "category": categories,
     }
     return ordered(pa.table(columns))
-
-
-def _durations(begins: _Records, ends: _Records, partner: Numbers, marks: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
-    """Return durations of ranges, then of marks (0), and a mask of the known durations."""
-    ranged = partner >= 0
-    lasting = np.zeros(len(partner), np.int64)
-    lasting[ranged] = ends["timestamp"][partner[ranged]] - begins["timestamp"][ranged]
-    known = ranged & (lasting >= 0)
-    return np.append(lasting, np.zeros(marks, np.int64)), np.append(known, np.zeros(marks, bool))
-
-
-def _elsewhere(begins: _Records, ends: _Records, partner: Numbers) -> npt.NDArray[np.bool_]:
-    """Return a mask of ranges that end on another thread than they started on."""
-    moved = np.zeros(len(partner), bool)
-    ranged = partner >= 0
-    moved[ranged] = ends["threadId"][partner[ranged]] != begins["threadId"][ranged]
-    return moved
 
 
 def _strings(raw: NvprofTables, ids: Numbers, otherwise: str) -> Array:

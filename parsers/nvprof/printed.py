@@ -33,11 +33,15 @@ from traceviz.parsers.shared.events.owners import identity_tables
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.notes import Notes
-from traceviz.trace.names.framework_signs import Identified
 from traceviz.trace.plausible import window_of
 from traceviz.trace.rows_to_table import rows_to_table
 
 GPU, API = "GPU activities", "API calls"
+_KINDS = {
+    API: (("cuda", "runtime"), ("cu", "driver")),
+    GPU: (("[CUDA memcpy", "copy"), ("[CUDA memset", "memset"), ("", "kernel")),
+}
+"""Values of ``totals.kind`` by the type of a row and the prefix of its name."""
 _TYPED = re.compile(r"^\s*(?P<type>[A-Za-z][^:%]*):\s+(?P<numbers>[0-9.]+%.*)$")
 _CELLS = re.compile(r"\s{2,}")
 _CPU_FAULTS = re.compile(r"^Total CPU Page faults: (?P<count>\d{1,18})")
@@ -85,15 +89,8 @@ def _summary(section: Section, demangler: Demangler) -> Iterator[Totals]:
         times = [_number(cells.get(label, ""), section.unit(label)) for label in ("Time", "Avg", "Min", "Max")]
         calls = _number(cells.get("Calls", ""), "", COUNTS)
         if calls is not None and times[0] is not None:
-            yield Totals(_kind(kind, name), name, calls, (times[0], times[1], times[2], times[3]))
-
-
-def _kind(kind: str, name: str) -> str:
-    if kind == API:
-        return "runtime" if name.startswith("cuda") else "driver" if name.startswith("cu") else "other"
-    if kind != GPU:
-        return "other"
-    return "copy" if name.startswith("[CUDA memcpy") else "memset" if name.startswith("[CUDA memset") else "kernel"
+            word = next((word for prefix, word in _KINDS.get(kind, ()) if name.startswith(prefix)), "other")
+            yield Totals(word, name, calls, (times[0], times[1], times[2], times[3]))
 
 
 def _migrations(section: Section) -> Iterator[Totals]:
@@ -207,23 +204,30 @@ class Printed:
         traces = [self._trace(section, notes) for section in self.sections if section.kind == "trace"]
         summaries = [section for section in self.sections if section.kind != "trace"]
         summed = [(section, row) for section in summaries for row in totals(section, demangler)]
-        devices = self._devices(traces, [row for _, row in summed])
+        printed = {name for rows in traces for name in rows.devices()}
+        printed |= {row.device for _, row in summed if row.device}
+        known = sorted(printed, key=lambda name: (Device.of(name).ordinal or 0, name))
+        devices = {name: index for index, name in enumerate(known)}
         events, span = self._events(traces, devices, demangler, notes)
-        found = self._framework(events, summed)
+        kernels = {row.name for _, row in summed if row.kind == "kernel"}
+        kernels |= {str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()}
+        found = identify_framework({"names": pa.array(sorted(kernels), pa.string())}, {})
         run = {
             "format": "nvprof",
             "producer": "nvprof",
+            "framework": found.framework,
             "command": self.processes[0].command if options.keep_private and self.processes else None,
             "span_ns": span,
             "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",
-        } | {"framework": found.framework}
+        }
         yield "run", rows_to_table("run", [run], notes)
         yield from self._identity(traces, devices, notes)
         settings = evidence_table(found) if options.wants("settings") else None
         if settings is not None:
             yield "settings", settings
-        for name in self._present(traces, events):
-            if options.wants(name):
+        possible = {*events.parts, *self.empty, *(_WORK if any(rows.has_devices for rows in traces) else ())}
+        for name in _EVENTS:
+            if name in possible and options.wants(name):
                 yield name, events.table(name)
         if summaries and options.wants("totals"):
             yield "totals", rows_to_table("totals", self._totals(summed, devices), notes)
@@ -251,12 +255,6 @@ class Printed:
         pids = self._pids()
         return pids.index(section.pid) if section.pid in pids else 0
 
-    def _devices(self, traces: Sequence[TraceRows], summed: Sequence[Totals]) -> dict[str, int]:
-        """Return surrogate ids of devices as they are printed, in order of their number and name."""
-        printed = {name for rows in traces for name in rows.devices()} | {row.device for row in summed if row.device}
-        known = sorted(printed, key=lambda name: (Device.of(name).ordinal or 0, name))
-        return {name: index for index, name in enumerate(known)}
-
     def _events(
         self, traces: Sequence[TraceRows], devices: dict[str, int], demangler: Demangler, notes: Notes
     ) -> tuple[Tables, int]:
@@ -271,11 +269,6 @@ class Printed:
             sort_rows(rows, Place(zero, process, devices), demangler, tables, notes)
         return tables, max((end for _, end in bounds), default=0) - zero
 
-    def _framework(self, events: Tables, summed: Sequence[tuple[Section, Totals]]) -> Identified:
-        kernels = {row.name for _, row in summed if row.kind == "kernel"}
-        kernels |= {str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()}
-        return identify_framework({"names": pa.array(sorted(kernels), pa.string())}, {})
-
     def _identity(
         self, traces: Sequence[TraceRows], devices: dict[str, int], notes: Notes
     ) -> Iterator[tuple[str, pa.Table]]:
@@ -289,13 +282,6 @@ class Printed:
             notes,
         )
         yield from tables.items()
-
-    def _present(self, traces: Sequence[TraceRows], events: Tables) -> tuple[str, ...]:
-        """Return the event tables that the file could hold."""
-        held = {name for name in _EVENTS if name in events.parts} | self.empty
-        if any(rows.has_devices for rows in traces):
-            held |= set(_WORK)
-        return tuple(name for name in _EVENTS if name in held)
 
     def _totals(self, summed: Sequence[tuple[Section, Totals]], devices: dict[str, int]) -> list[dict[str, Any]]:
         times = ("total_ns", "mean_ns", "min_ns", "max_ns")

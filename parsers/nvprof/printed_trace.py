@@ -113,7 +113,6 @@ class TraceRows:
     @classmethod
     def of(cls, section: Section) -> TraceRows:
         """Read the rows of ``section``; those without a start are damaged."""
-        # Return rows of a trace as columns of strings, and the number of damaged rows.
         lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
         lines = _decoded(lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv])))
         table, damaged = _from_csv(section, lines) if section.is_csv else _from_text(section, lines)

@@ -13,6 +13,11 @@ from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
 from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, VERSION_SUFFIX, EventTables, Name, Source, Whole, Word
 from traceviz.parsers.shared.events.row_filter import Keep
 
+# Numbers that Nsight Systems and CUPTI write, and their words in the contract. Exports before schema 3.0.0 carry no
+# ENUM_* tables, so the numbers are kept here; later exports repeat them there. Sources: NVIDIA's "SQLite Export
+# Schema Reference" and the CUPTI headers (CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind,
+# CUpti_ActivitySynchronizationType, CUpti_ActivityOverheadKind).
+
 STRINGS, STRING_ID = "StringIds", "id"
 """The table of strings, and its column of string numbers."""
 

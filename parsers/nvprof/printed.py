@@ -28,7 +28,7 @@ from traceviz.parsers.nvprof.printed_text import (
     sections,
     warnings,
 )
-from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows, whole
+from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, parse_quantities, sort_rows
 from traceviz.parsers.shared.events.owners import identity_tables
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework
 from traceviz.parsers.shared.json.stream import TextStream
@@ -69,7 +69,18 @@ class Totals:
 
 
 def totals(section: Section, demangler: Demangler) -> list[Totals]:
-    """Return the rows of a summary, in their order."""
+    """Return the rows of a summary, in their order: one row per name, not per event.
+
+    Each number can have its own unit. Of the rows of one type, only the first states the type::
+
+        ==9== Profiling result:
+                    Type  Time(%)      Time     Calls       Avg       Min       Max  Name
+         GPU activities:   99.28%  1.4175ms         1  1.4175ms  1.4175ms  1.4175ms  [CUDA memcpy HtoD]
+                            0.41%  5.9200us         1  5.9200us  5.9200us  5.9200us  reduce(float*, int)
+              API calls:   97.00%  180.20ms         2  90.100ms  4.4000us  180.20ms  cudaMalloc
+
+    Before CUDA 9 there was no type, and the line before the header stated the kind of the rows.
+    """
     if section.kind != "unified_memory":
         return list(_summary(section, demangler))
     cpu_faults = [match for line in section.lines() if (match := _CPU_FAULTS.match(line))]
@@ -129,7 +140,7 @@ def _cells(line: str, section: Section) -> list[str]:
 
 
 def _number(text: str, unit: str, factors: dict[str, float] = TIMES) -> int | None:
-    value: Any = whole(pa.array([text], pa.string()), factors, unit)[0].as_py()
+    value: Any = parse_quantities(pa.array([text], pa.string()), factors, unit)[0].as_py()
     return None if value is None else int(value)
 
 

@@ -30,8 +30,10 @@ _QUANTITY = r"^\s*(?P<number>[0-9]+(?:\.[0-9]*)?)\s*(?P<unit>[A-Za-z]*)\s*$"
 _LARGEST = 2.0**62
 
 
-def whole(values: Array, factors: Mapping[str, float], unit: str = "") -> Array:
+def parse_quantities(values: Array, factors: Mapping[str, float], unit: str = "") -> Array:
     """Return printed ``values`` as whole numbers of the base unit; null for other texts.
+
+    Text has the unit behind each number, ``133.81ms``; CSV has a row of units above the numbers.
 
     Six decimals of milliseconds are exact to the nanosecond, and of kilobytes to the byte; larger units are exact only
     to their printed digits. The product itself is exact below 2**53.
@@ -116,10 +118,10 @@ class TraceRows:
         lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
         lines = _decoded(lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv])))
         table, damaged = _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
-        starts = whole(_column(table, "Start"), TIMES, section.unit("Start"))
+        starts = parse_quantities(_column(table, "Start"), TIMES, section.unit("Start"))
         timed = starts.is_valid()
         kept = table.filter(timed)
-        durations = whole(_column(kept, "Duration"), TIMES, section.unit("Duration"))
+        durations = parse_quantities(_column(kept, "Duration"), TIMES, section.unit("Duration"))
         return cls(section, kept, starts.filter(timed), durations, damaged + table.num_rows - kept.num_rows)
 
     def plausible(self, window: Window | None, notes: Notes) -> TraceRows:
@@ -223,7 +225,7 @@ def _rows_at(rows: TraceRows, flags: Flags) -> TraceRows:
 
 
 def _times(rows: TraceRows, place: Place) -> dict[str, Array]:
-    stated = whole(_column(rows.table, "Correlation_ID"), COUNTS)
+    stated = parse_quantities(_column(rows.table, "Correlation_ID"), COUNTS)
     shown = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), _CORRELATION), [0])
     correlations = pc.coalesce(stated, pc.cast(shown, pa.int64()))
     return {
@@ -239,8 +241,8 @@ def _on_device(rows: TraceRows, place: Place) -> dict[str, Array]:
     positions = pc.index_in(printed, value_set=pa.array(list(place.devices), pa.string()))
     return {
         "device_id": pa.array(list(place.devices.values()), pa.int16()).take(positions),
-        "stream": whole(_column(rows.table, "Stream"), COUNTS),
-        "context_id": _narrow(whole(_column(rows.table, "Context"), COUNTS)),
+        "stream": parse_quantities(_column(rows.table, "Stream"), COUNTS),
+        "context_id": _narrow(parse_quantities(_column(rows.table, "Context"), COUNTS)),
     }
 
 
@@ -256,9 +258,12 @@ def _kernels(demangler: Demangler, rows: TraceRows) -> dict[str, Array]:
         **_extent(table, "Grid"),
         **_extent(table, "Block"),
         "registers_per_thread": _narrow(
-            whole(_column(table, _first(table, ("Registers Per Thread", "Regs*"))), COUNTS)
+            parse_quantities(_column(table, _first(table, ("Registers Per Thread", "Regs*"))), COUNTS)
         ),
-        **{name: _narrow(whole(_column(table, label), SIZES, section.unit(label))) for name, label in sizes.items()},
+        **{
+            name: _narrow(parse_quantities(_column(table, label), SIZES, section.unit(label)))
+            for name, label in sizes.items()
+        },
     }
 
 
@@ -269,7 +274,10 @@ def _extent(table: pa.Table, label: str) -> dict[str, Array]:
         parts = [pc.struct_field(triples, [index]) for index in range(3)]
     else:
         parts = [_column(table, f"{label} {axis}") for axis in "XYZ"]
-    return {f"{label.lower()}_{axis}": _narrow(whole(part, COUNTS)) for axis, part in zip("xyz", parts, strict=True)}
+    return {
+        f"{label.lower()}_{axis}": _narrow(parse_quantities(part, COUNTS))
+        for axis, part in zip("xyz", parts, strict=True)
+    }
 
 
 def _copies(rows: TraceRows) -> dict[str, Array]:
@@ -277,18 +285,18 @@ def _copies(rows: TraceRows) -> dict[str, Array]:
         "kind": _words(rows, _COPY),
         "src_memory": _memory(rows, "SrcMemType"),
         "dst_memory": _memory(rows, "DstMemType"),
-        "bytes": whole(_column(rows.table, "Size"), SIZES, rows.section.unit("Size")),
+        "bytes": parse_quantities(_column(rows.table, "Size"), SIZES, rows.section.unit("Size")),
     }
 
 
 def _migrations(rows: TraceRows) -> dict[str, Array]:
     managed = pa.array(["managed"] * len(rows.starts), pa.string()).dictionary_encode()
-    size = whole(_column(rows.table, "Unified Memory"), SIZES, rows.section.unit("Unified Memory") or "B")
+    size = parse_quantities(_column(rows.table, "Unified Memory"), SIZES, rows.section.unit("Unified Memory") or "B")
     return {"kind": _words(rows, _MIGRATION), "src_memory": managed, "dst_memory": managed, "bytes": size}
 
 
 def _fills(rows: TraceRows) -> dict[str, Array]:
-    size = whole(_column(rows.table, "Size"), SIZES, rows.section.unit("Size"))
+    size = parse_quantities(_column(rows.table, "Size"), SIZES, rows.section.unit("Size"))
     return {"memory": _memory(rows, "SrcMemType"), "bytes": size}
 
 

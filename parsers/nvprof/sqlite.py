@@ -152,7 +152,7 @@ def has_samples(raw: NvprofTables) -> bool:
 
 
 def read_samples(raw: NvprofTables, identity: Identity, zero_ns: int, notes: Notes) -> pa.Table:
-    """Return table ``samples``, with a few rows per second and device."""
+    """Return table ``samples``: clocks, temperature, power and fans of the GPU (``--system-profiling on``)."""
     devices = {number: index for index, number in enumerate(identity.devices.to_pylist())}
     rows = _rows(raw)
     # The file may state any time: readings far from the events are left out.

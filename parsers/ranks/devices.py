@@ -57,20 +57,13 @@ class Listed:
     ) -> Listed:
         """Return the devices of a trace from its tables."""
         ranks = {row["process_id"]: row["rank"] for row in processes}
-        # Return the devices that events of the trace name.
-        return cls(
-            devices,
-            main_devices(part),
-            ranks,
-            frozenset(
-                device
-                for name, table in part.items()
-                if name != "devices" and "device_id" in table.column_names
-                for device in pc.unique(table["device_id"]).to_pylist()
-                if device is not None
-            ),
-            host,
-        )
+        used = {
+            device
+            for name, table in part.items()
+            if name != "devices" and "device_id" in table.column_names
+            for device in pc.unique(table["device_id"]).to_pylist()
+        }
+        return cls(devices, main_devices(part), ranks, frozenset(used - {None}), host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +81,17 @@ class Devices:
     assumed: bool
 
 
-def same_devices(traces: Sequence[Listed], order: Sequence[int]) -> Devices:
+def unify_devices(traces: Sequence[Listed], order: Sequence[int]) -> Devices:
     """Number the devices of several traces, in ``order`` of the traces, idle devices last."""
     nodes = _nodes(traces, order)
     ids: Ids = [{} for _ in traces]
     rows: list[dict[str, Any]] = []
     by_id: dict[str, int] = {}
     by_place: dict[tuple[Any, ...], int] = {}
-    everyone = [(index, row, place) for index in order for row, place in _placed(traces[index].rows)]
+    listed = [(index, row, place) for index in order for row, place in _placed(traces[index].rows)]
     working: defaultdict[int, set[int]] = defaultdict(set)  # for devices without a unique id: traces that work on them
     for works in (True, False):
-        for index, row, (occurrence, key) in everyone:
+        for index, row, (occurrence, key) in listed:
             if (row["device_id"] in traces[index].used) != works:
                 continue
             unique, place = identifier(row), (nodes[index, occurrence], *key)

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from traceviz.parsers.ranks.identity import run_row
 from traceviz.parsers.run.sources import Source, is_tracing, tracing_tables
 from traceviz.parsers.shared.arrays.arrow import pc
@@ -38,9 +36,13 @@ class Extent:
         """Return the extent from the run row of ``source``, without the profiler's work after the last event."""
         row = run_row(source.tables)
         span = int(row.get("span_ns") or 0)
-        ends = (
-            [_last_end(source.tables[name]) for name in tracing_tables(source)] if "overhead" in source.tables else []
-        )
+        ends = []
+        for name in tracing_tables(source) if "overhead" in source.tables else ():
+            events = source.tables[name]
+            last = events["start_ns"]
+            if "dur_ns" in events.column_names:
+                last = pc.add(last, pc.fill_null(events["dur_ns"], 0))
+            ends.append(int(pc.max(last).as_py()))
         return cls(row.get("t0_unix_ns"), min(span, max(ends, default=span)))
 
 
@@ -69,7 +71,7 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
     """
     extents = [Extent.of(source) for source in sources]
     timed = {place for place, extent in enumerate(extents) if extent.t0_unix_ns is not None}
-    misplaced = {place for place in timed if not _meets(extents[place], ran)}
+    misplaced = {place for place in timed if not _overlaps(extents[place], ran)}
     tracing = [place for place, source in enumerate(sources) if is_tracing(source)]
     usable = timed - misplaced
     leading = [place for place in tracing if place in usable]
@@ -82,8 +84,7 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
         return RunClock(dict.fromkeys(range(len(sources)), 0), None, max((e.span_ns for e in extents), default=0))
     begins = min(_begin(extents[place]) for place in sources_left)
     ends = max(_begin(extents[place]) + extents[place].span_ns for place in sources_left)
-    if not leading:
-        # Return the part of ``begins`` to ``ends`` in which the program ran, if known.
+    if not leading:  # only the time in which the program ran, if known
         first, last = ran
         start = begins if first is None else max(begins, first)
         stop = ends if last is None else min(ends, last)
@@ -93,19 +94,12 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
     return RunClock(starts, begins, ends - begins)
 
 
-def _last_end(events: pa.Table) -> int:
-    ends = events["start_ns"]
-    if "dur_ns" in events.column_names:
-        ends = pc.add(ends, pc.fill_null(events["dur_ns"], 0))
-    return int(pc.max(ends).as_py())
-
-
 def _begin(extent: Extent) -> int:
     assert extent.t0_unix_ns is not None
     return extent.t0_unix_ns
 
 
-def _meets(extent: Extent, ran: tuple[int | None, int | None]) -> bool:
+def _overlaps(extent: Extent, ran: tuple[int | None, int | None]) -> bool:
     """Return whether a source overlaps the program's run time, with a tolerance of :data:`SLACK_NS`."""
     first, last = ran
     begin = _begin(extent)

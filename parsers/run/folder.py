@@ -24,13 +24,13 @@ from traceviz.parsers.run.sources import (
     ranks_of_processes,
     read_source,
     recordings_in,
-    stated_in,
 )
 from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.events.columns import with_column
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
 from traceviz.trace.rows_to_table import rows_to_table
+from traceviz.untrusted.json_documents import read_object
 
 
 def read_run(folder: Path, options: ReadRequest, readers: Readers) -> Iterator[tuple[str, pa.Table]]:
@@ -49,8 +49,12 @@ def read_run(folder: Path, options: ReadRequest, readers: Readers) -> Iterator[t
         UnknownFormatError: nothing was recorded of a program that ended normally.
     """
     manifest, notes = read_manifest(folder), Notes()
-    sources = _sources(folder, manifest, readers, _widened(options), notes)
-    manifest = _settled(manifest, {source.collector for source in sources}, notes)
+    request = options
+    if options.tables is not None and not options.tables.isdisjoint(DEVICE_TABLES):
+        # All device tables are needed if one is: together they determine the source.
+        request = replace(options, tables=options.tables | set(DEVICE_TABLES))
+    sources = _sources(folder, manifest, readers, request, notes)
+    manifest = _with_failures(manifest, {source.collector for source in sources}, notes)
     keep_private = options.keep_private
     tables = (
         merge_sources(sources, manifest, notes, keep_private=keep_private)
@@ -66,10 +70,10 @@ _RECORDING = frozenset({"jax", "nsys", "resources", "stacks", "tensorflow", "tor
 """Collectors that leave recordings; the ranges of others are in the recording of nsys."""
 
 
-def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> RunManifest:
+def _with_failures(manifest: RunManifest, readable: Collection[str], notes: Notes) -> RunManifest:
     """Return the manifest with state "failed" for collectors whose recordings are cut off or were never saved."""
 
-    def settled(recorder: Recorder) -> Recorder:
+    def with_failure(recorder: Recorder) -> Recorder:
         if recorder.name not in _RECORDING or recorder.name in readable:
             return recorder
         if recorder.state == "recording":
@@ -78,14 +82,7 @@ def _settled(manifest: RunManifest, readable: Collection[str], notes: Notes) -> 
         failed = recorder.state in {"recorded", "recording"}
         return msgspec.structs.replace(recorder, state="failed") if failed else recorder
 
-    return msgspec.structs.replace(manifest, recorders=tuple(settled(recorder) for recorder in manifest.recorders))
-
-
-def _widened(options: ReadRequest) -> ReadRequest:
-    """Return options that request all device tables if they request one: together they determine the source."""
-    if options.tables is None or options.tables.isdisjoint(DEVICE_TABLES):
-        return options
-    return replace(options, tables=options.tables | set(DEVICE_TABLES))
+    return msgspec.structs.replace(manifest, recorders=tuple(with_failure(recorder) for recorder in manifest.recorders))
 
 
 def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: ReadRequest, notes: Notes) -> list[Source]:
@@ -100,21 +97,18 @@ def _sources(folder: Path, manifest: RunManifest, readers: Readers, options: Rea
     if not sources and not manifest.was_stopped:
         raise errors[0] if errors else _nothing(folder, manifest)
     ranks = ranks_of_processes(folder)
-    for source in sources:
-        source.tables["processes"] = _with_ranks(source.tables["processes"], ranks)
+    for source in sources:  # fill in ranks by pid: nsys knows none
+        processes = source.tables["processes"]
+        rows = processes.to_pylist()
+        known = [ranks.get(row["pid"]) if row["rank"] is None else row["rank"] for row in rows]
+        column = pa.chunked_array([pa.array(known, pa.int32())])
+        source.tables["processes"] = with_column(processes, "rank", column)
     complete = complete_steps(folder)
     for tables in (source.tables for source in sources if "nvtx" in source.tables):
         tables["nvtx"], count = name_unfinished(tables["nvtx"], tables["processes"], complete)
         message = "Steps that had begun when an epoch or the program ended are none: they are named 'unfinished step'."
         notes.add("unfinished-steps", "info", message, count)
     return sources
-
-
-def _with_ranks(processes: pa.Table, ranks: Mapping[int, int]) -> pa.Table:
-    """Return table ``processes`` with ``ranks``, by pid, for rows without a rank: nsys knows no ranks."""
-    rows = processes.to_pylist()
-    known = [ranks.get(row["pid"]) if row["rank"] is None else row["rank"] for row in rows]
-    return with_column(processes, "rank", pa.chunked_array([pa.array(known, pa.int32())]))
 
 
 def _nothing(folder: Path, manifest: RunManifest) -> UnknownFormatError:
@@ -142,7 +136,7 @@ def complete_steps(folder: Path) -> dict[int, int]:
     """
     completed = {}
     for path in sorted((folder / RAW / COLLECTOR).glob("**/status.json"))[:MOST_FILES]:
-        stated = stated_in(path)
+        stated = read_object(path)
         pid, steps = as_number(stated.get("pid")), as_number(stated.get("steps_recorded"))
         if stated.get("state") == "saved" and pid is not None and steps is not None:
             completed[pid] = steps
@@ -151,6 +145,12 @@ def complete_steps(folder: Path) -> dict[int, int]:
 
 def name_unfinished(nvtx: pa.Table, processes: pa.Table, complete: Mapping[int, int]) -> tuple[pa.Table, int]:
     """Return table ``nvtx`` with unfinished steps renamed to :data:`UNFINISHED`, and the number of these.
+
+    The hooks of ``traceviz collect`` start a step before they know that it will run. An abandoned step starts again
+    under the same number; the last one ends only with the program::
+
+        step 0    step 1    step 2 (the epoch is over: abandoned)    step 2    step 3 (the program ends)
+        |-------| |-------| |-|                                      |-------| |---------------------->
 
     Args:
         nvtx: The table.
@@ -187,6 +187,8 @@ def unrecorded_run(
     manifest: RunManifest, notes: Notes, *, keep_private: bool = False
 ) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a trace without events, ``notes`` last.
+
+    A program that crashes before its first step, or is killed with its profilers, is still a result of a study.
 
     Args:
         manifest: The manifest of the run.

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.shared.arrays.arrow import pc
+from traceviz.parsers.shared.arrays.arrow import DictionaryArray, pc
 from traceviz.parsers.shared.notes import Notes
 
 CALLS = "cuda_api"
@@ -70,7 +70,7 @@ def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int
     equal = (sorted_ids[1:] == sorted_ids[:-1]) & (sorted_ids[1:] > 0)  # 0 and negative ids are none
     shared: npt.NDArray[np.intp] = np.sort(order[np.append(equal, False) | np.append(False, equal)])
     unified = calls["name"].unify_dictionaries()
-    coded = unified.chunk(0) if unified.num_chunks == 1 else unified.combine_chunks()
+    coded: DictionaryArray = unified.chunk(0) if unified.num_chunks == 1 else unified.combine_chunks()
     names = coded.indices.to_numpy()
     keys = [column[shared] for column in (ids, calls["thread_id"].to_numpy(), names)]
     starts = calls["start_ns"].to_numpy()[shared]

@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from traceviz.core.arrays.sort_in_place import put_in_order
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.private_paths import without_paths
 from traceviz.parsers.base import ReadRequest
@@ -27,7 +30,6 @@ from traceviz.parsers.shared.arrays.arrow import ChunkedArray, StringArray, pc
 from traceviz.parsers.shared.events.names import count_rows
 from traceviz.parsers.shared.events.prescan import present
 from traceviz.parsers.shared.events.reader import EventReader
-from traceviz.parsers.shared.events.sort_by_start import in_order
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.events.table import first
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool, texts
@@ -124,7 +126,7 @@ def _event_tables(  # noqa: PLR0917 (what was found before events are read)
         if name == CALLS:
             table = drop_repeated_calls(table, notes)
             _note_hidden_graphs(raw, capture, table, notes)
-        made = [in_order(table)]
+        made = [sort_by_start(table)]
         del table  # hold no reference here, so that the caller can free the table
         yield name, made.pop()
 
@@ -194,3 +196,45 @@ def _has_events(raw: RawTables, table: str) -> bool:
         return any(batch.num_rows for batch in raw.stream(table, [time]))
     except DamagedTraceError:
         return True
+
+
+def sort_by_start(table: pa.Table) -> pa.Table:
+    """Return ``table`` with its rows sorted by start in place, without a second copy of any column, or unchanged.
+
+    The caller owns the memory. The table stays unchanged if values of a column are null, if a column has several chunks
+    or lies in read-only memory, or if rows are far from their places.
+    """
+    starts = table["start_ns"]
+    if starts.num_chunks != 1 or np.all((times := starts.to_numpy())[1:] >= times[:-1]):
+        return table
+    names = [name for name in table.column_names if name != "start_ns" and not _is_uniform(table[name])]
+    found = [_mutable_values(table[name]) for name in (*names, "start_ns")]
+    columns = [column for column in found if column is not None]
+    if len({column.ctypes.data for column in columns}) == len(found):
+        put_in_order(times, columns)
+    return table
+
+
+def _is_uniform(column: pa.ChunkedArray[Any]) -> bool:
+    """Return whether all values are null or equal, so that their order does not matter."""
+    if column.null_count == len(column):
+        return True
+    values: Any = column.chunk(0)
+    numbers = values.indices if pa.types.is_dictionary(values.type) else values
+    if column.num_chunks != 1 or column.null_count or not pa.types.is_integer(numbers.type):
+        return False
+    bounds = pc.min_max(numbers)
+    return bool(bounds["min"] == bounds["max"])
+
+
+def _mutable_values(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any] | None:
+    """Return the numbers of a column in place; ``None`` if they cannot be moved."""
+    if column.num_chunks != 1 or column.null_count:
+        return None
+    values: Any = column.chunk(0)
+    numbers = values.indices if pa.types.is_dictionary(values.type) else values
+    buffer = numbers.buffers()[1] if pa.types.is_integer(numbers.type) else None
+    if buffer is None or not buffer.is_mutable:
+        return None
+    whole = np.frombuffer(buffer, numbers.type.to_pandas_dtype())
+    return whole[numbers.offset : numbers.offset + len(numbers)]

@@ -43,7 +43,7 @@ _LABELS: tuple[tuple[Kind, frozenset[str]], ...] = (
 
 _HEADER = re.compile(rb'^[ \t"]*(?:Start|Type|Time\(%\)|Device|Count)[" \t].*$', re.MULTILINE)
 _TELLING = (b"NVPROF is profiling process", b"Profiling result", b"Duration", b"Time(%)", b"Total Size")
-"""Words of which nvprof's output always has one: two log lines, and a label of each kind of header."""
+"""nvprof's output always has one of these: two log lines, and a label of each kind of header."""
 _COLUMNS = re.compile(r"\s{2,}")
 _CELL = re.compile(r'(?:^|(?<=,))(?:"(?P<quoted>(?:[^"]|"")*)"[^,]*|(?P<plain>[^,]*))(?:,|$)')
 _TITLE = re.compile(rb"^(?:={2,}+(?P<pid>\d{1,10})={2,}+|={4,}+)\s++(?P<title>[^\n]*+)", re.MULTILINE)

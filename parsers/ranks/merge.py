@@ -307,7 +307,8 @@ def _sort_by_start(table: pa.Table) -> pa.Table:
     starts = table.column("start_ns").to_numpy() if "start_ns" in table.column_names else np.zeros(0)
     if np.all(starts[1:] >= starts[:-1]):
         return table
-    order = pa.array(np.argsort(starts, kind="stable"))  # sorted ranges, one after the other: a merge sort finds them
+    # Sorted ranges, one after the other: a merge sort finds them.
+    order: Array = pa.array(np.argsort(starts, kind="stable"))
     columns = [column.combine_chunks().take(order) for column in table.columns]
     return pa.table(columns, schema=table.schema)
 

@@ -95,8 +95,8 @@ def _recordings_of(
     for stem, same in sorted(grouped.items()):
         rank = as_number(rank_in_name(str(stem.relative_to(folder)))) if len(grouped) > 1 else None
         order = {format_: place for place, format_ in enumerate(PREFERENCE)}
-        forms = sorted(same, key=lambda form: (order.get(form[1].format, -1), form[0].name))
-        yield Recording(name, tuple(forms), _stated_pid(stem.parent, own), rank)
+        same.sort(key=lambda form: (order.get(form[1].format, -1), form[0].name))
+        yield Recording(name, tuple(same), _stated_pid(stem.parent, own), rank)
 
 
 def _forms(path: Path, readers: Readers, folder: Path) -> Iterator[tuple[Path, Reader]]:

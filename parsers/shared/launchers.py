@@ -58,13 +58,11 @@ def launchers(calls: Numbered, work: Numbered, processes: int, assumed: Array) -
         assumed: Assumed process of each queue, used if possible; -1 for none.
     """
     queues = assumed.size
-    # Return rows of each group, evenly spaced in large groups.
     order = np.argsort(work.group, kind="stable")
     counts = np.bincount(work.group, minlength=queues)
     place = np.arange(work.group.size) - np.repeat(np.cumsum(counts) - counts, counts)
     step = np.repeat(-(-counts // _SAMPLED), counts)
-    rows: Array = order[place % np.maximum(step, 1) == 0]
-    work = work.taken(rows)
+    work = work.taken(order[place % np.maximum(step, 1) == 0])  # evenly spaced rows of large groups
     impossible = np.zeros((queues, processes), np.int64)
     first_call = np.full(processes, np.iinfo(np.int64).max)
     for process in range(processes):

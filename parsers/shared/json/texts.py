@@ -40,10 +40,8 @@ def _unescaped(raw: bytes, repaired: Counter[str]) -> str:
         repaired[NOT_UTF8] += 1
     if "\\" not in text:
         return text
-    # Return whether a backslash stands before a character that it must not precede.
-    #
-    # Such a program does not escape at all, as early ones did not in folders of Windows (``C:\new\Users``): all
-    # backslashes of the text stand for themselves.
+    # A program that writes a backslash before a character that it must not precede does not escape at all, as early
+    # ones did not in folders of Windows (``C:\new\Users``): all backslashes of the text stand for themselves.
     if any(match.group() != b"\\\\" for match in _BAD_ESCAPE.finditer(raw)):
         repaired[WRONG_ESCAPE] += 1
         return text.replace('\\"', '"')

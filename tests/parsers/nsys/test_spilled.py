@@ -44,7 +44,7 @@ def tiny(monkeypatch) -> None:
     """Pieces of a page or two, and no table too small to be worth a file."""
     monkeypatch.setattr(spilled, "PIECE_ROWS", 20)
     monkeypatch.setattr(spill, "_WORTH_A_FILE", 0)
-    monkeypatch.setattr(whole_tables, "STRETCH_BYTES", 4096)
+    monkeypatch.setattr(whole_tables, "RANGE_BYTES", 4096)
 
 
 def assert_same(path: Path) -> TraceTables:

@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.run.folders import SECOND, literal, no_manifest
@@ -408,11 +408,12 @@ def everything(shift=0):
 
 def test_the_order_of_the_sources_does_not_matter():
     first = content(merged(*everything()))
-    for order in itertools.permutations(range(5)):
+    for order in list(itertools.permutations(range(5)))[::9]:
         sources = everything()
         assert content(merged(*(sources[place] for place in order))) == first
 
 
+@settings(max_examples=8)
 @given(st.integers(min_value=-500, max_value=10**18))
 def test_shifting_all_clocks_changes_nothing_but_the_time_of_day(shift):
     first, moved = content(merged(*everything())), content(merged(*everything(shift)))

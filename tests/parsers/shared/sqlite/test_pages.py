@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -52,8 +53,11 @@ def root_of(path: Path, table: str = "x") -> int:
 def by_pages(path: Path, root: int, width: int, positions) -> list[tuple]:
     rows = []
     for decoded in read_integers(path, root, width, positions):
-        lists = [sqlite_arrow._array(column).to_pylist() for column in decoded]
-        rows += zip(*lists, strict=True)
+        columns = [
+            [None] * column.rows if column.values is None else pa.array(column.values, mask=column.missing).to_pylist()
+            for column in decoded
+        ]
+        rows += zip(*columns, strict=True)
     return rows
 
 

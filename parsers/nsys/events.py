@@ -14,11 +14,10 @@ from traceviz.parsers.nsys.identity import Identity, Survey
 from traceviz.parsers.nsys.mapping import EVENT_TABLES, LOCAL_ID, NVTX_CATEGORY_NAME, NVTX_DOMAIN_NAME, THREAD
 from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, DictionaryArray, pc
 from traceviz.parsers.shared.events.columns import recoded
-from traceviz.parsers.shared.events.mapping import Name, Source
+from traceviz.parsers.shared.events.mapping import Keep, Name, Source
 from traceviz.parsers.shared.events.names import decode, look_up, name_column
 from traceviz.parsers.shared.events.prescan import present
 from traceviz.parsers.shared.events.reader import EventReader
-from traceviz.parsers.shared.events.row_filter import Keep
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.events.table import combination_codes, of_each, raw_column
 from traceviz.parsers.shared.events.whole_events import IDS, ROWS, TEXTS, UNOWNED

@@ -10,8 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
-from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, VERSION_SUFFIX, EventTables, Name, Source, Whole, Word
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import (
+    LAUNCH_SHAPE,
+    VERSION_SUFFIX,
+    EventTables,
+    Keep,
+    Name,
+    Source,
+    Whole,
+    Word,
+)
 
 # Numbers that Nsight Systems and CUPTI write, and their words in the contract. Exports before schema 3.0.0 carry no
 # ENUM_* tables, so the numbers are kept here; later exports repeat them there. Sources: NVIDIA's "SQLite Export

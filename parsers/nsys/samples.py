@@ -17,8 +17,8 @@ import pyarrow.json as pj
 
 from traceviz.parsers.shared.arrays.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.events.columns import recoded
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.events.names import UNKNOWN
-from traceviz.parsers.shared.events.row_filter import Keep
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.trace import schema
 from traceviz.trace.plausible import since

@@ -27,7 +27,6 @@ from traceviz.parsers.shared.events.columns import recoded
 from traceviz.parsers.shared.events.names import UNKNOWN, look_up
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.nvtx import nvtx_table, ordered
-from traceviz.trace.plausible import Window
 from traceviz.trace.schema import NVTX_KINDS
 
 _DATA = constants.PREFIX + "MARKER_DATA"
@@ -52,7 +51,16 @@ class _Records:
 
 def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: Notes) -> pa.Table:
     """Return table ``nvtx``, sorted by start (the longer range first if equal), with the nesting of push/pop ranges."""
-    records = _records(raw, survey.clock.window)
+    present = [name for name in _COLUMNS if name in raw.columns(MARKERS.table)]
+    batches = list(raw.stream(MARKERS.table, present))
+    table = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in present]))
+    table = table.filter(table["timestamp"].is_valid())
+    nothing = np.zeros(table.num_rows, np.int64)
+    records = _Records(
+        {name: pc.fill_null(table[name], 0).to_numpy() if name in present else nothing for name in _COLUMNS}
+    )
+    if survey.clock.window is not None:
+        records = records.where(survey.clock.window.has(records["timestamp"]))
     flags = records["flags"]
     begins = records.where((flags & constants.MARKER_START) != 0)
     ends = records.where((flags & constants.MARKER_END) != 0)
@@ -68,18 +76,6 @@ def read_markers(raw: NvprofTables, survey: Survey, identity: Identity, notes: N
         notes.add("negative-duration", "warning", message, negative)
     rows = _rows(raw, identity, begins, ends, partner, marks, survey.clock.zero_ns)
     return nvtx_table(rows, survey.clock.last_ns - survey.clock.zero_ns)
-
-
-def _records(raw: NvprofTables, window: Window | None) -> _Records:
-    present = [name for name in _COLUMNS if name in raw.columns(MARKERS.table)]
-    batches = list(raw.stream(MARKERS.table, present))
-    table = pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in present]))
-    table = table.filter(table["timestamp"].is_valid())
-    nothing = np.zeros(table.num_rows, np.int64)
-    records = _Records(
-        {name: pc.fill_null(table[name], 0).to_numpy() if name in present else nothing for name in _COLUMNS}
-    )
-    return records if window is None else records.where(window.has(records["timestamp"]))
 
 
 def _partners(begins: _Records, ends: _Records) -> Numbers:

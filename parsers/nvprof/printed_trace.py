@@ -116,7 +116,12 @@ class TraceRows:
     def of(cls, section: Section) -> TraceRows:
         """Read the rows of ``section``; those without a start are damaged."""
         lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
-        lines = _decoded(lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv])))
+        lines = lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv]))
+        try:
+            lines = lines.cast(pa.string())
+        except pa.ArrowInvalid:
+            lines = pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()])
+        lines = pc.utf8_trim_whitespace(lines)
         table, damaged = _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
         starts = parse_quantities(_column(table, "Start"), TIMES, section.unit("Start"))
         timed = starts.is_valid()
@@ -205,7 +210,13 @@ def sort_rows(rows: TraceRows, place: Place, demangler: Demangler, tables: Table
         tables.add(name, {**_times(part, place), **_on_device(part, place), **columns_of(part)})
     if is_call.any() or not rows.has_devices:
         part = _rows_at(rows, is_call)
-        tables.add("cuda_api", {**_times(part, place), **_calls(part, place)})
+        functions = pc.replace_substring_regex(_column(part.table, "Name"), f"{_LAUNCHED}|{_NUMBERED}", "")
+        calls = {
+            "thread_id": pa.array(np.full(len(part.starts), place.process, np.int32)),
+            "name": functions.dictionary_encode(),
+            "domain": pc.if_else(pc.starts_with(functions, "cuda"), "runtime", "driver").dictionary_encode(),
+        }
+        tables.add("cuda_api", {**_times(part, place), **calls})
     taken = (is_kernel | is_copy | is_fill | is_migration) & on_device | is_call
     faults = _matches(names, r"^\[Unified Memory .*(?:fault|[Tt]hrash|[Tt]hrottl)") & ~taken
     notes.add("unified-memory", "info", "Rows of page faults and the like of unified memory.", int(faults.sum()))
@@ -300,16 +311,6 @@ def _fills(rows: TraceRows) -> dict[str, Array]:
     return {"memory": _memory(rows, "SrcMemType"), "bytes": size}
 
 
-def _calls(rows: TraceRows, place: Place) -> dict[str, Array]:
-    names = pc.replace_substring_regex(_column(rows.table, "Name"), f"{_LAUNCHED}|{_NUMBERED}", "")
-    runtime = pc.starts_with(names, "cuda")
-    return {
-        "thread_id": pa.array(np.full(len(rows.starts), place.process, np.int32)),
-        "name": names.dictionary_encode(),
-        "domain": pc.if_else(runtime, "runtime", "driver").dictionary_encode(),
-    }
-
-
 def _words(rows: TraceRows, pattern: str) -> Array:
     """Return kinds of copies from the names of rows."""
     kinds = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), pattern), [0]).dictionary_encode()
@@ -347,13 +348,6 @@ def _narrow(values: Array) -> Array:
     """Return numbers of 32 bits; null for larger ones."""
     fits = pc.less_equal(values, _INT32_MAX)
     return pc.cast(pc.if_else(fits, values, pa.scalar(None, pa.int64())), pa.int32())
-
-
-def _decoded(lines: Array) -> Array:
-    try:
-        return pc.utf8_trim_whitespace(lines.cast(pa.string()))
-    except pa.ArrowInvalid:
-        return pc.utf8_trim_whitespace(pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()]))
 
 
 def _from_csv(section: Section, lines: Array) -> tuple[pa.Table, int]:

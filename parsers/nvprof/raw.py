@@ -21,7 +21,7 @@ import pyarrow as pa
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.constants import STRING_ID, STRINGS
 from traceviz.parsers.shared.arrays.arrow import Array, pc
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
 
 if TYPE_CHECKING:

@@ -85,8 +85,8 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
     first_ranks = [min((row["rank"] for row in rows if row["rank"] is not None), default=None) for rows in processes]
     # By their lowest rank; traces without any come last.
     order = sorted(range(len(parts)), key=lambda index: (first_ranks[index] is None, first_ranks[index] or 0, index))
-    process_rows, process_ids = _numbered_processes(processes, order)
-    thread_rows, thread_ids = _numbered_threads(parts, order, process_ids)
+    process_rows, process_ids = _number_processes(processes, order)
+    thread_rows, thread_ids = _number_threads(parts, order, process_ids)
     devices = unify_devices(
         [
             Listed.of(part, rows_of(part, "devices"), rows, run_row(part).get("host"))
@@ -213,7 +213,7 @@ def _label(rows: Rows, name: str) -> str:
 # Numbers
 
 
-def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, Numbers]:
+def _number_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, Numbers]:
     """Return processes by rank, those without one last, and for each trace the new number of each."""
     place = {index: position for position, index in enumerate(order)}
     rows = {(index, row["process_id"]): row for index, stated in enumerate(processes) for row in stated}
@@ -221,7 +221,7 @@ def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tupl
     return numbered_rows("processes", (rows[key] for key in numbers)), by_trace(numbers, len(processes))
 
 
-def _numbered_threads(
+def _number_threads(
     parts: Sequence[Tables], order: Iterable[int], processes: Sequence[Mapping[int, int]]
 ) -> tuple[Rows, list[dict[int, int]]]:
     """Return threads in the order of their processes, and for each trace the new number of each."""

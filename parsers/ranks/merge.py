@@ -73,7 +73,12 @@ def merged(
     identity = identify(parts, names)
     clock = _align_clocks(parts, identity.members, one_clock=one_clock)
     lacking = _note_lacking(parts, identity.members)
-    yield "run", rows_to_table("run", [_run_row(parts, clock)])
+    runs = [run_row(part) for part in parts]
+    row: dict[str, Any] = {}
+    for column in schema.table("run").columns:  # common facts once, different ones joined
+        values = sorted({run[column.name] for run in runs if run.get(column.name) is not None}, key=str)
+        row[column.name] = " + ".join(map(str, values)) if values else None
+    yield "run", rows_to_table("run", [row | {"t0_unix_ns": clock.t0_unix_ns, "span_ns": clock.span_ns}])
     yield "devices", rows_to_table("devices", identity.devices)
     yield "processes", rows_to_table("processes", identity.processes)
     yield "threads", rows_to_table("threads", identity.threads)
@@ -162,16 +167,6 @@ def _connected(begins: Sequence[int], spans: Sequence[int]) -> bool:
     order = np.argsort(begins, kind="stable")
     starts, ends = np.asarray(begins)[order], (np.asarray(begins) + np.asarray(spans))[order]
     return bool(np.all(starts[1:] <= np.maximum.accumulate(ends)[:-1]))
-
-
-def _run_row(parts: Sequence[Mapping[str, pa.Table]], clock: Clock) -> dict[str, Any]:
-    """Return facts about the run: common ones once, different ones joined."""
-    runs = [run_row(part) for part in parts]
-    row: dict[str, Any] = {}
-    for column in schema.table("run").columns:
-        values = sorted({run[column.name] for run in runs if run.get(column.name) is not None}, key=str)
-        row[column.name] = " + ".join(map(str, values)) if values else None
-    return {**row, "t0_unix_ns": clock.t0_unix_ns, "span_ns": clock.span_ns}
 
 
 def _note_lacking(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Rows:

@@ -71,7 +71,12 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
     """
     extents = [Extent.of(source) for source in sources]
     timed = {place for place, extent in enumerate(extents) if extent.t0_unix_ns is not None}
-    misplaced = {place for place in timed if not _overlaps(extents[place], ran)}
+    misplaced = set()  # sources that do not overlap the program's run time, with a tolerance
+    for place in timed:
+        begin = _begin(extents[place])
+        ends_before = ran[0] is not None and begin + extents[place].span_ns < ran[0] - SLACK_NS
+        if ends_before or (ran[1] is not None and begin > ran[1] + SLACK_NS):
+            misplaced.add(place)
     tracing = [place for place, source in enumerate(sources) if is_tracing(source)]
     usable = timed - misplaced
     leading = [place for place in tracing if place in usable]
@@ -97,13 +102,6 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
 def _begin(extent: Extent) -> int:
     assert extent.t0_unix_ns is not None
     return extent.t0_unix_ns
-
-
-def _overlaps(extent: Extent, ran: tuple[int | None, int | None]) -> bool:
-    """Return whether a source overlaps the program's run time, with a tolerance of :data:`SLACK_NS`."""
-    first, last = ran
-    begin = _begin(extent)
-    return (first is None or begin + extent.span_ns >= first - SLACK_NS) and (last is None or begin <= last + SLACK_NS)
 
 
 def _note_left_out(sources: Sequence[Source], left_out: set[int], misplaced: set[int], notes: Notes) -> None:

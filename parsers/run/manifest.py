@@ -273,16 +273,13 @@ class RunManifest(msgspec.Struct, frozen=True):
             collectors = f"Collector{'s' * (len(names) > 1)} {', '.join(names)}"
             notes.add(problem.note_code, "warning", f"{collectors}: {problem.sentences}")
         for recorder in self.recorders:
-            start, stop = (_cost(recorder.facts.get(key)) for key in (_START_COST, _COST))
+            facts = (recorder.facts.get(key) for key in (_START_COST, _COST))
+            # Implausible times count as 0.
+            start, stop = (fact if isinstance(fact, int | float) and 0 < fact < _LONGEST_NS else 0.0 for fact in facts)
             if stop:
                 starting = f"starting took {format_ns(start)}, " if start >= _WORTH_A_NOTE_NS else ""
                 message = f"Collector {recorder.name}: {starting}stopping and saving took {format_ns(stop)}."
                 notes.add("collector-cost", "info", message)
-
-
-def _cost(fact: object) -> float:
-    """Return a time in nanoseconds that a collector states; 0 if it is implausible."""
-    return fact if isinstance(fact, int | float) and 0 < fact < _LONGEST_NS else 0.0
 
 
 STATUSES = frozenset({"running", "finished", "failed", "killed", "interrupted", "timed-out"})

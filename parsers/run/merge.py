@@ -161,18 +161,17 @@ def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> No
             recorded.append((pc.min(starts.filter(whole)).as_py() or 0, place, whole))
     for start, place, whole in recorded:
         ran = (merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns)
-        first, last = (_since(time, zero + merge.clock.starts[place]) for time in ran)
+        own_zero = zero + merge.clock.starts[place]
+        # Unknown and implausible times extend nothing.
+        first, last = (
+            time - own_zero if time is not None and abs(time - own_zero) <= LONGEST_NS else None for time in ran
+        )
         is_first, is_last = start == min(recorded, key=itemgetter(0))[0], start == max(recorded, key=itemgetter(0))[0]
         phases = parts[place]["phases"]
         own = pc.is_in(phases["process_id"], phases["process_id"].filter(whole).combine_chunks())
         unsampled = pc.and_(pc.equal(phases["kind"].cast(pa.string()), "unsampled"), own)
         phases = _extend(phases, whole, first if is_first else None, last if is_last else None)
         parts[place]["phases"] = _extend(phases, unsampled, None, last if is_last else None)
-
-
-def _since(unix_ns: int | None, zero: int) -> int | None:
-    """Return a time on a clock with this zero; ``None`` if it is unknown or implausible."""
-    return unix_ns - zero if unix_ns is not None and abs(unix_ns - zero) <= LONGEST_NS else None
 
 
 def _extend(phases: pa.Table, rows: ChunkedArray, first: int | None, last: int | None) -> pa.Table:

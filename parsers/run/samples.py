@@ -104,7 +104,14 @@ def read_samples(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tab
     yield "processes", rows_to_table("processes", rows)
     yield "threads", schema.table("threads").empty()
     if options.wants("samples"):
-        yield "samples", _samples(sampling, pids, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16()))
+        raw, ordinals = sampling.samples, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16())
+        columns = [
+            pc.subtract(raw["unix_ns"], sampling.t0_unix_ns),
+            pc.index_in(raw["gpu"], value_set=ordinals, skip_nulls=True).cast(pa.int16()),
+            pc.index_in(raw["pid"], value_set=pids, skip_nulls=True).cast(pa.int32()),
+            *(raw[name] for name in ("metric", "unit", "value")),
+        ]
+        yield "samples", pa.table(columns, schema=schema.table("samples").arrow)
     if options.wants("settings"):
         yield "settings", _settings(sampling)
     yield "notes", _notes(sampling).table()
@@ -181,20 +188,6 @@ def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
         "uuid": str(gpu.get("uuid") or "") or None,
         "memory_bytes": memory if type(memory) is int and 0 <= memory < _LARGEST else None,
     }
-
-
-def _samples(sampling: Sampling, pids: Array, gpus: Array) -> pa.Table:
-    """Return table ``samples``: times from the first, processes and devices by their ids."""
-    raw = sampling.samples
-    columns = [
-        pc.subtract(raw["unix_ns"], sampling.t0_unix_ns),
-        pc.index_in(raw["gpu"], value_set=gpus, skip_nulls=True).cast(pa.int16()),
-        pc.index_in(raw["pid"], value_set=pids, skip_nulls=True).cast(pa.int32()),
-        raw["metric"],
-        raw["unit"],
-        raw["value"],
-    ]
-    return pa.table(columns, schema=schema.table("samples").arrow)
 
 
 def _settings(sampling: Sampling) -> pa.Table:

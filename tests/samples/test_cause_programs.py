@@ -110,7 +110,10 @@ SEEN_BY_STACKS = {
     "starved",
 }
 """Leading cause by samples of stacks and hooks, which no profiler of a framework has."""
-nsys_names = [pytest.param(name, marks=[] if name in HEALTHY else [pytest.mark.slow]) for name in sorted(WITH_NSYS)]
+one_per_profiler = {"torch_healthy", "tf_healthy", "jax_healthy"}
+nsys_names = [
+    pytest.param(name, marks=[] if name in one_per_profiler else [pytest.mark.slow]) for name in sorted(WITH_NSYS)
+]
 
 
 @pytest.mark.parametrize("name", nsys_names)

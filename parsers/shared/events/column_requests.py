@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from traceviz.parsers.shared.arrays.arrow import Array
 from traceviz.parsers.shared.arrays.native import decoder
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.trace import schema
 

@@ -23,8 +23,7 @@ from traceviz.parsers.shared.events.column_requests import (
     Number,
     NumberColumn,
 )
-from traceviz.parsers.shared.events.mapping import OFF_CLOCK, Source
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import OFF_CLOCK, Keep, Source
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.events.table import combination_codes, first
 from traceviz.parsers.shared.notes import Notes

@@ -33,7 +33,7 @@ from traceviz.parsers.shared.events.column_requests import (
     NumberColumn,
     Result,
 )
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.prefetch import Prefetch, map_early
 from traceviz.parsers.shared.sqlite.pages import Integers, Pages, compiled_decoder
 from traceviz.trace import schema

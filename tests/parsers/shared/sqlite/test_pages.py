@@ -16,7 +16,7 @@ from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.arrays.native import decoder
 from traceviz.parsers.shared.events.column_requests import NotPlainError
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.sqlite import arrow as sqlite_arrow
 from traceviz.parsers.shared.sqlite import pages as sqlite_pages
 from traceviz.parsers.shared.sqlite.pages import Pages, read_integers

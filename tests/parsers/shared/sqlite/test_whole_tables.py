@@ -17,7 +17,7 @@ from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.arrays.native import decoder
 from traceviz.parsers.shared.events.column_requests import Combination, DurationRequest, Label, NotPlainError, Number
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.parsers.shared.sqlite import whole_tables as sqlite_whole
 from traceviz.parsers.shared.sqlite.tables import SqliteTables

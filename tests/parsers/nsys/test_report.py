@@ -14,12 +14,12 @@ import pytest
 from tests.parsers.nsys.database import build, kernel, to_parquet
 from tests.parsers.nsys.fake import REPORT, fake_nsys
 from tests.support.real_nsys import recorded
+from tests.support.traces import read
 from traceviz.core import nsys_program
 from traceviz.core.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.report import recorded_version
 from traceviz.parsers.registry import identify
-from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 
@@ -51,10 +51,6 @@ def report(tmp_path):
     path = tmp_path / "run.nsys-rep"
     path.write_bytes(REPORT)
     return path
-
-
-def read(path: Path, **options) -> TraceTables:
-    return TraceTables(dict(identify(path).read(path, ReadRequest(**options))))
 
 
 def database(folder: Path) -> Path:

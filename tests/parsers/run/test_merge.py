@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.run.folders import SECOND, literal, no_manifest
+from tests.support.traces import column, content, notes
 from traceviz.core.errors import UsageError
 from traceviz.parsers.run.manifest import Exit, RunManifest
 from traceviz.parsers.run.merge import merge_sources
@@ -21,18 +22,6 @@ GPU = {"ordinal": 0, "name": "H200"}
 
 def merged(*sources, manifest=None, **options):
     return TraceTables(dict(merge_sources(sources, manifest or no_manifest(), **options)))
-
-
-def content(tables):
-    return {name: tables.arrow(name).to_pylist() for name in tables}
-
-
-def notes(tables):
-    return {note["code"]: note["message"] for note in tables.arrow("notes").to_pylist()}
-
-
-def column(tables, name, of):
-    return tables.arrow(name)[of].to_pylist()
 
 
 def nsys(t0=1_000, pid=12, **given):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.parsers.run.folders import SECOND, resources, run_folder
+from tests.support.traces import content, notes
 from traceviz.api import ReadOptions, convert, open_trace, report_on
 from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.base import Match, ReadRequest
@@ -17,7 +18,6 @@ from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.readers import RunFolderReader
 from traceviz.runs.run_tables import write_run_tables
 from traceviz.scrub import scrub
-from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 
@@ -32,14 +32,6 @@ def torch_run(tmp_path: Path, samples: Path) -> Path:
     stated = {"started_unix_ns": began, "ended_unix_ns": began + 60 * SECOND}
     raw = {"torch": samples / "kineto" / "slow.pt.trace.json.gz", "resources": resources(began, 60)}
     return run_folder(tmp_path / "run", raw, stated)
-
-
-def content(trace: TraceTables) -> dict[str, list]:
-    return {name: trace.arrow(name).to_pylist() for name in trace}
-
-
-def notes(trace: TraceTables) -> dict[str, str]:
-    return {note["code"]: note["message"] for note in trace.arrow("notes").to_pylist()}
 
 
 def rewrite(folder: Path, **changed: object) -> None:

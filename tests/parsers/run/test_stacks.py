@@ -6,6 +6,7 @@ import pytest
 
 from tests.parsers.run.folders import literal, no_manifest, run_folder
 from tests.parsers.run.stack_files import METRICS, PHASE, SAMPLES, START, WHOLE, described, process, sample, write
+from tests.support.traces import codes
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
 from traceviz.core.errors import DamagedTraceError
@@ -21,10 +22,6 @@ from traceviz.trace.tables import TraceTables
 def read(tmp_path, *lines, **options):
     path = write(tmp_path / "stacks.jsonl", lines or WHOLE)
     return TraceTables(dict(StacksReader().tables(path, ReadRequest(**options))))
-
-
-def codes(tables):
-    return tables.arrow("notes")["code"].to_pylist()
 
 
 def called(tables):

@@ -68,7 +68,12 @@ def _ranks_in(path: Path) -> tuple[Path, ...]:
     """Return the traces in a folder that no reader takes as a whole, by rank; none unless all state distinct ranks."""
     if not path.is_dir() or _is_read_whole(path):
         return ()
-    files = [file for file in path.iterdir() if _is_trace(file)]
+    # Return whether exactly one reader is sure of a visible file.
+    files = [
+        file
+        for file in path.iterdir()
+        if (not file.name.startswith(".") and file.is_file() and certain_reader(READERS.all(), file) is not None)
+    ]
     by_rank = {rank_in_name(file.name): file for file in files}
     if None in by_rank or not len(files) == len(by_rank) > 1:
         return ()  # possibly unrelated traces
@@ -103,11 +108,6 @@ def openable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise UnknownFormatError(f"{error.filename or path} cannot be opened.", f"{error.strerror}.") from None
-
-
-def _is_trace(path: Path) -> bool:
-    """Return whether exactly one reader is sure of a visible file."""
-    return not path.name.startswith(".") and path.is_file() and certain_reader(READERS.all(), path) is not None
 
 
 def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:

@@ -15,29 +15,25 @@ _Answer = tuple[str, str]
 def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
     """Return ``(why, fix)``: a description of the content of ``path``, and advice."""
     if path.is_dir():
-        return _folder(path)
+        entries = sorted(entry.name for entry in path.iterdir())
+        if not entries:
+            return "It is an empty folder.", "Name the folder that the trace was written to."
+        if looks_like_logs(path):
+            return no_capture(path)
+        is_tables = any(name.endswith(".parquet") for name in entries)
+        again = "Convert the source again: traceviz convert TRACE -o DIR."
+        if "manifest.json" in entries:
+            what = "Its manifest.json is damaged, or not one of traceviz."
+            return what, again if is_tables else "Name a trace inside the folder."
+        if is_tables:
+            return "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.", again
+        shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
+        return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
     if head and path.name.endswith(SUFFIXES):
         return _NO_XPLANE
     if head and path.name.endswith(_PERFETTO_SUFFIXES):
         return _PERFETTO
     return next(answer for applies, answer in _SIGNS if applies(head))
-
-
-def _folder(path: Path) -> _Answer:
-    entries = sorted(entry.name for entry in path.iterdir())
-    if not entries:
-        return "It is an empty folder.", "Name the folder that the trace was written to."
-    if looks_like_logs(path):
-        return no_capture(path)
-    is_tables = any(name.endswith(".parquet") for name in entries)
-    again = "Convert the source again: traceviz convert TRACE -o DIR."
-    if "manifest.json" in entries:
-        what = "Its manifest.json is damaged, or not one of traceviz."
-        return what, again if is_tables else "Name a trace inside the folder."
-    if is_tables:
-        return "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.", again
-    shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
-    return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
 
 
 def _is_text(head: bytes) -> bool:

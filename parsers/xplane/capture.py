@@ -78,25 +78,23 @@ def run(hosts: Sequence[Host], origin: Origin, notes: Notes, *, keep_private: bo
     framework = framework_of(hosts)
     versions = dict(_versions(hosts))
     names = sorted({name for host in hosts for name in host.space.hostnames} or {host.name for host in hosts})
+    # Return a version of CUDA as text: ``12090`` is 12.9.
+    version = versions.get("cuda")
+    number = stated_integer(version)
+    dotted = cuda_version(number) if number and number >= 1000 else version
     row = {
         "format": origin.format,
         "producer": f"{framework} profiler" if framework else "XLA profiler",
         "producer_version": versions.get("jax" if framework == JAX else "tensorflow"),
         "framework": " ".join(filter(None, (framework, versions.get(framework.lower())))) if framework else None,
         "driver_version": versions.get("driver", versions.get("cuda_driver")),
-        "cuda_version": _dotted(versions.get("cuda")),
+        "cuda_version": dotted,
         "host": ", ".join(names) if keep_private else None,
         "t0_unix_ns": origin.t0_unix_ns,
         "span_ns": origin.span_ns,
         "reader": origin.route,
     }
     return rows_to_table("run", [row], notes)
-
-
-def _dotted(version: str | None) -> str | None:
-    """Return a version of CUDA as text: ``12090`` is 12.9."""
-    number = stated_integer(version)
-    return cuda_version(number) if number and number >= 1000 else version
 
 
 def framework_of(hosts: Sequence[Host]) -> str | None:
@@ -220,7 +218,12 @@ def note_devices(devices: Sequence[Device], notes: Notes) -> None:
     notes.add("unknown-lines", "info", _not_read("lines", lines), sum(lines.values()))
     stats = Counter[str]()
     for device in devices:
-        stats.update(_unread_stats(device))
+        plane = device.plane
+        work = np.isin(device.kinds, (EventKind.KERNEL, EventKind.COPY, EventKind.FILL, EventKind.GRAPH))
+        counts = np.bincount(plane.stats.key[work[plane.stats.event]], minlength=len(plane.texts))
+        by_key = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
+        unread_stats = {key: count for key, count in by_key.items() if key not in _READ_STATS}
+        stats.update(unread_stats)
     notes.add("unread-stats", "info", _not_read("stats", stats).replace("Events", "Values", 1), sum(stats.values()))
     graphs = sum(device.rows(EventKind.GRAPH).size for device in devices)
     hidden = "CUDA graphs were recorded as a whole: which kernels they ran is not known."
@@ -229,14 +232,6 @@ def note_devices(devices: Sequence[Device], notes: Notes) -> None:
 
 
 IMPLAUSIBLE = "Kernels with numbers of registers that no GPU has: registers and static shared memory are left out."
-
-
-def _unread_stats(device: Device) -> dict[str, int]:
-    plane = device.plane
-    work = np.isin(device.kinds, (EventKind.KERNEL, EventKind.COPY, EventKind.FILL, EventKind.GRAPH))
-    counts = np.bincount(plane.stats.key[work[plane.stats.event]], minlength=len(plane.texts))
-    by_key = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
-    return {key: count for key, count in by_key.items() if key not in _READ_STATS}
 
 
 def _implausible(device: Device) -> int:

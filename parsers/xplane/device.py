@@ -164,7 +164,14 @@ def _tpu_events(plane: Plane) -> Array:
     Instants do not make an op a container: a start of a copy that took less than a tick of the clock may seem to lie
     within the op that follows it.
     """
-    by_line = np.array([_tpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
+    by_line = np.array(
+        [
+            (EventKind.SAMPLE if line.name.startswith(_COUNTERS) else _TPU_LINES.get(line.name, EventKind.UNKNOWN))
+            for line in plane.lines
+        ]
+        or [EventKind.UNKNOWN],
+        dtype=np.int8,
+    )
     kinds = by_line[plane.events.line]
     ops = np.flatnonzero((kinds == EventKind.KERNEL) & (plane.events.dur_ps > 0))
     line, start = plane.events.line[ops], plane.events.offset_ps[ops]
@@ -173,10 +180,6 @@ def _tpu_events(plane: Plane) -> Array:
     encloses = (line[1:] == line[:-1]) & (start[1:] >= start[:-1]) & (end[1:] <= end[:-1])
     kinds[ops[:-1][encloses]] = EventKind.CONTAINER
     return kinds
-
-
-def _tpu_line(line: Line) -> EventKind:
-    return EventKind.SAMPLE if line.name.startswith(_COUNTERS) else _TPU_LINES.get(line.name, EventKind.UNKNOWN)
 
 
 def concatenated(name: str, parts: Iterable[Columns]) -> pa.Table:

@@ -160,7 +160,8 @@ def common_clock(spaces: Sequence[Space]) -> Clock:
     timed = [place for place, space in enumerate(spaces) if any(len(plane.events) for plane in space.planes)] or [0]
     known = {place: offset for place in timed if (offset := offsets[place]) is not None}
     begins = [extents[place][0] + offset for place, offset in known.items()]
-    aligned = len(known) == len(timed) and not _lie_apart(begins)
+    # Return whether the start times of the hosts are too far apart for one run.
+    aligned = len(known) == len(timed) and not (max(begins) - min(begins) > LONGEST_NS)
     if aligned:
         first = min(begins)
         zeros = tuple(first - (offset or 0) for offset in offsets)
@@ -170,11 +171,6 @@ def common_clock(spaces: Sequence[Space]) -> Clock:
     began = offsets[timed[0]]
     t0 = None if began is None else wrapped(zeros[timed[0]] + began)
     return Clock(zeros, wrapped(last), t0, aligned or len(timed) == 1)
-
-
-def _lie_apart(begins: Sequence[int]) -> bool:
-    """Return whether the start times of the hosts are too far apart for one run."""
-    return max(begins) - min(begins) > LONGEST_NS
 
 
 def _extent(space: Space) -> tuple[int, int]:

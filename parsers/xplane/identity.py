@@ -43,18 +43,8 @@ def identify_all(hosts: Sequence[Host], notes: Notes, *, keep_private: bool) -> 
     """Number the processes, threads and devices of ``hosts``, in sorted order."""
     threads, thread_ids = _threads(hosts)
     devices, device_ids = _devices(hosts)
-    processes = _process_rows(hosts, keep_private=keep_private)
-    return Identity(identity_tables(processes, threads, devices, notes), thread_ids, device_ids)
-
-
-def is_nvtx(line: Line) -> bool:
-    """Return whether ``line`` holds the NVTX ranges of a thread."""
-    return bool(_NVTX_LINE.match(line.name))
-
-
-def _process_rows(hosts: Sequence[Host], *, keep_private: bool) -> Rows:
-    """Return rows of processes: one per host, with the host's number."""
-    return [
+    # Return rows of processes: one per host, with the host's number.
+    processes = [
         {
             "pid": _pid(host),
             "name": host.name if keep_private else None,
@@ -62,6 +52,12 @@ def _process_rows(hosts: Sequence[Host], *, keep_private: bool) -> Rows:
         }
         for host in hosts
     ]
+    return Identity(identity_tables(processes, threads, devices, notes), thread_ids, device_ids)
+
+
+def is_nvtx(line: Line) -> bool:
+    """Return whether ``line`` holds the NVTX ranges of a thread."""
+    return bool(_NVTX_LINE.match(line.name))
 
 
 def _pid(host: Host) -> int | None:

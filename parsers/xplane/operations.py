@@ -86,7 +86,17 @@ def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> tuple[La
     columns["name"] = encoded(take(_names(parts), rows), [name for part in parts for name in part.plane.names])
     op_of = inverted(rows, kept.size)
     if needed is None or needed & {"depth", "parent_id"}:
-        parent = renumbered(_parents(parts, bounds), rows, op_of, kept)
+        parent = renumbered(
+            _joined(
+                [
+                    np.where(part.parent >= 0, part.parent + first, NONE) if first else part.parent
+                    for part, first in zip(parts, bounds, strict=False)
+                ]
+            ),
+            rows,
+            op_of,
+            kept,
+        )
         columns.update(depth=depths(parent), parent_id=parent)
     op_ids = tuple(op_of[begin:end] for begin, end in pairwise(bounds))
     processes = [part.host.process_id for part in parts]
@@ -98,15 +108,6 @@ def _joined(arrays: Sequence[Array]) -> Array:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _parents(parts: Sequence[Threads], bounds: Sequence[int]) -> Array:
-    return _joined(
-        [
-            np.where(part.parent >= 0, part.parent + first, NONE) if first else part.parent
-            for part, first in zip(parts, bounds, strict=False)
-        ]
-    )
-
-
 def _names(parts: Sequence[Threads]) -> Array:
     """Return positions of the names of events in the concatenated names of all planes."""
     firsts = np.cumsum([0, *(len(part.plane.names) for part in parts)]).tolist()
@@ -116,14 +117,6 @@ def _names(parts: Sequence[Threads]) -> Array:
             for part, first in zip(parts, firsts, strict=False)
         ]
     )
-
-
-def add_groups(laid_out: LaidOut, parts: Sequence[Threads]) -> None:
-    """Add the kinds and groups of events, once these are formed. After that ``parts`` can be freed."""
-    columns, rows = laid_out.columns, laid_out.rows
-    columns["category"] = encoded(take(_joined([part.codes for part in parts]), rows), HOST_CATEGORIES)
-    if laid_out.in_groups:
-        columns["group_id"] = take(_joined([part.host.group_id(part.place) for part in parts]), rows)
 
 
 def operations(laid_out: LaidOut) -> pa.Table:
@@ -164,7 +157,11 @@ def _properties(part: Arguments, op_ids: Array) -> pa.Table:
     stats = part.stats
     if not kept.all():
         rows = np.flatnonzero(kept).astype(np.int32)
-        owner, stats = take(owner, rows), _at(stats, rows)
+        # Do the same as :meth:`Stats.of`, for very many rows.
+        owner, stats = (
+            take(owner, rows),
+            Stats(*(take(column, rows, 0) for column in (stats.event, stats.key, stats.kind, stats.value))),
+        )
     whole = (stats.kind == Kind.SIGNED) | (stats.kind == Kind.UNSIGNED)
     columns: dict[str, Any] = {
         "op_id": pa.array(owner.astype(np.int64)),
@@ -189,11 +186,6 @@ def _is_argument(part: Arguments) -> Array:
     return kept
 
 
-def _at(stats: Stats, rows: Array) -> Stats:
-    """Do the same as :meth:`Stats.of`, for very many rows."""
-    return Stats(*(take(column, rows, 0) for column in (stats.event, stats.key, stats.kind, stats.value)))
-
-
 def tables_of(
     parts: Sequence[Threads], laid_out: LaidOut | None, args_table: pa.Table | None
 ) -> Iterator[tuple[str, pa.Table]]:
@@ -205,7 +197,11 @@ def tables_of(
         args_table: Their properties.
     """
     if laid_out is not None:
-        add_groups(laid_out, parts)
+        # Add the kinds and groups of events, once these are formed. After that ``parts`` can be freed.
+        columns, rows = laid_out.columns, laid_out.rows
+        columns["category"] = encoded(take(_joined([part.codes for part in parts]), rows), HOST_CATEGORIES)
+        if laid_out.in_groups:
+            columns["group_id"] = take(_joined([part.host.group_id(part.place) for part in parts]), rows)
         del parts
         ops_table = operations(laid_out)
         del laid_out

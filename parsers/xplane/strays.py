@@ -73,17 +73,16 @@ def _at(plane: Plane, kept: Array) -> Plane:
     place = np.cumsum(kept, dtype=np.int32) - np.int32(1)
     before = np.append(np.int32(0), place + np.int32(1))
     events, stats = plane.events, plane.stats.of(kept[plane.stats.event])
-    lines = (replace(line, events=_moved(line.events, before)) for line in plane.lines)
+    lines = (
+        replace(line, events=slice(int(before[line.events.start]), int(before[line.events.stop])))
+        for line in plane.lines
+    )
     return replace(
         plane,
         lines=tuple(lines),
         events=Events(events.line[kept], events.name[kept], events.offset_ps[kept], events.dur_ps[kept]),
         stats=Stats(place[stats.event], stats.key, stats.kind, stats.value),
     )
-
-
-def _moved(rows: slice, before: Array) -> slice:
-    return slice(int(before[rows.start]), int(before[rows.stop]))
 
 
 def _without_durations(plane: Plane) -> Plane:

@@ -136,7 +136,11 @@ def _small_tables(
     has_gpu = any(host.has_gpu for host in hosts)
     builders: dict[str, Builder] = {
         "kernels": lambda: concatenated("kernels", map(device_tables.kernels, devices)) if devices else None,
-        "memcpy": lambda: _copies(threads, devices) if has_gpu else None,
+        "memcpy": lambda: (
+            directed(concatenated("memcpy", map(device_tables.copies, devices)), lambda: _calls(threads))
+            if has_gpu
+            else None
+        ),
         "memset": lambda: concatenated("memset", map(device_tables.fills, devices)) if has_gpu else None,
         "graphs": lambda: unless_empty(concatenated("graphs", map(device_tables.graphs, devices))),
         "cuda_api": lambda: _calls(threads) if has_gpu else None,
@@ -155,10 +159,6 @@ def _small_tables(
 
 def _calls(threads: Sequence[Threads]) -> pa.Table:
     return concatenated("cuda_api", map(host_tables.driver_calls, threads))
-
-
-def _copies(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table:
-    return directed(concatenated("memcpy", map(device_tables.copies, devices)), lambda: _calls(threads))
 
 
 def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table | None:

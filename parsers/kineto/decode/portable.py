@@ -225,7 +225,11 @@ class PortablePieces:
         for member, codes in self._members.items():
             codes.append(np.array(self._codes(map(attrgetter(member), events)), np.int32))
         for member in self._times:
-            self._add_times(member, list(map(attrgetter(member), events)))
+            raws = list(map(attrgetter(member), events))
+            times = [_plain_time(bytes(raw)) for raw in raws]
+            self._times[member].append(np.array([NO_TIME if time is None else time for time in times], np.int64))
+            odd = [place for place, time in enumerate(times) if time is None and (member == "ts" or raws[place])]
+            self._add_odd(member, odd, [bytes(raws[place]) for place in odd])
         arguments = (msgspec.structs.astuple(event.args) for event in events)
         columns = dict(zip(self.fields, zip(*arguments, strict=True), strict=False))  # no columns without events
         for argument in self.arguments if columns else ():
@@ -240,12 +244,6 @@ class PortablePieces:
     def _codes(self, raws: Iterable[Any]) -> list[int]:
         texts = self._texts
         return [texts.setdefault(raw, len(texts)) if raw else ABSENT for raw in map(bytes, raws)]
-
-    def _add_times(self, member: str, raws: Sequence[Any]) -> None:
-        times = [_plain_time(bytes(raw)) for raw in raws]
-        self._times[member].append(np.array([NO_TIME if time is None else time for time in times], np.int64))
-        odd = [place for place, time in enumerate(times) if time is None and (member == "ts" or raws[place])]
-        self._add_odd(member, odd, [bytes(raws[place]) for place in odd])
 
     def _add_odd(self, name: str, positions: Sequence[int], raws: Sequence[bytes]) -> None:
         self._odd[name].add([self._rows + place for place in positions], self._codes(raws))

@@ -67,7 +67,13 @@ def copied(name: str, kind: str = "", source: str = "", target: str = "") -> tup
     stated = (_memory(source) or _memory(sides["source"] if sides else ""),
               _memory(target) or _memory(sides["target"] if sides else ""))  # fmt: skip
     ends = (_PLACES.get(stated[0], ""), _PLACES.get(stated[1], ""))
-    direction = _direction(name) or _numbered(kind) or _direction(kind) or _KINDS.get(ends, "unknown")
+    # Return the direction that CUPTI gives this number; empty for words.
+    direction = (
+        _direction(name)
+        or (COPY_KIND.get(int(kind), "") if kind.isdecimal() and len(kind) <= len(str(max(COPY_KIND))) else "")
+        or _direction(kind)
+        or _KINDS.get(ends, "unknown")
+    )
     memories = dict(zip(("kind_src", "kind_dst"), (_WORDS.get(word, word) for word in stated), strict=True))
     return direction, *memory_kinds(direction, memories)
 
@@ -84,11 +90,6 @@ def _direction(text: str) -> str:
     """Return the direction in a text such as ``Memcpy HtoD`` or ``DEVICE_TO_HOST``; empty if there is none."""
     match = _BETWEEN.search(text[:_LONGEST])
     return _KINDS.get((_PLACES[match["source"].lower()], _PLACES[match["target"].lower()]), "") if match else ""
-
-
-def _numbered(kind: str) -> str:
-    """Return the direction that CUPTI gives this number; empty for words."""
-    return COPY_KIND.get(int(kind), "") if kind.isdecimal() and len(kind) <= len(str(max(COPY_KIND))) else ""
 
 
 def _memory(text: str) -> str:

@@ -304,16 +304,13 @@ class _Rows:
         if isinstance(value, int):
             return self._texts.place(signed(value)) if number == _REFERENCE else signed(value)
         if number == Kind.TEXT:
-            return self._text_place(value)
+            place = self._text_places.get(value)
+            if place is None:
+                place = self._text_places[value] = len(self._texts.items)
+                self._texts.items.append(text(value))
+            return place
         self.blobs.append(value)
         return len(self.blobs) - 1
-
-    def _text_place(self, raw: bytes) -> int:
-        place = self._text_places.get(raw)
-        if place is None:
-            place = self._text_places[raw] = len(self._texts.items)
-            self._texts.items.append(text(raw))
-        return place
 
     def events(self) -> Events:
         """Return columns of the events."""

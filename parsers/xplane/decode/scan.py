@@ -60,8 +60,13 @@ def read_space(data: bytes | memoryview, scanner: str | None = None) -> Space:
         if isinstance(error, CutShortError) and (error.number, error.wire) == (_PLANE, BYTES):
             planes.append(scan(whole, error.begin, len(whole)))
     damage = [Damage("file", sentence) for sentence in damage_words(broken.numbers())]
+    # Return whether any part of a plane could be read: otherwise the file may be of any kind.
     return Space(
-        tuple(plane for plane, plane_damage in planes if _says_something(plane) or not plane_damage),
+        tuple(
+            plane
+            for plane, plane_damage in planes
+            if bool(plane.name or plane.lines or plane.names or plane.properties) or not plane_damage
+        ),
         tuple(texts[_ERROR]),
         tuple(texts[_WARNING]),
         tuple(texts[_HOSTNAME]),
@@ -81,8 +86,3 @@ def _plane_scanner(scanner: str) -> PlaneScanner:
     from traceviz.parsers.xplane.decode import protobuf as xplane_protobuf  # noqa: PLC0415 (loaded only where needed)
 
     return xplane_protobuf.scan_plane
-
-
-def _says_something(plane: Plane) -> bool:
-    """Return whether any part of a plane could be read: otherwise the file may be of any kind."""
-    return bool(plane.name or plane.lines or plane.names or plane.properties)

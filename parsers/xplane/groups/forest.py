@@ -142,7 +142,21 @@ def forest_of(sheets: tuple[Sheet, ...]) -> Forest:
     parent = np.full(nodes + sum(line.size for line, *_ in regions), NONE, np.int32)
     for sheet, columns in zip(sheets, regions, strict=True):
         if not sheet.is_tpu:
-            _nest(sheet, columns, nodes, parent)
+            # Write the parents of the events of a plane, and of the regions in it, into ``parent``.
+            #
+            # Asynchronous events (``_a``) neither enclose nor are enclosed.
+            events = sheet.plane.events
+            asynchronous = sheet.stats.column("_a", last=True, signed=True)
+            own = None
+            if asynchronous.value.any():
+                own = np.ones(len(events), dtype=bool)
+                own[asynchronous.event[asynchronous.value != 0]] = False
+            stop, size = sheet.base + len(events), columns[0].size
+            nest(
+                Spans(events.line, events.offset_ps, events.dur_ps, sheet.base, parent[sheet.base : stop]),
+                Spans(*columns, nodes, parent[nodes : nodes + size]),
+                own,
+            )
             nodes += columns[0].size
     lines = tuple(grouping_line(sheet.plane) if sheet.is_tpu else None for sheet in sheets)
     links = [*_dispatches(sheets), _launches(sheets), _contexts(sheets, lines)]
@@ -165,25 +179,6 @@ Value = TypeVar("Value")
 
 
 # Within a thread
-
-
-def _nest(sheet: Sheet, regions: tuple[Array, Array, Array], regions_base: int, parent: Array) -> None:
-    """Write the parents of the events of a plane, and of the regions in it, into ``parent``.
-
-    Asynchronous events (``_a``) neither enclose nor are enclosed.
-    """
-    events = sheet.plane.events
-    asynchronous = sheet.stats.column("_a", last=True, signed=True)
-    own = None
-    if asynchronous.value.any():
-        own = np.ones(len(events), dtype=bool)
-        own[asynchronous.event[asynchronous.value != 0]] = False
-    stop, size = sheet.base + len(events), regions[0].size
-    nest(
-        Spans(events.line, events.offset_ps, events.dur_ps, sheet.base, parent[sheet.base : stop]),
-        Spans(*regions, regions_base, parent[regions_base : regions_base + size]),
-        own,
-    )
 
 
 def _regions(sheet: Sheet) -> tuple[Array, Array, Array]:

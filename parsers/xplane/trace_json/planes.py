@@ -136,7 +136,12 @@ def _place(label: str) -> _Place:
 
 def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: Mapping[tuple[int, int], str]) -> Plane:
     """Return the plane ``name`` with ``lines``, whose events keep their order."""
-    kept = {key: events for key, events in lines.items() if not _repeats(key)}
+    # Return whether a line only repeats others: the viewer derives such lines, on TPUs next to real ones.
+    kept = {
+        key: events
+        for key, events in lines.items()
+        if not (key.place.repeats or (key.place.plane.startswith("/device:TPU") and key.tid >= _DERIVED))
+    }
     events = [event for key in kept for event in kept[key]]
     columns = _Columns()
     for key, its in kept.items():
@@ -153,7 +158,12 @@ def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: M
         id=int(ordinal[1]) if ordinal else 0,
         name=name,
         lines=tuple(
-            Line(_line_id(key), _line_name(key, threads), base * 1000, slice(end - len(kept[key]), end))
+            Line(
+                _line_id(key),
+                key.place.stream.title if key.place.stream else threads.get((key.pid, key.tid), ""),
+                base * 1000,
+                slice(end - len(kept[key]), end),
+            )
             for key, end in zip(kept, ends, strict=True)
         ),
         events=Events(
@@ -170,11 +180,6 @@ def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: M
         blobs=[],
         properties={},
     )
-
-
-def _repeats(key: _LineKey) -> bool:
-    """Return whether a line only repeats others: the viewer derives such lines, on TPUs next to real ones."""
-    return key.place.repeats or (key.place.plane.startswith("/device:TPU") and key.tid >= _DERIVED)
 
 
 _Name = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -201,15 +206,13 @@ class _Columns:
         self.name.append(self.names.setdefault((own, shown, of_name), len(self.names)))
         for key, value in args.items():
             if not (is_op and key in _OF_NAMES):
-                self._add_stat(place, key, value if isinstance(value, str) else text_of(value))
-
-    def _add_stat(self, place: int, key: str, text: str) -> None:
-        texts = self.texts
-        kind, bits = _TEXT if key in _NAME_KEYS else _typed(text)
-        self.event.append(place)
-        self.key.append(texts.setdefault(key, len(texts)))
-        self.kind.append(kind)
-        self.value.append(texts.setdefault(text, len(texts)) if kind == _TEXT[0] else bits)
+                text = value if isinstance(value, str) else text_of(value)
+                texts = self.texts
+                kind, bits = _TEXT if key in _NAME_KEYS else _typed(text)
+                self.event.append(place)
+                self.key.append(texts.setdefault(key, len(texts)))
+                self.kind.append(kind)
+                self.value.append(texts.setdefault(text, len(texts)) if kind == _TEXT[0] else bits)
 
     def stats(self) -> Stats:
         """Return the stats of all events."""
@@ -230,10 +233,6 @@ def _line_id(key: _LineKey) -> int:
     if key.place.stream:
         return key.place.stream.number
     return key.tid - 2**32 if key.place.plane.startswith("/device:") and 2**31 <= key.tid < 2**32 else key.tid
-
-
-def _line_name(key: _LineKey, threads: Mapping[tuple[int, int], str]) -> str:
-    return key.place.stream.title if key.place.stream else threads.get((key.pid, key.tid), "")
 
 
 _TEXT = (int(Kind.TEXT), 0)

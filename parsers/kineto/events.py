@@ -117,7 +117,14 @@ def sort_out(raw: RawTrace) -> Events:
     set_aside[MEASURED_WITH_COUNTERS] = int(label.each(partial(_is_of, COUNTED), False, np.bool_).sum())
     set_aside["counters-unread"] = int(phase.each(_COUNTER.__eq__, False, np.bool_).sum())
     strays, too_long = _leave_out_strays(role, start, dur)
-    zero, last = _span(role != Role.IGNORED, start, dur)
+    kept = role != Role.IGNORED
+    firsts, lasts = [], []
+    for part in stretches(kept.size):
+        starts = start[part][kept[part]]
+        if starts.size:
+            firsts.append(int(starts.min()))
+            lasts.append(int((starts + np.maximum(dur[part][kept[part]], 0)).max()))
+    zero, last = min(firsts, default=0), max(lasts, default=0)
     start = start - zero
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
     set_aside["out-of-memory"] = int((instant & name.each(OUT_OF_MEMORY_NAME.__eq__, False, np.bool_)).sum())
@@ -137,17 +144,6 @@ def with_ranges_of_the_program(events: Events) -> Events:
     named = (events.category == CODES["runtime"]) | ((events.category == CODES["op"]) & ~node)
     named &= events.role == Role.HOST
     return replace(events, category=np.where(named, np.int8(CODES["annotation"]), events.category))
-
-
-def _span(kept: Array, start: Array, dur: Array) -> tuple[int, int]:
-    """Return the start of the first and the end of the last of the ``kept`` events (bool); zeros without any."""
-    first, last = [], []
-    for part in stretches(kept.size):
-        starts = start[part][kept[part]]
-        if starts.size:
-            first.append(int(starts.min()))
-            last.append(int((starts + np.maximum(dur[part][kept[part]], 0)).max()))
-    return min(first, default=0), max(last, default=0)
 
 
 def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Array]:
@@ -171,14 +167,20 @@ def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Arr
 def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
     """Return role and code of the host category of the events (int8 both)."""
     meanings = [CATEGORIES.get(word.lower(), UNKNOWN) for word in label.words]
-    role = _per_label(label, [meaning.role for meaning in meanings], Role.HOST)
-    category = _per_label(label, [CODES[meaning.category] for meaning in meanings], CODES["runtime"])
+    role, category = (
+        looked_up(np.array(answers, dtype=np.int8), label.codes)
+        for answers in (
+            [*(meaning.role for meaning in meanings), Role.HOST],
+            [*(CODES[meaning.category] for meaning in meanings), CODES["runtime"]],
+        )
+    )
     shown = name.each(lambda word: CODES.get(host_category(word) or "", NONE), NONE, np.int8)
     renamed = (shown >= 0) & (role == Role.HOST) & (category != CODES["python"])
     category[renamed] = shown[renamed]
-    for meant, of, begin in DEVICE_NAMES:
-        named = (role == Role.KERNEL) & name.each(partial(_begins, begin), False, np.bool_)
-        role[named & label.each(partial(_is_of, of), False, np.bool_)] = meant
+    for actual_role, of, prefix in DEVICE_NAMES:
+        named = np.array([*(word.startswith(prefix) for word in name.words), False], np.bool_)
+        of_category = label.each(partial(_is_of, of), False, np.bool_)
+        role[(role == Role.KERNEL) & looked_up(named, name.codes) & of_category] = actual_role
     role[(role == Role.OVERHEAD) & name.each(lambda word: word.lower() in OF_CUDA, False, np.bool_)] = Role.IGNORED
     lasts = phase.each(lambda word: word in (_COMPLETE, _BEGIN), False, np.bool_)
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
@@ -188,16 +190,8 @@ def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
     return role, category
 
 
-def _begins(begin: str, word: str) -> bool:
-    return word.startswith(begin)
-
-
 def _is_of(category: str, word: str) -> bool:
     return category in ("", word.lower())
-
-
-def _per_label(label: Words, answers: list[int], otherwise: int) -> Array:
-    return looked_up(np.array([*answers, otherwise], dtype=np.int8), label.codes)
 
 
 def pair(marks: pl.DataFrame, dur: Array) -> int:

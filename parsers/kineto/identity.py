@@ -71,14 +71,6 @@ class _Pair:
     works: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Names in the file of processes (by pid) and threads (by pid and tid)."""
-
-    processes: Mapping[str, str]
-    threads: Mapping[tuple[str, str], str]
-
-
 def identify_all(
     events: Events, header: Mapping[str, Any], notes: Notes, *, rank: int | None, one_program: bool
 ) -> Identity:
@@ -92,11 +84,14 @@ def identify_all(
         one_program: True if the profiler records a single program. Then annotations under another process id belong to
             it.
     """
+    info = header.get("distributedInfo")
+    stated_rank = _count(info.get("rank"), least=0) if isinstance(info, dict) else None
+    stated_rank = rank if stated_rank is None else stated_rank
     codes, pairs = _pairs(events)
-    labels = _labels(events)
+    process_names, thread_names = _read_names(events)
     home = _homes(pairs, notes) if one_program else {pair.pid: pair.pid for pair in pairs}
-    process_rows, process_ids = _processes(pairs, home, labels, _rank(header, rank))
-    thread_rows, thread_ids = _threads(pairs, home, process_ids, labels)
+    process_rows, process_ids = _processes(pairs, home, process_names, stated_rank)
+    thread_rows, thread_ids = _threads(pairs, home, process_ids, thread_names)
     device_rows, device_of = _devices(events, header, notes)
     by_pair = np.array([*(thread_ids[pair.pid, pair.tid] for pair in pairs), NONE], dtype=np.int32)
     program = _busiest(pairs, home)
@@ -114,7 +109,13 @@ def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
     rows = events.rows(*ON_THREADS)
     width = len(events.tid.words) + 1
     key = _key(events, rows, width)
-    distinct, place = _distinct(key, (len(events.pid.words) + 1) * width)
+    size = (len(events.pid.words) + 1) * width
+    if size > MOST_PAIRS:
+        distinct, place = np.unique(key, return_inverse=True)
+    else:
+        occurs = used(key, size)
+        distinct = np.flatnonzero(occurs)
+        place = looked_up(np.cumsum(occurs, dtype=np.int32) - np.int32(1), key)
     codes = np.full(events.role.size, NONE, np.int32)
     codes[rows] = place
     overhead = events.rows(Role.OVERHEAD)
@@ -123,11 +124,10 @@ def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
     works = (role == Role.API) | ~looked_up(_IS_MARKER, take(events.category, rows))
     works &= role != Role.MEMORY
     counts, working = counted(place, distinct.size), counted(place, distinct.size, works) > 0
-    words = zip((distinct // width - 1).tolist(), (distinct % width - 1).tolist(), strict=True)
-    named = [(_word(events.pid, pid), _word(events.tid, tid)) for pid, tid in words]
+    columns = (distinct // width - 1, distinct % width - 1, counts, working)
     return codes, [
-        _Pair(pid, tid, count, active)
-        for (pid, tid), count, active in zip(named, counts.tolist(), working.tolist(), strict=True)
+        _Pair(_word(events.pid, pid), _word(events.tid, tid), count, active)
+        for pid, tid, count, active in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
@@ -154,23 +154,14 @@ def _word(words: Words, code: int) -> str:
     return words.words[code] if code >= 0 else ""
 
 
-def _distinct(key: Array, size: int) -> tuple[Array, Array]:
-    """Return the distinct keys, sorted, and the position in them of each key (int32)."""
-    if size > MOST_PAIRS:
-        distinct, place = np.unique(key, return_inverse=True)
-        return distinct, place.astype(np.int32)
-    occurs = used(key, size)
-    return np.flatnonzero(occurs), looked_up(np.cumsum(occurs, dtype=np.int32) - np.int32(1), key)
-
-
 _NAMING = frozenset({"process_name", "thread_name"})
 """Events that only give names."""
 
 
-def _labels(events: Events) -> Labels:
-    """Return names from the events that only give names."""
+def _read_names(events: Events) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
+    """Return the names that the file gives to processes (by pid) and threads (by pid and tid)."""
     if "label" not in events.frame.columns:
-        return Labels({}, {})
+        return {}, {}
     rows = np.flatnonzero(events.frame["label"].is_not_null().to_numpy()).astype(np.int32)
     rows = rows[events.name.at(rows).each(_NAMING.__contains__, False, np.bool_)]  # parts of graphs have names, too
     columns = (events.name.at(rows), events.pid.at(rows), events.tid.at(rows), Words.of(events.frame["label"][rows]))
@@ -183,7 +174,7 @@ def _labels(events: Events) -> Labels:
         elif name == "thread_name":
             match = _THREAD_NAME.fullmatch(label.strip())
             threads[pid, tid] = match["name"] if match else label.strip()
-    return Labels(processes, threads)
+    return processes, threads
 
 
 def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
@@ -216,12 +207,6 @@ def _busiest(pairs: Sequence[_Pair], home: Mapping[str, str]) -> str | None:
     return max(sorted(counts), key=counts.__getitem__, default=None)
 
 
-def _rank(header: Mapping[str, Any], otherwise: int | None) -> int | None:
-    info = header.get("distributedInfo")
-    stated = _count(info.get("rank"), least=0) if isinstance(info, dict) else None
-    return otherwise if stated is None else stated
-
-
 def without_rank(header: Mapping[str, Any]) -> dict[str, Any]:
     """Return ``header`` without the rank: in a merged file it applies to one recording only."""
     info = header.get("distributedInfo")
@@ -230,11 +215,11 @@ def without_rank(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _processes(
-    pairs: Sequence[_Pair], home: Mapping[str, str], labels: Labels, rank: int | None
+    pairs: Sequence[_Pair], home: Mapping[str, str], stated_names: Mapping[str, str], rank: int | None
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Return rows of table ``processes``, and their ids by pid. Device work without host events has a process, too."""
     ids = numbered((home[pair.pid] for pair in pairs), _natural)
-    names = {pid: labels.processes.get(pid) or _as_name(pid) for pid in ids or [""]}
+    names = {pid: stated_names.get(pid) or _as_name(pid) for pid in ids or [""]}
     return [{"pid": _whole(pid), "name": name, "rank": rank} for pid, name in names.items()], ids
 
 
@@ -244,7 +229,10 @@ def _as_name(text: str) -> str | None:
 
 
 def _threads(
-    pairs: Sequence[_Pair], home: Mapping[str, str], process_ids: Mapping[str, int], labels: Labels
+    pairs: Sequence[_Pair],
+    home: Mapping[str, str],
+    process_ids: Mapping[str, int],
+    stated_names: Mapping[tuple[str, str], str],
 ) -> tuple[list[dict[str, Any]], dict[tuple[str, str], int]]:
     """Return rows of table ``threads``, and their ids by pid and tid. Threads without a number get free numbers."""
     keys: dict[tuple[int, str], list[_Pair]] = {}
@@ -261,7 +249,7 @@ def _threads(
             while (process, free) in taken:
                 free += 1
             whole, free = free, free + 1
-        name = next((label for pair in keys[process, tid] if (label := labels.threads.get((pair.pid, tid)))), None)
+        name = next((label for pair in keys[process, tid] if (label := stated_names.get((pair.pid, tid)))), None)
         rows.append({"process_id": process, "tid": whole, "name": name or _as_name(tid)})
         ids.update({(pair.pid, tid): number for pair in keys[process, tid]})
     return rows, ids
@@ -283,14 +271,13 @@ def stream_numbers(events: Events, rows: Array) -> Numbers:
     """
     shown_elsewhere = numbers(events.frame, "hardware_stream", rows)
     stated = either(shown_elsewhere, numbers(events.frame, "stream", rows))
-    shown = events.tid.at(rows).each(_stream_number, NONE, np.int64)
-    known = stated.known | (shown >= 0)
-    return Numbers(np.where(stated.known, stated.value, shown), known)
 
+    def stream_number(tid: str) -> int:
+        match = _STREAM.fullmatch(tid)
+        return int(match["number"]) if match else NONE
 
-def _stream_number(tid: str) -> int:
-    match = _STREAM.fullmatch(tid)
-    return int(match["number"]) if match else NONE
+    shown = events.tid.at(rows).each(stream_number, NONE, np.int64)
+    return Numbers(np.where(stated.known, stated.value, shown), stated.known | (shown >= 0))
 
 
 def ordinals(events: Events, rows: Array) -> Numbers:
@@ -305,14 +292,19 @@ def _devices(events: Events, header: Mapping[str, Any], notes: Notes) -> tuple[l
     """Return rows of table ``devices``, from the header's list and from device work, and their ids by ordinal."""
     worked = ordinals(events, events.rows(*ON_DEVICES))
     working = np.unique(worked.value[worked.known]).tolist()
-    listed = {entry["id"]: entry for entry in device_properties(header)}
-    meant = _meant(working, listed, notes)
+    entries = header.get("deviceProperties")
+    listed = {
+        entry["id"]: entry
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict) and _count(entry.get("id"), least=0) is not None
+    }
+    meant = _match_devices(working, listed, notes)
     device_of = numbered(sorted({*listed, *working}.difference(meant))[:_MOST_DEVICES])
     rows = [_device_row(ordinal, listed.get(ordinal, {})) for ordinal in device_of]
     return rows, device_of | {number: device_of[ordinal] for number, ordinal in meant.items() if ordinal in device_of}
 
 
-def _meant(working: Sequence[int], listed: Mapping[int, object], notes: Notes) -> dict[int, int]:
+def _match_devices(working: Sequence[int], listed: Mapping[int, object], notes: Notes) -> dict[int, int]:
     """Return the ``listed`` device for each working number that the list does not contain.
 
     ROCm lists devices as the program counts them, from 0, but its work carries numbers of agents, including processors.
@@ -334,31 +326,20 @@ def _meant(working: Sequence[int], listed: Mapping[int, object], notes: Notes) -
 MATCHED = "Device work carries numbers that the list of devices does not know, as on ROCm: {}."
 
 
-def device_properties(header: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return entries of ``deviceProperties`` that name a device."""
-    stated = header.get("deviceProperties")
-    entries = stated if isinstance(stated, list) else []
-    return [entry for entry in entries if isinstance(entry, dict) and _count(entry.get("id"), least=0) is not None]
-
-
 def _device_row(ordinal: int, facts: Mapping[str, Any]) -> dict[str, Any]:
     name = facts.get("name")
+    major, minor = _count(facts.get("computeMajor")), _count(facts.get("computeMinor"), least=0)
+    # AMD's numbers are not CUDA's compute capability: its devices run 64 threads in a warp
+    is_amd = facts.get("warpSize") == 64 or _AMD.search(str(facts.get("name", "")))
     return {
         "kind": "gpu",
         "ordinal": ordinal,
         "name": name if isinstance(name, str) and name else None,
-        "compute_capability": _compute_capability(facts),
+        "compute_capability": None if is_amd else compute_capability(major, minor),
         "sm_count": _count(facts.get("numSms")),
         "max_threads_per_sm": _count(facts.get("maxThreadsPerMultiprocessor")),
         "memory_bytes": _count(facts.get("totalGlobalMem"), most=2**63 - 1),
     }
-
-
-def _compute_capability(facts: Mapping[str, Any]) -> str | None:
-    """Return the compute capability, ``8.0``. AMD's numbers are not CUDA's: its devices run 64 threads in a warp."""
-    major, minor = _count(facts.get("computeMajor")), _count(facts.get("computeMinor"), least=0)
-    is_amd = facts.get("warpSize") == 64 or _AMD.search(str(facts.get("name", "")))
-    return None if is_amd else compute_capability(major, minor)
 
 
 def _count(value: Any, *, least: int = 1, most: int = 2**31 - 1) -> int | None:

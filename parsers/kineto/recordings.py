@@ -49,10 +49,9 @@ class Labels:
 
     def owner(self, text: str) -> int:
         """Return the recording that ``text`` names, :data:`NONE` if it names none."""
-        named = [
-            word for word in self.words if word and (text.startswith(word) if self.before else text.endswith(word))
-        ]
-        return self.words.index(max(named, key=len)) if named else NONE
+        fits = text.startswith if self.before else text.endswith
+        fitting = [word for word in self.words if word and fits(word)]
+        return self.words.index(max(fitting, key=len)) if fitting else NONE
 
     def without(self, text: str, recording: int) -> str:
         """Return ``text`` without the label of ``recording``."""
@@ -73,10 +72,12 @@ def recordings(events: Events) -> Sequence[Recording]:
     callers = np.unique(calls.group[calls.group >= 0])
     if callers.size <= 1 or not (is_ambiguous(calls) or _is_renamed(events)):
         return ()
-    if not _have_operators(events, callers):
+    # The firmware of a device also makes calls, but runs no host operations
+    if not np.isin(callers, take(events.pid.codes, events.rows(Role.HOST))).all():
         return ()
     texts = sorted((events.pid.words[code] for code in callers.tolist()), key=_natural)
-    labels = _labels(texts, _device_names(events))
+    devices = np.unique(take(events.pid.codes, events.rows(*DEVICE_ROLES))).tolist()
+    labels = _labels(texts, [events.pid.words[code] for code in devices if code >= 0])
     owner = _owners(events, {text: index for index, text in enumerate(texts)}, labels, calls)
     names = [word.strip(_MARKS) or f"process {text}" for word, text in zip(labels.words, texts, strict=True)]
     return [
@@ -93,12 +94,6 @@ def _numbered(events: Events, rows: Array) -> tuple[Array, Numbered]:
     return rows, Numbered(group, stated.value[known], take(events.start, rows))
 
 
-def _have_operators(events: Events, callers: Array) -> bool:
-    """Return whether each calling process runs host operations; the firmware of a device makes calls and runs none."""
-    rows = events.rows(Role.HOST)
-    return bool(np.isin(callers, take(events.pid.codes, rows)).all())
-
-
 def _is_renamed(events: Events) -> bool:
     """Return whether device work is under another name than the number of its device, as profilers write it."""
     rows = events.rows(*DEVICE_ROLES)
@@ -106,11 +101,6 @@ def _is_renamed(events: Events) -> bool:
     names, codes = events.pid.words, take(events.pid.codes, rows)
     pairs = np.unique(np.stack([device.value, codes.astype(np.int64)])[:, device.known & (codes >= 0)], axis=1)
     return any(names[code] != str(number) for number, code in pairs.T.tolist())
-
-
-def _device_names(events: Events) -> list[str]:
-    codes = np.unique(take(events.pid.codes, events.rows(*DEVICE_ROLES)))
-    return [events.pid.words[code] for code in codes.tolist() if code >= 0]
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

@@ -33,7 +33,7 @@ def native() -> ModuleType | None:
 
 
 class CompiledScanner:
-    """See :class:`~traceviz.parsers.kineto.decode.scanner.Scanner`.
+    """See :class:`~traceviz.parsers.kineto.decode.columns.Scanner`.
 
     Args:
         arguments: The arguments to read.

@@ -115,7 +115,6 @@ class SecondHalf:
     def _scan(self) -> None:
         try:
             self._file.seek(self.begin)
-            # Scan; return the bytes of text that were taken.
             window = Window(self._counted(iter(lambda: self._file.read(self._block_bytes), b"")))
             try:
                 while window.more():
@@ -127,11 +126,10 @@ class SecondHalf:
                         break
             except DamagedTraceError:  # a value that is too long
                 pass
-            reached = window.done
         except (OSError, OverflowError, MemoryError):  # the other scan gets here and reports it
             return
         if not self._stopped:
-            self._reached = self.begin + reached
+            self._reached = self.begin + window.done
 
     def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:
@@ -158,13 +156,12 @@ class Halves:
         self.window = Window(stream.blocks(block_bytes), name=str(stream.path))
 
     def feed(self, text: bytes, place: int) -> Step:
-        """See :meth:`~traceviz.parsers.kineto.decode.scanner.Scanner.feed`."""
+        """See :meth:`~traceviz.parsers.kineto.decode.columns.Scanner.feed`."""
         step = self._scanner.feed(text, place)
         if self._stream.place == self._half.begin and step.stop is Stop.MORE:
             if step.place == len(text) and self._half.is_of(self._stream.file):
-                # Take the findings of the second half, and resume where it stopped.
                 found = self._half.found()
-                if found is not None:
+                if found is not None:  # resume where the scan of the second half stopped
                     other, reached = found
                     self._scanner.join(other)
                     self._stream.go_to(reached)

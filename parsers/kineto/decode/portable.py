@@ -38,7 +38,7 @@ _TIME = re.compile(rb'("?)(-?)([0-9]{1,16})(?:\.([0-9]+))?\1')
 
 
 class PortableScanner:
-    """See :class:`~traceviz.parsers.kineto.decode.scanner.Scanner`.
+    """See :class:`~traceviz.parsers.kineto.decode.columns.Scanner`.
 
     Args:
         arguments: The arguments to read.
@@ -48,7 +48,24 @@ class PortableScanner:
 
     def __init__(self, arguments: Sequence[Argument]) -> None:
         self._pieces = PortablePieces(arguments)
-        self._event, self._arguments = _structs(self._pieces.fields)
+        # Events and their arguments are JSON texts, empty if an event has none
+        fields = self._pieces.fields
+        self._arguments = msgspec.defstruct(
+            "Arguments",
+            [(name, msgspec.Raw, _NOTHING) for name in fields.values()],
+            rename={name: key for key, name in fields.items()},
+            gc=False,
+            frozen=True,
+        )
+        self._event = msgspec.defstruct(
+            "Event",
+            [
+                *((name, msgspec.Raw, _NOTHING) for name in _FIELDS.values()),
+                ("args", self._arguments, self._arguments()),
+            ],
+            rename={name: key for key, name in _FIELDS.items()},
+            gc=False,
+        )
         self._decoder = msgspec.json.Decoder(list[self._event])  # type: ignore[name-defined]
 
     def feed(self, text: bytes, place: int) -> Step:
@@ -149,24 +166,6 @@ _FIELDS = {"ph": "ph", "name": "name", "cat": "category", "pid": "pid", "tid": "
 """Members of an event that are read, and their fields."""
 
 
-def _structs(fields: Mapping[str, str]) -> tuple[type[msgspec.Struct], type[msgspec.Struct]]:
-    """Return the classes of events and of their arguments: JSON texts, empty if an event has none."""
-    arguments = msgspec.defstruct(
-        "Arguments",
-        [(name, msgspec.Raw, _NOTHING) for name in fields.values()],
-        rename={name: key for key, name in fields.items()},
-        gc=False,
-        frozen=True,
-    )
-    event = msgspec.defstruct(
-        "Event",
-        [*((name, msgspec.Raw, _NOTHING) for name in _FIELDS.values()), ("args", arguments, arguments())],
-        rename={name: key for key, name in _FIELDS.items()},
-        gc=False,
-    )
-    return event, arguments
-
-
 class _Growing:
     """Rows and values of one column, block after block."""
 
@@ -216,7 +215,9 @@ class PortablePieces:
         """Take the values of these events."""
         phases = [_KNOWN.get(bytes(event.ph), ABSENT) for event in events]
         if ABSENT in phases:
-            self._pass_over(event for event, phase in zip(events, phases, strict=True) if phase == ABSENT)
+            for event, phase in zip(events, phases, strict=True):
+                if phase == ABSENT and (event.ph or any(getattr(event, name) for name in _FIELDS.values())):
+                    self._passed[self._codes([event.ph])[0]] += 1
             events = [event for event, phase in zip(events, phases, strict=True) if phase != ABSENT]
             phases = [phase for phase in phases if phase != ABSENT]
         if self._rows + len(events) > 2**31 - 1:
@@ -233,13 +234,11 @@ class PortablePieces:
         arguments = (msgspec.structs.astuple(event.args) for event in events)
         columns = dict(zip(self.fields, zip(*arguments, strict=True), strict=False))  # no columns without events
         for argument in self.arguments if columns else ():
-            self._add_argument(argument, _first_of([columns[key] for key in argument.keys]))
+            column: Sequence[Any] = columns[argument.keys[0]]
+            for key in argument.keys[1:]:  # the first of several spellings counts
+                column = [above or below for above, below in zip(column, columns[key], strict=True)]
+            self._add_argument(argument, column)
         self._rows += len(events)
-
-    def _pass_over(self, events: Iterable[Any]) -> None:
-        for event in events:
-            if event.ph or any(getattr(event, name) for name in _FIELDS.values()):
-                self._passed[self._codes([event.ph])[0]] += 1
 
     def _codes(self, raws: Iterable[Any]) -> list[int]:
         texts = self._texts
@@ -261,8 +260,6 @@ class PortablePieces:
             positions = [place for place, is_plain in zip(positions, plain, strict=True) if is_plain]
             raws = [raw for raw, is_plain in zip(raws, plain, strict=True) if is_plain]
         self._arguments[argument.column].add([self._rows + place for place in positions], list(map(int, raws)))
-
-    # What was found -----------------------------------------------------------------------------------------------
 
     @property
     def rows(self) -> int:
@@ -296,14 +293,6 @@ class PortablePieces:
     def no_objects(self) -> int:
         """See :meth:`Pieces.no_objects`."""
         return self.strays
-
-
-def _first_of(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    """Return, for each event, the value of the first of several spellings that it has."""
-    values = columns[0]
-    for column in columns[1:]:
-        values = [above or below for above, below in zip(values, column, strict=True)]
-    return values
 
 
 def _plain_time(raw: bytes) -> int | None:

@@ -194,7 +194,7 @@ def note_links(launches: Launches, notes: Notes) -> None:
 
 def note_device(events: Events, notes: Notes, *, device: bool, pytorch: bool) -> None:
     """Note that no device was recorded, or that an available one did nothing."""
-    if pytorch and not events.rows(*DEVICE_ROLES).size and not events.counted_only:
+    if pytorch and not events.rows(*DEVICE_ROLES).size and not events.is_counted_only:
         notes.add(*(("device-idle", "warning", NOTHING_RAN) if device else ("no-device", "info", NO_DEVICE)))
 
 

@@ -81,7 +81,7 @@ def numbers(frame: pl.DataFrame, name: str, rows: Array, axis: int | None = None
     return Numbers(column.fill_null(0).to_numpy(), ~column.is_null().to_numpy())
 
 
-def either(first: Numbers, second: Numbers) -> Numbers:
+def first_known(first: Numbers, second: Numbers) -> Numbers:
     """Return ``first``, or ``second`` where the first is unknown."""
     return Numbers(np.where(first.known, first.value, second.value), first.known | second.known)
 

@@ -83,7 +83,7 @@ class Events:
         return looked_up(wanted, self.role)
 
     @property
-    def counted_only(self) -> bool:
+    def is_counted_only(self) -> bool:
         """True if device work was measured with counters, so that the profiler does not record it."""
         return self.set_aside[MEASURED_WITH_COUNTERS] > 0 and not self.rows(*DEVICE_ROLES).size
 
@@ -97,13 +97,13 @@ class Events:
         return length
 
 
-def sort_out(raw: RawTrace) -> Events:
+def classify_events(raw: RawTrace) -> Events:
     """Return the events of ``raw`` with role, category and time."""
     frame = raw.events
     phase, label, pid, tid = (Words.of(frame[key], narrow=True) for key in ("phase", "category", "pid", "tid"))
     name = Words.of(frame["name"])
     set_aside: Counter[str] = Counter()
-    role, category = _roles(phase, label, name)
+    role, category = _classify(phase, label, name)
     start = frame["start_ns"].fill_null(0).to_numpy()
     dur = frame["dur_ns"].fill_null(NONE).to_numpy(writable=True)
     begun = phase.each(lambda word: word == _BEGIN, False, np.bool_)
@@ -116,7 +116,7 @@ def sort_out(raw: RawTrace) -> Events:
     set_aside["events-never-ended"] = never_ended.size
     set_aside[MEASURED_WITH_COUNTERS] = int(label.each(partial(_is_of, COUNTED), False, np.bool_).sum())
     set_aside["counters-unread"] = int(phase.each(_COUNTER.__eq__, False, np.bool_).sum())
-    strays, too_long = _leave_out_strays(role, start, dur)
+    strays, too_long = _ignore_strays(role, start, dur)
     kept = role != Role.IGNORED
     firsts, lasts = [], []
     for part in stretches(kept.size):
@@ -146,7 +146,7 @@ def with_ranges_of_the_program(events: Events) -> Events:
     return replace(events, category=np.where(named, np.int8(CODES["annotation"]), events.category))
 
 
-def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Array]:
+def _ignore_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Array]:
     """Ignore events that are too far from the others for one capture, and remove impossible durations.
 
     Their times count from another moment, or are zero.
@@ -164,7 +164,7 @@ def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Arr
     return start[stray], too_long
 
 
-def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
+def _classify(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
     """Return role and code of the host category of the events (int8 both)."""
     meanings = [CATEGORIES.get(word.lower(), UNKNOWN) for word in label.words]
     role, category = (

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
-from traceviz.parsers.kineto.columns import Words, either, numbers
+from traceviz.parsers.kineto.columns import Words, first_known, numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.shared.arrays.operations import NONE, Array, counted, looked_up, take, used
 from traceviz.parsers.shared.events.columns import Numbers
@@ -87,14 +87,14 @@ def identify_all(
     info = header.get("distributedInfo")
     stated_rank = _count(info.get("rank"), least=0) if isinstance(info, dict) else None
     stated_rank = rank if stated_rank is None else stated_rank
-    codes, pairs = _pairs(events)
+    codes, pairs = _list_pairs(events)
     process_names, thread_names = _read_names(events)
-    home = _homes(pairs, notes) if one_program else {pair.pid: pair.pid for pair in pairs}
-    process_rows, process_ids = _processes(pairs, home, process_names, stated_rank)
-    thread_rows, thread_ids = _threads(pairs, home, process_ids, thread_names)
-    device_rows, device_of = _devices(events, header, notes)
+    home = _assign_processes(pairs, notes) if one_program else {pair.pid: pair.pid for pair in pairs}
+    process_rows, process_ids = _process_rows(pairs, home, process_names, stated_rank)
+    thread_rows, thread_ids = _thread_rows(pairs, home, process_ids, thread_names)
+    device_rows, device_of = _device_rows(events, header, notes)
     by_pair = np.array([*(thread_ids[pair.pid, pair.tid] for pair in pairs), NONE], dtype=np.int32)
-    program = _busiest(pairs, home)
+    program = _find_busiest(pairs, home)
     return Identity(
         identity_tables(process_rows, thread_rows, device_rows, notes),
         looked_up(by_pair, codes),
@@ -104,7 +104,7 @@ def identify_all(
     )
 
 
-def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
+def _list_pairs(events: Events) -> tuple[Array, list[_Pair]]:
     """Return the position of each event's process and thread (int32), and the list of these pairs."""
     rows = events.rows(*ON_THREADS)
     width = len(events.tid.words) + 1
@@ -177,7 +177,7 @@ def _read_names(events: Events) -> tuple[dict[str, str], dict[tuple[str, str], s
     return processes, threads
 
 
-def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
+def _assign_processes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
     """Return the pid of the process that each pid belongs to.
 
     Frames that were open before the profiler started come with pid 0, and a step marker may carry the pid that the
@@ -187,7 +187,7 @@ def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
     idle = {pair.pid for pair in pairs} - working
     if not working or not idle:
         return {pair.pid: pair.pid for pair in pairs}
-    program = _busiest([pair for pair in pairs if pair.works], {pid: pid for pid in working})
+    program = _find_busiest([pair for pair in pairs if pair.works], {pid: pid for pid in working})
     assert program is not None
     moved = sum(pair.events for pair in pairs if pair.pid in idle)
     notes.add("processes-joined", "info", JOINED.format(", ".join(sorted(idle)), program), moved)
@@ -200,7 +200,7 @@ JOINED = (
 )
 
 
-def _busiest(pairs: Sequence[_Pair], home: Mapping[str, str]) -> str | None:
+def _find_busiest(pairs: Sequence[_Pair], home: Mapping[str, str]) -> str | None:
     counts: dict[str, int] = {}
     for pair in pairs:
         counts[home[pair.pid]] = counts.get(home[pair.pid], 0) + pair.events
@@ -214,21 +214,21 @@ def without_rank(header: Mapping[str, Any]) -> dict[str, Any]:
     return {**header, "distributedInfo": kept}
 
 
-def _processes(
+def _process_rows(
     pairs: Sequence[_Pair], home: Mapping[str, str], stated_names: Mapping[str, str], rank: int | None
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Return rows of table ``processes``, and their ids by pid. Device work without host events has a process, too."""
-    ids = numbered((home[pair.pid] for pair in pairs), _natural)
+    ids = numbered((home[pair.pid] for pair in pairs), _natural_key)
     names = {pid: stated_names.get(pid) or _as_name(pid) for pid in ids or [""]}
-    return [{"pid": _whole(pid), "name": name, "rank": rank} for pid, name in names.items()], ids
+    return [{"pid": _parse_whole(pid), "name": name, "rank": rank} for pid, name in names.items()], ids
 
 
 def _as_name(text: str) -> str | None:
     """Return a pid or tid that is not a number as a name."""
-    return text if text and _whole(text) is None else None
+    return text if text and _parse_whole(text) is None else None
 
 
-def _threads(
+def _thread_rows(
     pairs: Sequence[_Pair],
     home: Mapping[str, str],
     process_ids: Mapping[str, int],
@@ -238,13 +238,13 @@ def _threads(
     keys: dict[tuple[int, str], list[_Pair]] = {}
     for pair in pairs:
         keys.setdefault((process_ids[home[pair.pid]], pair.tid), []).append(pair)
-    order = numbered(keys, lambda key: (key[0], _natural(key[1])))
-    taken = {(process, _whole(tid)) for process, tid in order}
+    order = numbered(keys, lambda key: (key[0], _natural_key(key[1])))
+    taken = {(process, _parse_whole(tid)) for process, tid in order}
     rows: list[dict[str, Any]] = []
     ids: dict[tuple[str, str], int] = {}
     free = 0
     for (process, tid), number in order.items():
-        whole = _whole(tid)
+        whole = _parse_whole(tid)
         if whole is None:
             while (process, free) in taken:
                 free += 1
@@ -255,12 +255,12 @@ def _threads(
     return rows, ids
 
 
-def _whole(text: str) -> int | None:
+def _parse_whole(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
-def _natural(text: str) -> tuple[bool, int, str]:
-    whole = _whole(text)
+def _natural_key(text: str) -> tuple[bool, int, str]:
+    whole = _parse_whole(text)
     return whole is None, whole or 0, text
 
 
@@ -270,7 +270,7 @@ def stream_numbers(events: Events, rows: Array) -> Numbers:
     Work that is shown on another stream (``graph_lanes``) also states its own.
     """
     shown_elsewhere = numbers(events.frame, "hardware_stream", rows)
-    stated = either(shown_elsewhere, numbers(events.frame, "stream", rows))
+    stated = first_known(shown_elsewhere, numbers(events.frame, "stream", rows))
 
     def stream_number(tid: str) -> int:
         match = _STREAM.fullmatch(tid)
@@ -283,12 +283,14 @@ def stream_numbers(events: Events, rows: Array) -> Numbers:
 def ordinals(events: Events, rows: Array) -> Numbers:
     """Return the ordinals of the devices of device events: the argument, else the process id."""
     stated = numbers(events.frame, "device", rows)
-    shown = events.pid.at(rows).each(lambda pid: NONE if _whole(pid) is None else int(pid), NONE, np.int64)
+    shown = events.pid.at(rows).each(lambda pid: NONE if _parse_whole(pid) is None else int(pid), NONE, np.int64)
     value = np.where(stated.known, stated.value, shown)
     return Numbers(value, (value >= 0) & (value < 2**31))
 
 
-def _devices(events: Events, header: Mapping[str, Any], notes: Notes) -> tuple[list[dict[str, Any]], dict[int, int]]:
+def _device_rows(
+    events: Events, header: Mapping[str, Any], notes: Notes
+) -> tuple[list[dict[str, Any]], dict[int, int]]:
     """Return rows of table ``devices``, from the header's list and from device work, and their ids by ordinal."""
     worked = ordinals(events, events.rows(*ON_DEVICES))
     working = np.unique(worked.value[worked.known]).tolist()

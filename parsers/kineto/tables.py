@@ -16,11 +16,11 @@ from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes
-from traceviz.parsers.kineto.events import Events, sort_out, with_ranges_of_the_program
+from traceviz.parsers.kineto.events import Events, classify_events, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
 from traceviz.parsers.kineto.identity import identify_all, without_rank
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
-from traceviz.parsers.kineto.recordings import recordings
+from traceviz.parsers.kineto.recordings import split_recordings
 from traceviz.parsers.kineto.work import device as device_tables
 from traceviz.parsers.kineto.work import host as host_tables
 from traceviz.parsers.kineto.work.collectives import collectives
@@ -94,14 +94,14 @@ def tables_of(
     dialect = dialect_of(raw)
     pytorch = dialect is not None or facts.is_pytorch(raw)
     raw = dialect.translate(raw) if dialect is not None else with_host_nodes(raw)
-    events = sort_out(raw)
+    events = classify_events(raw)
     raw = replace(raw, events=raw.events.clear())  # the rest of the frame is not needed any more
     give_back()
     if not (events.role != Role.IGNORED).any():
         raise _no_events(path, raw)
     if not pytorch:
         events = with_ranges_of_the_program(events)
-    several = recordings(events)
+    several = split_recordings(events)
     if not several:
         yield from _tables(raw, events, options, dialect, pytorch=pytorch, rank=rank)
         return
@@ -149,7 +149,7 @@ def _tables(
     facts.note_links(launches, notes)
     facts.note_device(events, notes, device=device, pytorch=pytorch and dialect is None)
     op_columns = options.columns.get("host_ops")
-    works = device and not events.counted_only
+    works = device and not events.is_counted_only
     # A builder returns None if the capture could not contain the table
     builders: dict[str, Builder] = {
         "kernels": lambda: device_tables.kernels(launches) if works else None,

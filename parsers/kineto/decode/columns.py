@@ -73,9 +73,12 @@ class Sparse:
 class Pieces(Protocol):
     """Output of a decoder. Each part can be taken once, and is then freed."""
 
-    @property
-    def rows(self) -> int:
-        """Number of events."""
+    rows: int
+    """Number of events."""
+    no_objects: int
+    """Number of elements of the list that are not objects."""
+    passed_over: Mapping[int, int]
+    """Number of events of other phases, by the place of the phase's text."""
 
     def texts(self) -> Sequence[bytes]:
         """Return the distinct JSON texts of values."""
@@ -91,12 +94,6 @@ class Pieces(Protocol):
 
     def argument(self, column: str) -> Sparse:
         """Return the values of one argument."""
-
-    def passed_over(self) -> Mapping[int, int]:
-        """Return the number of events of other phases, by the place of the phase's text."""
-
-    def no_objects(self) -> int:
-        """Return the number of elements of the list that are not objects."""
 
 
 class Scanner(Protocol):
@@ -151,9 +148,9 @@ def build(pieces: Pieces, arguments: Sequence[Argument] = ARGUMENTS) -> Built:
             columns[argument.column] = _build_argument(sparse, argument, work)
         del sparse  # free it before taking the next one
     frame = pl.DataFrame(columns)
-    work.unusable["that are no objects"] += pieces.no_objects()
+    work.unusable["that are no objects"] += pieces.no_objects
     passed_over: Counter[str] = Counter()
-    for code, count in pieces.passed_over().items():
+    for code, count in pieces.passed_over.items():
         if code == ABSENT:
             work.unusable["without a phase"] += count
         else:

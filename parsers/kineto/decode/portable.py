@@ -121,7 +121,7 @@ class PortableScanner:
                         events.append(event)
                     case _:
                         end = skip_value(text, place)
-                        self._pieces.strays += 1
+                        self._pieces.no_objects += 1
                 place = end
         except CutError:
             return Step(Stop.MORE, place, -1)
@@ -199,10 +199,11 @@ class PortablePieces:
             key: f"a{place}" for place, key in enumerate(key for argument in arguments for key in argument.keys)
         }
         """Field of every spelling of every argument."""
-        self.strays = 0
-        self._rows = 0
+        self.rows = 0
+        self.no_objects = 0
         self._texts: dict[bytes, int] = {}
         self._passed: Counter[int] = Counter()
+        self.passed_over: Mapping[int, int] = self._passed
         self._phases: list[npt.NDArray[np.uint8]] = []
         self._members: dict[str, list[Codes]] = {member: [] for member in TEXT_MEMBERS}
         self._times: dict[str, list[Integers]] = {"ts": [], "dur": []}
@@ -220,7 +221,7 @@ class PortablePieces:
                     self._passed[self._codes([event.ph])[0]] += 1
             events = [event for event, phase in zip(events, phases, strict=True) if phase != ABSENT]
             phases = [phase for phase in phases if phase != ABSENT]
-        if self._rows + len(events) > 2**31 - 1:
+        if self.rows + len(events) > 2**31 - 1:
             raise OverflowError
         self._phases.append(np.array(phases, np.uint8))
         for member, codes in self._members.items():
@@ -238,20 +239,20 @@ class PortablePieces:
             for key in argument.keys[1:]:  # the first of several spellings counts
                 column = [above or below for above, below in zip(column, columns[key], strict=True)]
             self._add_argument(argument, column)
-        self._rows += len(events)
+        self.rows += len(events)
 
     def _codes(self, raws: Iterable[Any]) -> list[int]:
         texts = self._texts
         return [texts.setdefault(raw, len(texts)) if raw else ABSENT for raw in map(bytes, raws)]
 
     def _add_odd(self, name: str, positions: Sequence[int], raws: Sequence[bytes]) -> None:
-        self._odd[name].add([self._rows + place for place in positions], self._codes(raws))
+        self._odd[name].add([self.rows + place for place in positions], self._codes(raws))
 
     def _add_argument(self, argument: Argument, column: Sequence[Any]) -> None:
         positions = list(compress(count(), map(is_not, column, repeat(_NOTHING))))
         raws = [bytes(column[place]) for place in positions]
         if argument.kind is not Kind.INTEGER:
-            self._arguments[argument.column].add([self._rows + place for place in positions], self._codes(raws))
+            self._arguments[argument.column].add([self.rows + place for place in positions], self._codes(raws))
             return
         if not _ALL_PLAIN.fullmatch(b",".join(raws)):
             plain = [_PLAIN.fullmatch(raw) is not None for raw in raws]
@@ -259,12 +260,7 @@ class PortablePieces:
             self._add_odd(argument.column, [positions[at] for at in odd], [raws[at] for at in odd])
             positions = [place for place, is_plain in zip(positions, plain, strict=True) if is_plain]
             raws = [raw for raw, is_plain in zip(raws, plain, strict=True) if is_plain]
-        self._arguments[argument.column].add([self._rows + place for place in positions], list(map(int, raws)))
-
-    @property
-    def rows(self) -> int:
-        """See :attr:`Pieces.rows`."""
-        return self._rows
+        self._arguments[argument.column].add([self.rows + place for place in positions], list(map(int, raws)))
 
     def texts(self) -> Sequence[bytes]:
         """See :meth:`Pieces.texts`."""
@@ -285,14 +281,6 @@ class PortablePieces:
     def argument(self, column: str) -> Sparse:
         """See :meth:`Pieces.argument`."""
         return Sparse(*self._arguments[column].taken(), Odd(*self._odd[column].taken()))
-
-    def passed_over(self) -> Mapping[int, int]:
-        """See :meth:`Pieces.passed_over`."""
-        return self._passed
-
-    def no_objects(self) -> int:
-        """See :meth:`Pieces.no_objects`."""
-        return self.strays
 
 
 def _plain_time(raw: bytes) -> int | None:

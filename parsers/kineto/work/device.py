@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role, host_category
-from traceviz.parsers.kineto.columns import Columns, Words, either, narrow, numbers, texts
+from traceviz.parsers.kineto.columns import Columns, Words, first_known, narrow, numbers, texts
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.kineto.identity import ordinals, stream_numbers
 from traceviz.parsers.kineto.work.copies import describe_copy, memory_of_fill
@@ -71,7 +71,7 @@ def kernels(launches: Launches) -> pa.Table:
     events = launches.events
     rows = rows_on_devices(launches, events.rows(Role.KERNEL))
     call = launches.call(rows)
-    shared = either(numbers(events.frame, "shared_memory", rows), launches.argument_of_call("shared_memory", call))
+    shared = first_known(numbers(events.frame, "shared_memory", rows), launches.argument_of_call("shared_memory", call))
     columns = {
         **work_columns(launches, rows, call),
         "name": events.name.at(rows).to_arrow(),
@@ -90,7 +90,7 @@ def _launch_shape(launches: Launches, name: str, rows: Array, call: Array) -> Co
     frame = launches.events.frame
     return {
         f"{name}_{letter}": narrow(
-            either(numbers(frame, name, rows, axis), launches.argument_of_call(name, call, axis)), pa.int32()
+            first_known(numbers(frame, name, rows, axis), launches.argument_of_call(name, call, axis)), pa.int32()
         )
         for axis, letter in enumerate("xyz")
     }
@@ -125,7 +125,7 @@ def copies(launches: Launches) -> pa.Table:
 
 def _bytes(launches: Launches, rows: Array, call: Array) -> Arrow:
     own = numbers(launches.events.frame, "bytes", rows)
-    return narrow(either(own, launches.argument_of_call("bytes", call)), pa.int64())
+    return narrow(first_known(own, launches.argument_of_call("bytes", call)), pa.int64())
 
 
 def _distinct_rows(*columns: Words) -> tuple[Array, list[tuple[str, ...]]]:

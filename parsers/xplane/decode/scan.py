@@ -56,16 +56,16 @@ def read_space(data: bytes | memoryview, scanner: str | None = None) -> Space:
             elif _PLANE <= number <= _HOSTNAME:
                 broken.mistyped += 1
     except BrokenMessageError as error:
-        broken.ended(error)
+        broken.record_end(error)
         if isinstance(error, CutShortError) and (error.number, error.wire) == (_PLANE, BYTES):
             planes.append(scan(whole, error.begin, len(whole)))
     damage = [Damage("file", sentence) for sentence in damage_words(broken.numbers())]
-    # Return whether any part of a plane could be read: otherwise the file may be of any kind.
     return Space(
+        # If no part of a damaged plane could be read, the file may be of any kind
         tuple(
             plane
             for plane, plane_damage in planes
-            if bool(plane.name or plane.lines or plane.names or plane.properties) or not plane_damage
+            if plane.name or plane.lines or plane.names or plane.properties or not plane_damage
         ),
         tuple(texts[_ERROR]),
         tuple(texts[_WARNING]),

@@ -92,7 +92,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("hostile") / "spoilt.json"
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(events=SPOILT, header=HEADERS)
 def test_spoilt_fields_cost_values_and_never_the_reader(
     file: Path, events: list[dict[str, Any]], header: dict[str, Any]

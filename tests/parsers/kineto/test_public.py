@@ -51,7 +51,12 @@ def notes(trace: TraceTables) -> dict[str, int | None]:
     return dict(zip(column(trace, "notes", "code"), column(trace, "notes", "count"), strict=True))
 
 
-@pytest.mark.parametrize("name", COUNTS)
+LARGE = {name for name, (kernels, *_) in COUNTS.items() if kernels > 2_000}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in COUNTS]
+)
 def test_every_event_of_a_public_trace_becomes_a_row(public_traces: Path, name: str) -> None:
     trace = read(public_traces, name)
     rows = (

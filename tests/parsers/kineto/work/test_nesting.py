@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
@@ -50,6 +50,7 @@ def parents(spans: list[tuple[int, int, int]]) -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.usefixtures("route")
+@settings(max_examples=15)
 @given(spans=SPANS)
 def test_parent_is_the_nearest_event_before_that_ends_no_earlier(
     tmp_path_factory: pytest.TempPathFactory, spans: list[tuple[int, int, int]]
@@ -135,6 +136,7 @@ def _nests(events: list[dict[str, Any]]) -> bool:
 
 
 @pytest.mark.usefixtures("route")
+@settings(max_examples=15)
 @given(drawn=CALLS)
 def test_op_of_a_kernel_is_the_innermost_around_the_call_that_set_it_off(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[int, int, int, str]]
@@ -147,7 +149,7 @@ def test_op_of_a_kernel_is_the_innermost_around_the_call_that_set_it_off(
     assert ops == {e["name"]: _behalf(events, e) for e in events if e["cat"] == "kernel"}
 
 
-@pytest.mark.usefixtures("route")
+@settings(max_examples=8)
 @given(drawn=CALLS, shift=st.integers(0, 10**9))
 def test_shifted_clock_changes_only_the_time_of_day(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[int, int, int, str]], shift: int
@@ -160,11 +162,11 @@ def test_shifted_clock_changes_only_the_time_of_day(
         assert first.arrow(name).to_pylist() == second.arrow(name).to_pylist()
 
 
-def test_hundreds_of_thousands_of_events_nest_in_a_chain_and_in_a_row(tmp_path: Path) -> None:
+def test_a_hundred_thousand_events_nest_in_a_chain_and_in_a_row(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_bytes(k.trace([k.op("a", 0, 1)]))
     raw = decode(file)
-    rows = 200_000
+    rows = 50_000
     start = np.r_[np.arange(rows), np.arange(rows) * 2 + 3 * rows]
     dur = np.r_[2 * rows - 2 * np.arange(rows), np.ones(rows, np.int64)]
     frame = pl.concat([raw.events] * (2 * rows)).with_columns(

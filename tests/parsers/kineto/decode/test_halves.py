@@ -25,7 +25,7 @@ def both(path, block: int = 2**19):
 
 
 @pytest.fixture
-def taken(monkeypatch) -> list[int]:
+def taken(monkeypatch):
     """Return the ends of the second scans whose findings were used."""
     places = []
     found = SecondHalf.found

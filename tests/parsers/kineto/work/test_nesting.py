@@ -28,7 +28,7 @@ MARKS = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(1, 2)),
 
 
 @pytest.fixture(params=["", "protobuf"], ids=["compiled", "numpy"])
-def route(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def route(request, monkeypatch):
     monkeypatch.setenv(SCANNER_VARIABLE, request.param)
 
 
@@ -52,9 +52,7 @@ def parents(spans: list[tuple[int, int, int]]) -> list[tuple[str, str | None]]:
 @pytest.mark.usefixtures("route")
 @settings(max_examples=15)
 @given(spans=SPANS)
-def test_parent_is_the_nearest_event_before_that_ends_no_earlier(
-    tmp_path_factory: pytest.TempPathFactory, spans: list[tuple[int, int, int]]
-) -> None:
+def test_parent_is_the_nearest_event_before_that_ends_no_earlier(tmp_path_factory, spans):
     events = [k.op(f"e{i}", start, dur, tid=tid) for i, (start, dur, tid) in enumerate(spans)]
     rows = tables(tmp_path_factory.mktemp("x"), k.trace(events)).arrow("host_ops").to_pylist()
     name = {row["op_id"]: row["name"] for row in rows}
@@ -64,7 +62,7 @@ def test_parent_is_the_nearest_event_before_that_ends_no_earlier(
 
 
 @given(marks=MARKS)
-def test_pairs_of_begins_and_ends_are_those_of_a_stack(marks: list[tuple[bool, int, int]]) -> None:
+def test_pairs_of_begins_and_ends_are_those_of_a_stack(marks):
     begun = np.array([mark[0] for mark in marks], dtype=bool)
     start = np.array([mark[1] for mark in marks], dtype=np.int64)
     tid = np.array([mark[2] for mark in marks], dtype=np.int32)
@@ -138,9 +136,7 @@ def _nests(events: list[dict[str, Any]]) -> bool:
 @pytest.mark.usefixtures("route")
 @settings(max_examples=15)
 @given(drawn=CALLS)
-def test_op_of_a_kernel_is_the_innermost_around_the_call_that_set_it_off(
-    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[int, int, int, str]]
-) -> None:
+def test_op_of_a_kernel_is_the_innermost_around_the_call_that_set_it_off(tmp_path_factory, drawn):
     events = [_event(i, *fields) for i, fields in enumerate(drawn)]
     if not _nests(events):
         return
@@ -151,9 +147,7 @@ def test_op_of_a_kernel_is_the_innermost_around_the_call_that_set_it_off(
 
 @settings(max_examples=8)
 @given(drawn=CALLS, shift=st.integers(0, 10**9))
-def test_shifted_clock_changes_only_the_time_of_day(
-    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[int, int, int, str]], shift: int
-) -> None:
+def test_shifted_clock_changes_only_the_time_of_day(tmp_path_factory, drawn, shift):
     folder = tmp_path_factory.mktemp("x")
     events = [_event(i, *fields) for i, fields in enumerate(drawn)]
     moved = [{**e, "ts": e["ts"] + shift} for e in events]
@@ -162,7 +156,7 @@ def test_shifted_clock_changes_only_the_time_of_day(
         assert first.arrow(name).to_pylist() == second.arrow(name).to_pylist()
 
 
-def test_a_hundred_thousand_events_nest_in_a_chain_and_in_a_row(tmp_path: Path) -> None:
+def test_a_hundred_thousand_events_nest_in_a_chain_and_in_a_row(tmp_path):
     file = tmp_path / "x.json"
     file.write_bytes(k.trace([k.op("a", 0, 1)]))
     raw = decode(file)
@@ -178,7 +172,7 @@ def test_a_hundred_thousand_events_nest_in_a_chain_and_in_a_row(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("route")
-def test_what_was_not_read_is_noted_in_alphabetical_order_by_every_decoder(tmp_path: Path) -> None:
+def test_what_was_not_read_is_noted_in_alphabetical_order_by_every_decoder(tmp_path):
     odd = [{**k.op("a", 0, 1), "ph": phase} for phase in ("later", "early", "middle")]
     streams = [k.kernel("k", 2, 1, stream="no number"), k.kernel("k", 3, 1, stream=1.5)]
     notes = tables(tmp_path, k.trace([k.op("a", 0, 9), *odd, *streams])).arrow("notes").to_pylist()

@@ -14,7 +14,6 @@ from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.dialects import Dialect
 from traceviz.parsers.kineto.events import MEASURED_WITH_COUNTERS, Events
-from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.kineto.work.device import rows_on_devices
 from traceviz.parsers.kineto.work.launches import Launches
@@ -110,11 +109,6 @@ def _flat(members: Header, prefix: str = "") -> Iterator[tuple[str, str]]:
         elif value is not None and prefix + key not in _NOT_SETTINGS:
             text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
             yield prefix + key, text[:_LONGEST_SETTING]
-
-
-def has_device(raw: RawTrace, events: Events, identity: Identity) -> bool:
-    """Return whether the capture recorded a device, or could have."""
-    return bool(identity.tables["devices"].num_rows or events.rows(Role.API).size or raw.header.get("deviceProperties"))
 
 
 def note_source(raw: RawTrace, notes: Notes) -> None:

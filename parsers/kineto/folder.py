@@ -113,14 +113,6 @@ def _recording(path: Path) -> Recording | None:
     return Recording(path, int(named["rank"]) if named else None)
 
 
-def runs_in(folder: Path) -> tuple[Run, ...]:
-    """Return all runs in ``folder``, oldest first."""
-    aged_runs = [
-        (prefix, run) for place, recordings in _folders(folder) for prefix, run in _runs(folder, place, recordings)
-    ]
-    return tuple(run for _, run in sorted(aged_runs, key=lambda pair: pair[0]))
-
-
 def _runs(folder: Path, place: Path, recordings: Sequence[Recording]) -> Iterator[tuple[tuple[float, str], Run]]:
     """Yield the runs in one folder, each with its age. Without ranks every file is a run: another start of the program.
 
@@ -154,9 +146,10 @@ def choose(folder: Path, name: str | None) -> tuple[Run, tuple[Run, ...]]:
         UsageError: no run, or more than one, has this name; the error lists the runs.
         UnknownFormatError: there is no run at all.
     """
-    runs = runs_in(folder)
-    if not runs:
+    aged = [aged for place, recordings in _folders(folder) for aged in _runs(folder, place, recordings)]
+    if not aged:
         raise UnknownFormatError(f"{folder} holds no trace of PyTorch's profiler.")
+    runs = tuple(run for _, run in sorted(aged, key=lambda pair: pair[0]))  # oldest first
 
     def file_names(run: Run) -> set[str]:
         return {name for recording in run.recordings for name in (recording.path.name, recording.time)} - {""}

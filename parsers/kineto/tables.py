@@ -144,7 +144,9 @@ def _tables(
     forest = Forest.of(events, identity.thread_id, identity.tables["threads"].num_rows)
     give_back()
     launches = Launches(events, forest, identity)
-    device = facts.has_device(raw, events, identity)
+    # The capture recorded a device, or could have
+    listed = raw.header.get("deviceProperties")
+    device = bool(identity.tables["devices"].num_rows or events.rows(Role.API).size or listed)
     facts.note_events(events, notes, pytorch=pytorch)
     facts.note_links(launches, notes)
     facts.note_device(events, notes, device=device, pytorch=pytorch and dialect is None)

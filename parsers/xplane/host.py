@@ -188,16 +188,6 @@ def ranges(parts: Sequence[Threads]) -> pa.Table:
     return concatenate("nvtx", by_plane)
 
 
-def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int], int]) -> pa.Table:
-    """Return rows of table ``memory_events`` that the framework's allocators report.
-
-    Args:
-        parts: The host planes.
-        device_ids: Device id by process and number of the GPU.
-    """
-    return concatenate("memory_events", [_allocations(part, device_ids) for part in parts if part.memory_rows.size])
-
-
 def overheads(part: Threads) -> Columns:
     """Return rows of table ``overhead``: the program's calls that start and stop the profiler."""
     plane = part.plane
@@ -240,7 +230,13 @@ def renumber_parents(parent: Array, rows: Array, place: Array, kept: Array) -> A
     return take(place[kept], above)
 
 
-def _allocations(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns:
+def allocations(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns:
+    """Return rows of table ``memory_events`` that the framework's allocators report.
+
+    Args:
+        part: A host plane.
+        device_ids: Device id by process and number of the GPU.
+    """
     plane, rows = part.plane, part.memory_rows
     facts = Facts.of(plane, rows)
     released = [name == MEMORY_NAMES[1] for name in plane.names]

@@ -190,7 +190,8 @@ def _calls(threads: Sequence[Threads]) -> pa.Table:
 def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table | None:
     """Return allocations by the framework's allocators and, if recorded, by the driver."""
     by_number = {(device.host.process_id, ordinal(device.plane)): device.device_id for device in devices}
-    parts = [host_tables.memory_events(threads, by_number)]
+    of_hosts = (host_tables.allocations(part, by_number) for part in threads if part.memory_rows.size)
+    parts = [concatenate("memory_events", of_hosts)]
     if any((device.kinds == EventKind.ALLOCATION).any() for device in devices):
         parts.append(concatenate("memory_events", map(device_tables.allocations, devices)))
     return unless_empty(pa.concat_tables(parts).unify_dictionaries())

@@ -34,6 +34,11 @@ _OP_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
 _LEGACY, _TPU_STREAM, _TPU_LAUNCH = 1, 11, 12
 """Types of contexts that older profilers did not state, found by other stats."""
 
+_DISPATCH = _LEGACY, ("id", "iter_num")
+"""Dispatches of a TPU program by an executor, identified by step and iteration."""
+_QUEUE = _TPU_STREAM, ("request_id", "queue_addr")
+"""Requests to a TPU, identified by number and queue."""
+
 _NO_PROCESS = 1 << 40
 """Stands for a missing process id; real ids have 32 bits."""
 
@@ -199,15 +204,15 @@ def ends_of(stats: PlaneStats) -> tuple[Ends, Ends]:
     """
     producers = _joined(
         _declared(stats, "_pt", "_p"),
-        _legacy(stats, "ExecutorState::Process"),
-        _queued(stats, "EnqueueRequestLocked"),
+        _identified(stats, *_DISPATCH, "ExecutorState::Process"),
+        _identified(stats, *_QUEUE, "EnqueueRequestLocked"),
         _launched(stats, "DoEnqueueProgram"),
     )
     consumers = _joined(
         _declared(stats, "_ct", "_c"),
         _modules(stats),
-        _legacy(stats, "TpuExecuteOp"),
-        _queued(stats, *_REQUESTS),
+        _identified(stats, *_DISPATCH, "TpuExecuteOp"),
+        _identified(stats, *_QUEUE, *_REQUESTS),
         _launched(stats, "CompleteCallbacks"),
     )
     launches = [events[keys[:, 0] == _TPU_LAUNCH] for events, keys in (producers, consumers)]
@@ -237,16 +242,10 @@ def _declared(stats: PlaneStats, context: str, identity: str) -> _Side:
     return _side(events, types.astype(np.int32), ids)
 
 
-def _legacy(stats: PlaneStats, name: str) -> _Side:
-    """Return dispatches of a TPU program by an executor, identified by step and iteration."""
-    events, (step, iteration) = intersect((stats.column("id"), stats.column("iter_num")), stats.named(name))
-    return _side(events, _LEGACY, hash_rows(step, iteration))
-
-
-def _queued(stats: PlaneStats, *names: str) -> _Side:
-    """Return requests to a TPU, identified by number and queue."""
-    events, (request, queue) = intersect((stats.column("request_id"), stats.column("queue_addr")), stats.named(*names))
-    return _side(events, _TPU_STREAM, hash_rows(request, queue))
+def _identified(stats: PlaneStats, context: int, keys: tuple[str, ...], *names: str) -> _Side:
+    """Return the events with one of ``names``, identified by their stats ``keys``."""
+    events, values = intersect([stats.column(key) for key in keys], stats.named(*names))
+    return _side(events, context, hash_rows(*values))
 
 
 def _launched(stats: PlaneStats, name: str) -> _Side:

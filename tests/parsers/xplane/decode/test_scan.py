@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from tests.parsers.xplane.files import Name, Ref, Unsigned, chunk, event, fixed64, line, number, plane, space, varint
 from traceviz.parsers.shared.arrays.native import SCANNER_VARIABLE, library
-from traceviz.parsers.xplane.decode import compiled as xplane_compiled
 from traceviz.parsers.xplane.decode.raw import Kind, Plane, Space
-from traceviz.parsers.xplane.decode.scan import available_scanner, read_space
+from traceviz.parsers.xplane.decode.scan import available_scanner, read_space, scan_compiled
 
 needs_compiled = pytest.mark.skipif(library is None, reason="built without the compiled scanner")
 SCANNERS = [pytest.param("compiled", marks=needs_compiled), "protobuf"]
@@ -252,7 +251,7 @@ def test_the_environment_asks_for_protobuf(monkeypatch):
 @needs_compiled
 def test_a_plane_outside_the_data_is_refused():
     with pytest.raises(ValueError, match="outside"):
-        xplane_compiled.scan_plane(b"abc", 1, 4)
+        scan_compiled(b"abc", 1, 4)
 
 
 STAT_VALUES = st.one_of(

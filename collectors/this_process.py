@@ -17,7 +17,7 @@ from traceviz.collectors.base import Window
 from traceviz.collectors.collect import run_folder
 from traceviz.collectors.frameworks.injection import hooks_here
 from traceviz.collectors.run.plan import CollectOptions, make_plan
-from traceviz.collectors.run.prepared import Prepared
+from traceviz.collectors.run.record import Prepared
 from traceviz.collectors.run.within import COLLECTORS, NOT_HERE, Around, Part, Tell, recorded_part
 from traceviz.version import __version__
 

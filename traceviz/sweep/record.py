@@ -12,7 +12,7 @@ from typing import Any
 from traceviz.collectors.run.manifest import KIND, VERSION, write_document
 from traceviz.collectors.run.outcome import OUT_OF_MEMORY, RunEnding, ending_of
 from traceviz.collectors.run.plan import program_name
-from traceviz.collectors.run.redact import command_text
+from traceviz.collectors.run.manifest import command_text
 from traceviz.core.errors import OutputError
 from traceviz.core.files import check_folder_free, explained
 from traceviz.parsers.run.layout import is_run_folder, manifest_document

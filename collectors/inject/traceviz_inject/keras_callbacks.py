@@ -15,14 +15,14 @@ CALLBACK_LISTS = ("keras.src.callbacks.callback_list", "tf_keras.src.callbacks")
 """Modules with a class ``CallbackList``: Keras 3, and Keras 2 under its later name."""
 
 
-def telling_before(tell: Callable[..., None]) -> Callable[[Any], Any]:
-    """Return a maker for :func:`hooks.replace`: its method calls ``tell`` with its arguments first."""
-    tell = guarded(tell)
+def call_before(hook: Callable[..., None]) -> Callable[[Any], Any]:
+    """Return a maker for :func:`hooks.replace`: its method calls ``hook`` with its arguments first."""
+    hook = guarded(hook)
 
     def make(method: Any) -> Any:
         @functools.wraps(method)
         def call(*arguments: Any, **named: Any) -> Any:
-            tell(*arguments)
+            hook(*arguments)
             return method(*arguments, **named)
 
         return call
@@ -30,15 +30,15 @@ def telling_before(tell: Callable[..., None]) -> Callable[[Any], Any]:
     return make
 
 
-def telling_after(tell: Callable[..., None]) -> Callable[[Any], Any]:
-    """Return a maker for :func:`hooks.replace`: its method calls ``tell`` with its arguments at its end."""
-    tell = guarded(tell)
+def call_after(hook: Callable[..., None]) -> Callable[[Any], Any]:
+    """Return a maker for :func:`hooks.replace`: its method calls ``hook`` with its arguments at its end."""
+    hook = guarded(hook)
 
     def make(method: Any) -> Any:
         @functools.wraps(method)
         def call(*arguments: Any, **named: Any) -> Any:
             result = method(*arguments, **named)
-            tell(*arguments)
+            hook(*arguments)
             return result
 
         return call

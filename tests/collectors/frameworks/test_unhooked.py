@@ -9,8 +9,7 @@ import pytest
 from tests.collectors.run.driven import collect, manifest
 from tests.support.command import run
 from traceviz.collectors.base import Plan, Window
-from traceviz.collectors.frameworks.injection import FOLDER, VARIABLE, through_env
-from traceviz.collectors.frameworks.unhooked import hooks_of, lost_hooks
+from traceviz.collectors.frameworks.injection import FOLDER, VARIABLE, hooks_of, lost_hooks, through_env
 from traceviz.collectors.program.pythons import Unhooked
 
 ADDED = {"PYTHONPATH": str(FOLDER), VARIABLE: "/run/inject.json", "TRACEVIZ_INJECT_STACKS": "100"}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.collectors.inject.bench import LOOP, Bench, Left
 from traceviz.collectors.base import Window
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 
 OPEN = Window(first_step=5, steps=None)
 """A window that only the end of the program closes."""

@@ -16,8 +16,7 @@ import pytest
 from tests.collectors.inject.bench import HOOKS, LOOP, Bench
 from traceviz.collectors.base import Plan, Window
 from traceviz.collectors.frameworks.injection import injection_environment, injection_settings
-from traceviz.collectors.frameworks.jax import JaxCollector
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import JaxCollector, TensorFlowCollector
 
 WINDOW = Window(first_step=5, steps=10)
 SOURCES = sorted(Path(HOOKS).rglob("*.py"))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.collectors.inject.bench import LOOP, Bench
 from traceviz.collectors.base import Window
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 
 WINDOW = Window(first_step=5, steps=10)
 STEPS = list(range(5, 15))

@@ -21,7 +21,7 @@ from tests.conftest import REPOSITORY
 from traceviz.api import open_trace
 from traceviz.collectors.base import STACKS, Plan, Window
 from traceviz.collectors.frameworks.injection import injection_environment, write_injection
-from traceviz.collectors.frameworks.stacks import StacksCollector
+from traceviz.collectors.frameworks.profilers import StacksCollector
 
 pytestmark = pytest.mark.process
 
@@ -271,7 +271,7 @@ def test_a_thread_that_ended_between_listing_and_reading_is_no_error(run: Any) -
 LOST = {
     "an exception": ("sampler._stacks_of_threads = refuse", "RuntimeError: taken away"),
     "the end of all threads": ("sampler._stacks_of_threads = sys.exit", "SystemExit"),
-    "what cannot be written": ("sampler._line_of_phase = refuse", "RuntimeError: taken away"),
+    "what cannot be written": ("sampler.quoted = refuse", "RuntimeError: taken away"),
     "a full disk": ("limit(resource.RLIMIT_FSIZE, (3000, 3000))", "File too large"),
 }
 
@@ -437,7 +437,7 @@ def test_the_state_of_a_thread_by_its_time_and_where_it_sleeps(  # noqa: PLR0917
     first: bool,  # noqa: FBT001
     state: str,
 ) -> None:
-    module: ModuleType = hook("stacks.thread_states")
+    module: ModuleType = hook("stacks.threads")
     monkeypatch.setattr(module, "_sleeps_at", lambda _: place)
     monkeypatch.setattr(module.States, "_is_plain", lambda *_: plain)
     states = module.States()
@@ -448,7 +448,7 @@ def test_the_state_of_a_thread_by_its_time_and_where_it_sleeps(  # noqa: PLR0917
 def test_a_thread_at_a_call_that_sleeps_where_others_wait_for_the_lock_waits_for_it(
     hook: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module: ModuleType = hook("stacks.thread_states")
+    module: ModuleType = hook("stacks.threads")
     plain = [True, False]
     monkeypatch.setattr(module, "_sleeps_at", lambda _: "0x7f52")
     monkeypatch.setattr(module.States, "_is_plain", lambda *_: plain.pop(0))

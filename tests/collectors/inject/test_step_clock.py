@@ -9,7 +9,7 @@ import pytest
 
 from tests.collectors.inject.bench import HOOKS, LOOP, Bench
 from traceviz.collectors.base import Window
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 
 WINDOW = Window(first_step=5, steps=10)
 

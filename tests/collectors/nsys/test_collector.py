@@ -13,14 +13,12 @@ from tests.collectors.run.driven import wait_for
 from traceviz.collectors import registry
 from traceviz.collectors.base import Plan, Window
 from traceviz.collectors.frameworks.nvtx import NvtxCollector
-from traceviz.collectors.nsys.collector import NsysCollector, profile_flags
-from traceviz.collectors.nsys.flags import given
+from traceviz.collectors.nsys.collector import NsysCollector, given, profile_flags
 from traceviz.collectors.nsys.report import LOG, REPORT, STREAM, TEMPORARY
 from traceviz.collectors.nsys.window import session_of, stop_after
-from traceviz.collectors.program.signals import watched_signals
+from traceviz.collectors.program.processes import watched_signals
 from traceviz.collectors.run.plan import CollectOptions
-from traceviz.collectors.run.prepared import Prepared
-from traceviz.collectors.run.record import _announcement
+from traceviz.collectors.run.record import Prepared, _announcement
 from traceviz.core import nsys_program
 from traceviz.core.errors import UsageError
 

@@ -16,7 +16,7 @@ from tests.collectors.run.driven import DRIVER, begin, collect, is_alive, manife
 from traceviz import CollectOptions, api
 from traceviz.collectors.base import Plan, Problem, Window
 from traceviz.collectors.collect import _lines_to_show
-from traceviz.collectors.frameworks.jax import JaxCollector
+from traceviz.collectors.frameworks.profilers import JaxCollector
 from traceviz.collectors.program import supervise
 from traceviz.collectors.program.processes import _descendants_by_parent, descendants
 from traceviz.collectors.program.start import find_program

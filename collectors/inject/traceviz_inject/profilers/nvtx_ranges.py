@@ -108,7 +108,13 @@ class Ranges:
             answers = package.DomainHandle(DOMAIN).enabled()
             facts["program_nvtx_mended"] = not answers
             if not answers:
-                package.Domain.__new__ = staticmethod(_always_real(package))
+                # This constructor of domains asks no tool: they record everything.
+                def new(cls: Any, name: str | None = None) -> Any:
+                    made = object.__new__(cls)
+                    made.handle = package.DomainHandle(name)
+                    return made
+
+                package.Domain.__new__ = staticmethod(new)
         self._facts_of_package = facts
 
     _facts_of_package: dict[str, Any] = {}  # noqa: RUF012 replaced, never changed
@@ -161,14 +167,3 @@ def _version_of_package() -> str:
     from importlib.metadata import version  # noqa: PLC0415 only if the program has the package
 
     return version("nvtx")
-
-
-def _always_real(package: ModuleType) -> Any:
-    """Return a constructor of domains that record everything, to replace one that asks the tool first."""
-
-    def new(cls: Any, name: str | None = None) -> Any:
-        made = object.__new__(cls)
-        made.handle = package.DomainHandle(name)
-        return made
-
-    return new

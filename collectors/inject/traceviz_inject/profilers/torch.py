@@ -72,7 +72,10 @@ class TorchProfiler(Profiler):
         in_main_thread(self._start, anyway=not self._is_timed)
 
     def _start(self) -> None:
-        if self._is_timed and _is_importing():
+        # A start by time may fall between any two instructions of the program, even within an import. The profiler
+        # needs parts of torch that are only imported at their first use.
+        parts = [module for name, module in tuple(sys.modules.items()) if name.startswith("torch")]
+        if self._is_timed and any(getattr(getattr(part, "__spec__", None), "_initializing", False) for part in parts):
             raise NotYetError
         self._is_ours = True
         self._thread = threading.get_ident()
@@ -177,19 +180,6 @@ class TorchProfiler(Profiler):
             return {"experimental_config": make(profile_all_threads=True)}
         except TypeError:  # an older torch
             return {}
-
-
-def _is_importing() -> bool:
-    """Return whether a part of torch is half imported.
-
-    A start by time may fall between any two instructions of the program, even within an import. The profiler needs
-    parts of
-    torch that are only imported at their first use.
-    """
-    specs = [
-        getattr(module, "__spec__", None) for name, module in tuple(sys.modules.items()) if name.startswith("torch")
-    ]
-    return any(getattr(spec, "_initializing", False) for spec in specs)
 
 
 @contextmanager

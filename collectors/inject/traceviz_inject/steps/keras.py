@@ -13,7 +13,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..keras_callbacks import CALLBACK_LISTS, telling_after, telling_before
+from ..keras_callbacks import CALLBACK_LISTS, call_after, call_before
 from ..step_clock import CLOCK
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have o
 
 def _hook_callbacks(module: ModuleType) -> None:
     for method, tell in _BEFORE_CALLBACKS.items():
-        hooks.replace(module.CallbackList, method, telling_before(tell))
+        hooks.replace(module.CallbackList, method, call_before(tell))
     for method, tell in _AFTER_CALLBACKS.items():
-        hooks.replace(module.CallbackList, method, telling_after(tell))
+        hooks.replace(module.CallbackList, method, call_after(tell))
 
 
 def _batch_ended(callbacks: Any, batch: int = 0, *_: Any) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .. import hooks
 from ..facts import training
-from ..keras_callbacks import telling_after, telling_before
+from ..keras_callbacks import call_after, call_before
 from ..phases.run_phases import EPOCH, tell
 from ..status import guarded
 from ..step_clock import CLOCK, Leader
@@ -65,14 +65,10 @@ def _seen_minimize(minimize: Any) -> Any:
 
     @functools.wraps(minimize)
     def seen(*arguments: Any, **named: Any) -> Any:
-        return (counted if _is_dynamic() else minimize)(*arguments, **named)
+        ask = getattr(sys.modules.get("paddle"), "in_dynamic_mode", None)
+        return (counted if ask is None or ask() else minimize)(*arguments, **named)
 
     return seen
-
-
-def _is_dynamic() -> bool:
-    ask = getattr(sys.modules.get("paddle"), "in_dynamic_mode", None)
-    return ask is None or bool(ask())
 
 
 def hook_tensor(module: ModuleType) -> None:
@@ -113,12 +109,12 @@ def hook_iterators(module: ModuleType) -> None:
 def hook_callbacks(module: ModuleType) -> None:
     """Hook batches and epochs of ``Model.fit`` through its list of callbacks, as in Keras."""
     callbacks = module.CallbackList
-    hooks.replace(callbacks, "on_epoch_begin", telling_after(_epoch_begins))
-    hooks.replace(callbacks, "on_batch_begin", telling_after(_batch_begins))
-    hooks.replace(callbacks, "on_batch_end", telling_after(_batch_ended))
-    hooks.replace(callbacks, "on_epoch_end", telling_before(_epoch_ended))
-    hooks.replace(callbacks, "on_begin", telling_before(lambda *_: CLOCK.pause(FIT)))
-    hooks.replace(callbacks, "on_end", telling_before(_ended))
+    hooks.replace(callbacks, "on_epoch_begin", call_after(_epoch_begins))
+    hooks.replace(callbacks, "on_batch_begin", call_after(_batch_begins))
+    hooks.replace(callbacks, "on_batch_end", call_after(_batch_ended))
+    hooks.replace(callbacks, "on_epoch_end", call_before(_epoch_ended))
+    hooks.replace(callbacks, "on_begin", call_before(lambda *_: CLOCK.pause(FIT)))
+    hooks.replace(callbacks, "on_end", call_before(_ended))
 
 
 def _epoch_begins(callbacks: Any, *_: Any) -> None:

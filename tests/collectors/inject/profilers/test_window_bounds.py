@@ -9,7 +9,7 @@ import pytest
 
 from tests.collectors.inject.bench import HOOKS, LOOP, Bench, Left
 from traceviz.collectors.base import Problem, Window
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 
 DEFAULT = Window()
 EVENTS_OF_A_STEP = 60_000
@@ -31,9 +31,9 @@ ENDLESS = LOOP + (
 def bounds(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     """The module with the bounds; what it changed in the process is undone."""
     monkeypatch.syspath_prepend(HOOKS)
-    import traceviz_inject.profilers.window_bounds
+    import traceviz_inject.profilers.window
 
-    yield traceviz_inject.profilers.window_bounds
+    yield traceviz_inject.profilers.window
     for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
         del sys.modules[name]
 

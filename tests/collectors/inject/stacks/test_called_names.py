@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="older Python
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(HOOKS)
-    return import_module("traceviz_inject.stacks.called_names")
+    return import_module("traceviz_inject.stacks.interning")
 
 
 def compiled(source: str) -> CodeType:

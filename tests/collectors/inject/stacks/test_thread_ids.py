@@ -20,7 +20,7 @@ from tests.collectors.inject.bench import HOOKS
 def ids(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.syspath_prepend(HOOKS)
     before = set(sys.modules)
-    yield import_module("traceviz_inject.stacks.thread_ids")
+    yield import_module("traceviz_inject.stacks.threads")
     for name in set(sys.modules) - before:
         del sys.modules[name]
 

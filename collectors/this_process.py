@@ -64,8 +64,7 @@ def recorded_here(
     """Record the body into a run folder like one of ``traceviz collect``; readers make its tables.
 
     The window counts from the start of the body: :data:`WHOLE`, or its own steps. An error that ends the body may be
-    set as
-    ``part.error`` instead of being raised.
+    set as ``part.error`` instead of being raised.
 
     Args:
         options: What to record, and where to write it.

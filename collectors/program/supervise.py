@@ -130,8 +130,7 @@ def supervise(
     """Wait until the program ends, and pass signals on to it; call it inside :func:`watched_signals`.
 
     It returns once the program has ended, even if processes of the program still run. With a wrapper, it returns once
-    both
-    have ended.
+    both have ended.
 
     Args:
         started: The process that was started.

@@ -47,8 +47,7 @@ class _Readings:
     """Readings as columns that grow.
 
     Arrow takes over their memory as it is. From Python values, it would load pandas to check whether they are of its
-    types,
-    which costs more than a minute of sampling.
+    types, which costs more than a minute of sampling.
     """
 
     def __init__(self, words: _Words) -> None:

@@ -204,10 +204,8 @@ class ProcessTree:
     """A process and its current descendants.
 
     Descendants are found in two ways. A member's main thread lists its children, which takes 1 µs if it has none.
-    Children
-    of other threads, or on a kernel without such lists, are found among all processes of the machine. That takes 1 µs
-    for
-    each process, and 20 µs for each new one.
+    Children of other threads, or on a kernel without such lists, are found among all processes of the machine. That
+    takes 1 µs for each process, and 20 µs for each new one.
 
     Args:
         root: Process id of the program.

@@ -76,8 +76,7 @@ def arm() -> None:
     """Handle the signals that would end the program at once, while there is unsaved data.
 
     A handler of the program is left alone: it ends the program through ``sys.exit``, or does not end it. Outside the
-    main
-    thread, where Python allows no handlers, this does nothing.
+    main thread, where Python allows no handlers, this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return

@@ -169,8 +169,7 @@ class Leader:
     """Picks, among repeating things, the one whose repetition is the step.
 
     The first that is called leads. It loses the lead once it is deleted, or once others were called :data:`PATIENCE`
-    times
-    in a row without it: it was a peek at the data, an initialisation, or its loop is over.
+    times in a row without it: it was a peek at the data, an initialisation, or its loop is over.
     """
 
     PATIENCE = 8

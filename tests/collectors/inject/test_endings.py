@@ -1,7 +1,6 @@
 """However a program ends, what was recorded is saved, and the program ends as it would have ended without us."""
 
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -14,11 +13,6 @@ OPEN = Window(first_step=5, steps=None)
 
 IN_STEP = LOOP + "    if batch == 90:\n        "
 """A loop with something to come in its tenth step: 4 complete ones are recorded by then."""
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 def run(bench: Bench, text: str, window: Window = OPEN) -> Left:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib import import_module, reload
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -23,21 +24,14 @@ SOURCES = sorted(Path(HOOKS).rglob("*.py"))
 
 
 @pytest.fixture
-def hooks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModuleType]:
+def hooks(hook: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModuleType]:
     """The module with the import hooks, and ``tmp_path`` to import from; what it changed is undone."""
-    monkeypatch.syspath_prepend(HOOKS)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     before = set(sys.modules)
-    yield import_module("traceviz_inject.hooks")
+    yield hook("hooks")
     for name in set(sys.modules) - before:
         del sys.modules[name]
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 def test_a_hook_runs_once_the_module_has_been_executed(hooks: ModuleType, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """The processes that record: the one that trains, for any kind of start; and the report if none was reached."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.collectors.inject.bench import LOOP, Bench
@@ -11,11 +9,6 @@ from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 WINDOW = Window(first_step=5, steps=10)
 STEPS = list(range(5, 15))
 TRAINING = LOOP.replace("STEPS", "30")
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 def test_a_module_is_recorded(bench: Bench) -> None:

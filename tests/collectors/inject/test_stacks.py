@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -103,16 +101,6 @@ def run(tmp_path: Path) -> Any:
         return Ran(done.returncode, done.stdout, done.stderr, plan)
 
     return run_program
-
-
-@pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Modules of the hooks, by name; they are gone afterwards."""
-    monkeypatch.syspath_prepend(HOOKS)
-    before = set(sys.modules)
-    yield lambda name: import_module(f"traceviz_inject.{name}")
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
 
 
 def test_rows_of_a_thread_cover_its_time_without_a_gap_and_name_its_functions(run: Any) -> None:

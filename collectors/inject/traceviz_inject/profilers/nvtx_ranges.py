@@ -100,8 +100,7 @@ class Ranges:
         """Have the program's own ranges recorded if its package would leave them out.
 
         From 0.2.12 on it asks the tool whether a domain is enabled, and emits nothing if the answer is no. Older tools
-        do not
-        know the question, and the missing answer counts as no. Yet they record the domains.
+        do not know the question, and the missing answer counts as no. Yet they record the domains.
         """
         facts: dict[str, Any] = {"program_nvtx": _version_of_package()}
         if hasattr(package, "DomainHandle") and hasattr(package.DomainHandle, "enabled") and self._is_open():

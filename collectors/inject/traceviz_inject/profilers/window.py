@@ -192,10 +192,8 @@ class Recorder:
 
     It records ``window.steps`` steps from ``window.first_step`` on, or ``window.duration_s`` seconds from
     ``window.delay_s`` on. A window of steps also ends by events, which a trial in the previous step estimates, and by
-    time
-    (see :class:`Bounds`). A better source of steps may appear after other calls were taken for steps, such as a
-    pass
-    over the data before Keras trains. Then it records again and drops the first recording.
+    time (see :class:`Bounds`). A better source of steps may appear after other calls were taken for steps, such as a
+    pass over the data before Keras trains. Then it records again and drops the first recording.
     """
 
     def __init__(self, profiler: Profiler, settings: Settings) -> None:
@@ -322,8 +320,7 @@ class Recorder:
         """Return whether the program uses the framework; checked until it does.
 
         Many programs import a framework that they do not use. Starting its profiler would make it take devices, and
-        their
-        memory, from the framework in use.
+        their memory, from the framework in use.
         """
         if not self._was_at_work:
             self._was_at_work = bool(guarded(frameworks.is_at_work)(self._profiler.framework))

@@ -61,10 +61,8 @@ class InFlight:
         """Wait for the work of the previous call, after a call has returned ``result``.
 
         All results of a call complete at the same time, so the smallest represents them. If the earlier one was donated
-        to this
-        call, only this call's own result can be waited for. An error of the devices belongs to the program, which gets
-        it when
-        it reads the result.
+        to this call, only this call's own result can be waited for. An error of the devices belongs to the program,
+        which gets it when it reads the result.
         """
         array, earlier = _smallest_array(result), self._earlier
         self._earlier = array

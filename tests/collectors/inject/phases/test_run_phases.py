@@ -1,25 +1,20 @@
 """Phases of the run: reports of hooks around functions of frameworks, their times, and functions left alone."""
 
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
-
-from tests.collectors.inject.bench import HOOKS
 
 MS = 1_000_000
 
 
 @pytest.fixture
-def phases(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+def phases(hook: Any, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The module, freshly imported; ``told`` has ``kind, name, number`` of each phase; ``clock`` is in ms."""
-    monkeypatch.syspath_prepend(HOOKS)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    module = import_module("traceviz_inject.phases.run_phases")
+    module = hook("phases.run_phases")
     told, lasted = [], []
 
     def note_phase(kind, name, begun, ended, number=None):
@@ -29,11 +24,9 @@ def phases(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     monkeypatch.setattr(module, "note_phase", note_phase)
     clock = [0]
     monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0] * MS)
-    yield SimpleNamespace(
+    return SimpleNamespace(
         module=module, told=told, lasted=lasted, clock=clock, passes=lambda ms: clock.append(clock.pop() + ms)
     )
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
 
 
 def framework(name: str, **contents: object) -> ModuleType:

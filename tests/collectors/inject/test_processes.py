@@ -11,17 +11,14 @@ STEPS = list(range(5, 15))
 TRAINING = LOOP.replace("STEPS", "30")
 
 
-def test_a_module_is_recorded(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "stdin"),
+    [(("-m", "train"), ""), (("-c", TRAINING), ""), (("-",), TRAINING)],
+    ids=["-m", "-c", "stdin"],
+)
+def test_a_program_is_recorded_however_it_is_started(bench: Bench, arguments: tuple[str, ...], stdin: str) -> None:
     bench.script(TRAINING)
-    assert bench.run("-m", "train", window=WINDOW).steps == STEPS
-
-
-def test_a_program_on_the_command_line_is_recorded(bench: Bench) -> None:
-    assert bench.run("-c", TRAINING, window=WINDOW).steps == STEPS
-
-
-def test_a_program_from_stdin_is_recorded(bench: Bench) -> None:
-    assert bench.run("-", window=WINDOW, stdin=TRAINING).steps == STEPS
+    assert bench.run(*arguments, window=WINDOW, stdin=stdin).steps == STEPS
 
 
 def test_a_program_reads_its_own_stdin(bench: Bench) -> None:

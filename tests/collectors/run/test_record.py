@@ -200,8 +200,8 @@ def test_the_manifest_says_nothing_private_unless_told_to(collect_here, tmp_path
     assert kept == (True, ["environment"], True)
 
 
-def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others_nor_raw_files_without_tables(tmp_path):
-    where, program = ("--no-keep-raw", "-o", tmp_path / "run"), python("raise SystemExit(3)")
+def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_path):
+    where, program = ("-o", tmp_path / "run"), python("raise SystemExit(3)")
     done = collect(*where, *program, collectors="again,broken,fake,troubled", env=READ)
     document = manifest(tmp_path / "run")
     assert done.returncode == 3
@@ -214,7 +214,6 @@ def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others_nor_r
     assert [problem["code"] for problem in document["problems"]] == ["not-started", "no-tables"]
     for part in ("The companion has no room", "No space left on device", "The program made no steps. Give --steps 0:5"):
         assert part in done.stderr
-    assert (tmp_path / "run/raw/fake/companion.txt").exists()
     lines = done.stderr.splitlines()
     assert lines.count("traceviz: The program made no steps. Give --steps 0:5.") == 1  # two collectors reported it
 
@@ -328,6 +327,11 @@ def test_a_sampler_that_is_killed_costs_the_program_nothing_and_the_report_says_
     notes = {row["code"]: row["message"] for row in api.open_trace(run).arrow("notes").to_pylist()}
     assert notes["recorder-ended-early"].startswith("resources ended early: it recorded ")
     assert {"sampler-not-ended", "recorder-ended-early"} <= notes.keys()
+
+
+def test_what_the_profilers_wrote_is_dropped_only_once_there_are_tables(tmp_path):
+    collect("--no-keep-raw", "--no-report", "-o", tmp_path / "unread", *python("pass"), env=READ)
+    assert (tmp_path / "unread/raw/fake/companion.txt").exists()
 
 
 def test_the_library_returns_what_the_command_line_prints(tmp_path):

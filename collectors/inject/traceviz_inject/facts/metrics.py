@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..keras_callbacks import CALLBACK_LISTS, call_after, call_before
+from ..calls import CALLBACK_LISTS, call_after, call_before
 from ..stacks.recording import note_metric
 from ..step_clock import CLOCK
 

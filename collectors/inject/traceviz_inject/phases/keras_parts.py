@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..keras_callbacks import call_after, call_before
+from ..calls import call_after, call_before
 from . import step_parts
 from .step_parts import PARTS
 

@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..keras_callbacks import CALLBACK_LISTS, call_after, call_before
+from ..calls import CALLBACK_LISTS, call_after, call_before
 from ..stacks.recording import note_phase
 from ..status import guarded
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import hooks, process, status
+from ..calls import call_before
 from .window import NotYetError, Profiler, attach_once
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class TorchProfiler(Profiler):
     def _watch_autograd(self, module: ModuleType, recorder: Recorder) -> None:
         """Stop recording if the program records itself, before its profiler finds ours running."""
         hooks.replace(module.profile, "_prepare_trace", functools.partial(self._giving_way, recorder=recorder))
-        hooks.replace(module.profile, "__exit__", self._noting_end)
+        hooks.replace(module.profile, "__exit__", call_before(lambda profile, *_: self._others.discard(id(profile))))
 
     def _giving_way(self, prepare: Any, recorder: Recorder) -> Any:
         @functools.wraps(prepare)
@@ -155,14 +156,6 @@ class TorchProfiler(Profiler):
             return prepare(profile)
 
         return prepared_by_the_program
-
-    def _noting_end(self, leave: Any) -> Any:
-        @functools.wraps(leave)
-        def left(profile: Any, *arguments: Any) -> Any:
-            self._others.discard(id(profile))
-            return leave(profile, *arguments)
-
-        return left
 
     def _activities(self) -> list[Any]:
         """Return the CPU's operators, and the GPU's work if no other collector traces it."""

@@ -9,11 +9,10 @@ as there is no foreign one. Another callback would slow the program down, and wo
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..keras_callbacks import CALLBACK_LISTS, call_after, call_before
+from ..calls import CALLBACK_LISTS, call_after, call_before
 from ..step_clock import CLOCK
 
 if TYPE_CHECKING:
@@ -64,15 +63,6 @@ _AFTER_CALLBACKS = {
 
 
 def _hook_trainer(module: ModuleType) -> None:
-    hooks.replace(getattr(module, TRAINERS[module.__name__]), "train_on_batch", _stepping)
-
-
-def _stepping(train_on_batch: Any) -> Any:
-    @functools.wraps(train_on_batch)
-    def step(self: Any, *arguments: Any, **named: Any) -> Any:
-        CLOCK.begin("keras")
-        result = train_on_batch(self, *arguments, **named)
-        CLOCK.boundary("keras")
-        return result
-
-    return step
+    trainer = getattr(module, TRAINERS[module.__name__])
+    begin, end = call_before(lambda *_: CLOCK.begin("keras")), call_after(lambda *_: CLOCK.boundary("keras"))
+    hooks.replace(trainer, "train_on_batch", lambda step: end(begin(step)))

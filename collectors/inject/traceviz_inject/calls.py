@@ -1,4 +1,4 @@
-"""Methods of Keras' list of callbacks that also call a hook."""
+"""Functions of frameworks that also call a hook, before or after."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ CALLBACK_LISTS = ("keras.src.callbacks.callback_list", "tf_keras.src.callbacks")
 
 
 def call_before(hook: Callable[..., None]) -> Callable[[Any], Any]:
-    """Return a maker for :func:`hooks.replace`: its method calls ``hook`` with its arguments first."""
+    """Return a maker for :func:`hooks.replace`: its function calls ``hook`` with its positional arguments first."""
     hook = guarded(hook)
 
-    def make(method: Any) -> Any:
-        @functools.wraps(method)
+    def make(function: Any) -> Any:
+        @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
             hook(*arguments)
-            return method(*arguments, **named)
+            return function(*arguments, **named)
 
         return call
 
@@ -31,13 +31,13 @@ def call_before(hook: Callable[..., None]) -> Callable[[Any], Any]:
 
 
 def call_after(hook: Callable[..., None]) -> Callable[[Any], Any]:
-    """Return a maker for :func:`hooks.replace`: its method calls ``hook`` with its arguments at its end."""
+    """Return a maker like :func:`call_before`: its function calls ``hook`` once it has returned."""
     hook = guarded(hook)
 
-    def make(method: Any) -> Any:
-        @functools.wraps(method)
+    def make(function: Any) -> Any:
+        @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
-            result = method(*arguments, **named)
+            result = function(*arguments, **named)
             hook(*arguments)
             return result
 

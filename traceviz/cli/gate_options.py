@@ -167,16 +167,17 @@ def judged(
     from traceviz.gates.metrics import Candidate
 
     results = judge_gates(gates, (Candidate((report,)),))
-    return gated(_only(report, sections) if sections else report, results), results
-
-
-def _only(report: Report, sections: Collection[str]) -> Report:
-    """Return the report with these sections only; its verdict and findings stay, as gates depend on them."""
-    return replace(
-        report,
-        sections=tuple(section for section in report.sections if section.slug in sections),
-        skipped=tuple(skip for skip in report.skipped if skip.slug in sections),
-    )
+    # Return the report with these sections only; its verdict and findings stay, as gates depend on them.
+    return gated(
+        replace(
+            report,
+            sections=tuple(section for section in report.sections if section.slug in sections),
+            skipped=tuple(skip for skip in report.skipped if skip.slug in sections),
+        )
+        if sections
+        else report,
+        results,
+    ), results
 
 
 def conclude(report: Report, results: Sequence[GateResult], format_name: str) -> None:

@@ -65,7 +65,14 @@ def matches(base: Events, new: Events) -> tuple[Match, ...]:
     left = _Left(dict(base), dict(new))
     left.take(Match((name,), (name,), How.NAME) for name in sorted(base.keys() & new.keys()))
     left.take(_grouped(left, spelling, How.SPELLING))
-    left.take(_bare(left))
+    # Match base names that one side has without template arguments, and the other only with some.
+    left.take(
+        [
+            match
+            for match in _grouped(left, base_name, How.BARE)
+            if any(all("<" not in spelling(name) for name in names) for names in (match.base, match.new))
+        ]
+    )
     left.take(_alike(left, lambda name, event: (base_name(name), event.group), How.BASE_NAME))
     left.take(_alike(left, _family, How.FAMILY))
     left.take([Match((name,), (), How.NOT) for name in left.base])
@@ -95,15 +102,6 @@ def _grouped(left: _Left, key: Callable[[str], str], how: How) -> list[Match]:
     """Match kernels with the same key on both sides, all of one key together."""
     base, new = _names_by_key(left.base, key), _names_by_key(left.new, key)
     return [Match(names, new[shared], how) for shared, names in base.items() if shared in new]
-
-
-def _bare(left: _Left) -> list[Match]:
-    """Match base names that one side has without template arguments, and the other only with some."""
-    return [
-        match
-        for match in _grouped(left, base_name, How.BARE)
-        if any(all("<" not in spelling(name) for name in names) for names in (match.base, match.new))
-    ]
 
 
 def _alike(left: _Left, key: Callable[[str, PerStep], Hashable], how: How) -> list[Match]:

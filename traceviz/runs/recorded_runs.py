@@ -143,13 +143,17 @@ def _sentence(wanted: Sequence[RecordedRun], shown: int, found: int) -> str:
 
 def _row(run: RecordedRun) -> tuple[str | int | None, ...]:
     manifest = run.manifest
+    # Return the part of a command after the script or module, which the run's name has; else after the program.
+    words = (manifest.command or "").split(" ")
+    scripts = (place for place, word in enumerate(words) if word.endswith(".py") or words[place - 1 : place] == ["-m"])
+    arguments = " ".join(words[next(scripts, 0) + 1 :]) or None
     return (
         run.folder.name,
         time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.begun_ns / 1e9)),
         manifest.duration_ns,
         _ending(manifest),
         ", ".join(f"{key}={value}" for key, value in _tags(manifest).items()) or None,
-        _arguments(manifest.command),
+        arguments,
         manifest.command,
         manifest.name,
         manifest.exit.code,
@@ -158,13 +162,6 @@ def _row(run: RecordedRun) -> tuple[str | int | None, ...]:
         run.verdict.sentence or None,
         str(run.folder),
     )
-
-
-def _arguments(command: str | None) -> str | None:
-    """Return the part of a command after the script or module, which the run's name has; else after the program."""
-    words = (command or "").split(" ")
-    scripts = (place for place, word in enumerate(words) if word.endswith(".py") or words[place - 1 : place] == ["-m"])
-    return " ".join(words[next(scripts, 0) + 1 :]) or None
 
 
 def _ending(manifest: RunManifest) -> str:

@@ -98,17 +98,14 @@ class Child:
             self.kill()
         code = self._process.poll()
         if code is not None:
-            self._drain()
+            # Read the remaining output; a process that was left behind may hold the pipe open.
+            assert self._process.stdout is not None
+            end = time.monotonic() + _DRAIN_S
+            while self._pipe is not None and time.monotonic() < end and select.select([self._pipe], [], [], 0)[0]:
+                self.take_output()
+            self._process.stdout.close()
+            self._pipe = None
         return code
-
-    def _drain(self) -> None:
-        """Read the remaining output; a process that was left behind may hold the pipe open."""
-        assert self._process.stdout is not None
-        end = time.monotonic() + _DRAIN_S
-        while self._pipe is not None and time.monotonic() < end and select.select([self._pipe], [], [], 0)[0]:
-            self.take_output()
-        self._process.stdout.close()
-        self._pipe = None
 
     def ask_to_end(self) -> None:
         """Interrupt the program, as Ctrl-C would. Data recorded so far is collected."""

@@ -20,20 +20,17 @@ def preview(sweep: Sweep, plan: Plan, jobs: int, folder: str) -> list[str]:
         jobs: Number of concurrent runs.
         folder: The folder of its runs, as on a command line.
     """
-    lines = [_count(sweep), f"folder    {folder}"]
+    settings, runs = len(sweep.settings), len(sweep.orders)
+    count = (
+        f"{sweep.name}: {counted(settings, 'setting')} × {counted(runs // settings, 'repeat')} = {counted(runs, 'run')}"
+    )
+    lines = [count, f"folder    {folder}"]
     failed = sum(state is State.FAILED for _, state in plan.kept)
     kept = f", of which {failed:,} did not finish (--retry-failed makes them again)" if failed else ""
     if plan.kept:
         lines.append(f"there     {counted(len(plan.kept), 'run')}{kept}")
     lines.append(f"to make   {counted(len(plan.todo), 'run')}{_duration(sweep, plan, jobs)}")
     return [*lines, *(line for order in plan.todo for line in ("", *_run(order)))]
-
-
-def _count(sweep: Sweep) -> str:
-    settings, runs = len(sweep.settings), len(sweep.orders)
-    return (
-        f"{sweep.name}: {counted(settings, 'setting')} × {counted(runs // settings, 'repeat')} = {counted(runs, 'run')}"
-    )
 
 
 def _duration(sweep: Sweep, plan: Plan, jobs: int) -> str:

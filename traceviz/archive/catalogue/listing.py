@@ -72,7 +72,10 @@ def listing(
     shown = ready if limit is None else ready.head(limit)
     sections = [Section("traces", "Traces", (_grid(shown, columns or DEFAULT_COLUMNS),))] if ready.height else []
     if bad.height:
-        sections.append(Section("quarantined", "Quarantined: not read", _quarantined(bad)))
+        # Return the reasons why traces could not be read: as sentences (too long for a column) and as a table.
+        reasons = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in bad.iter_rows(named=True))
+        quarantined = (*map(Prose, reasons), replace(_grid(bad, ERROR_COLUMNS), audience="machine"))
+        sections.append(Section("quarantined", "Quarantined: not read", quarantined))
     return Report(
         run=(
             Fact("source", "archive", store.called().rstrip("/").rpartition("/")[2] or store.called()),
@@ -113,12 +116,6 @@ def saved_report(store: Store, row: dict[str, Any]) -> Report:
         for fact in report.run
     )
     return replace(report, run=tuple(facts))
-
-
-def _quarantined(rows: pl.DataFrame) -> tuple[Grid | Prose, ...]:
-    """Return the reasons why traces could not be read: as sentences (too long for a column) and as a table."""
-    reasons = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in rows.iter_rows(named=True))
-    return (*map(Prose, reasons), replace(_grid(rows, ERROR_COLUMNS), audience="machine"))
 
 
 def _sorted(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:

@@ -193,7 +193,7 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
     return {
         "producer": run.get("producer"),
         "producer_version": run.get("producer_version"),
-        **_framework(run.get("framework")),
+        **dict(zip(("framework", "framework_version"), name_and_version(run.get("framework")), strict=True)),
         "gpu": ", ".join(dict.fromkeys(names)) or None,
         "devices": _fact(report, "capture", "devices"),
         "recorded_ns": run.get("t0_unix_ns"),
@@ -223,10 +223,6 @@ def _finding(finding: Finding, ranks: int) -> Row:
         "share": finding.share,
         "stake_ns": round(finding.cost_ns / summed_over),
     }
-
-
-def _framework(stated: str | None) -> Row:
-    return dict(zip(("framework", "framework_version"), name_and_version(stated), strict=True))
 
 
 _METRICS = {metric.name: metric for metric in METRICS if metric.name in CATALOGUE.names and metric.name != "findings"}

@@ -81,12 +81,6 @@ def figure(name: str) -> Figure:
 _TAGS = pa.map_(pa.string(), pa.string())
 
 
-def tag_values(rows: pl.DataFrame, name: str) -> pl.Series:
-    """Return the value of a tag for each row; null if a row does not have it."""
-    values = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(name), occurrence="first")
-    return pl.Series(name, values, dtype=pl.String)
-
-
 def tag_names(rows: pl.DataFrame) -> list[str]:
     """Return the names of all tags."""
     return sorted({name for row in tags_of(rows) for name, _ in row})
@@ -109,7 +103,9 @@ def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
     tag, known = name.removeprefix(TAG), tag_names(rows)
     if tag not in known:
         raise UsageError.unknown("tag", tag, (*known, *FIELDS, DATE))
-    return tag_values(rows, tag)
+    # Return the value of a tag for each row; null if a row does not have it.
+    values = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(tag), occurrence="first")
+    return pl.Series(tag, values, dtype=pl.String)
 
 
 def with_runs(rows: pl.DataFrame) -> pl.DataFrame:
@@ -187,7 +183,14 @@ def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple
 def _placed(runs: pl.DataFrame, by: str) -> pl.DataFrame:
     """Add the places of runs in the order of their keys, and display keys."""
     if by == DATE:
-        return runs.with_columns(pl.col("key").alias("place"), _dates(runs["group"], runs["key"]).alias("key"))
+        # Format days in UTC, with hours and minutes if a day has several runs of a group.
+        groups = runs["group"]
+        times = runs["key"]
+        moments = pl.from_epoch(times, "ns")
+        days = moments.dt.strftime("%Y-%m-%d")
+        several = pl.DataFrame({"group": groups, "day": days}).is_duplicated().any()
+        dates = moments.dt.strftime("%Y-%m-%d %H:%M") if several else days
+        return runs.with_columns(pl.col("key").alias("place"), dates.alias("key"))
     order = {key: place for place, key in enumerate(sorted(runs["key"].unique().to_list(), key=natural))}
     return runs.with_columns(pl.col("key").replace_strict(order, return_dtype=pl.Int64).alias("place"))
 
@@ -196,14 +199,6 @@ def natural(text: str) -> list[tuple[int, int, str]]:
     """Return a sort key that puts ``v2`` before ``v10``."""
     parts = _NUMBERS.split(text)
     return [(0, int(part), "") if part.isdecimal() and len(part) <= 4000 else (1, 0, part) for part in parts if part]
-
-
-def _dates(groups: pl.Series, times: pl.Series) -> pl.Series:
-    """Format days in UTC, with hours and minutes if a day has several runs of a group."""
-    moments = pl.from_epoch(times, "ns")
-    days = moments.dt.strftime("%Y-%m-%d")
-    several = pl.DataFrame({"group": groups, "day": days}).is_duplicated().any()
-    return moments.dt.strftime("%Y-%m-%d %H:%M") if several else days
 
 
 def date(recorded_ns: int | None) -> str | None:

@@ -284,10 +284,6 @@ def _plain(value: Any, kind: pa.DataType) -> Any:
         return {field.name: _plain(value[field.name], field.type) for field in kind}
     if isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType):
         return [_plain(item, kind.value_type) for item in value]
-    return _plain_scalar(value, kind)
-
-
-def _plain_scalar(value: Any, kind: pa.DataType) -> int | float | str:
     if isinstance(kind, pa.Decimal128Type):
         return int(value) if kind.scale == 0 else float(value)
     if isinstance(value, bytes):

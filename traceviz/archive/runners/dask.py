@@ -126,7 +126,13 @@ class DaskRunner:
             raise _not_installed(error) from error
         _check_versions(_ask_workers(client, version))
         if self.store is not None:
-            _check_reach(client, self.store)
+            # Raise :class:`WorkerError` if a worker cannot read a file written here: its folder is a different one.
+            mark = f"traceviz-{uuid.uuid4().hex}"
+            self.store.write(mark.encode(), WORK, mark)
+            try:
+                _check_seen(self.store.called(), _ask_workers(client, can_read, self.store, mark))
+            finally:
+                self.store.remove(WORK, mark)
         for source in filter(Path.exists, self.sources):  # others are patterns; reading reports missing ones
             _check_seen(str(source), _ask_workers(client, path_exists, str(source)))
 
@@ -280,16 +286,6 @@ def _check_versions(versions: dict[str, str], expected: str | None = None) -> No
                 "Their output could differ.",
                 f"Install the same version there: pip install 'traceviz-toolkit[cluster]=={expected}'.",
             )
-
-
-def _check_reach(client: Client, store: Store) -> None:
-    """Raise :class:`WorkerError` if a worker cannot read a file written here: its folder is a different one."""
-    mark = f"traceviz-{uuid.uuid4().hex}"
-    store.write(mark.encode(), WORK, mark)
-    try:
-        _check_seen(store.called(), _ask_workers(client, can_read, store, mark))
-    finally:
-        store.remove(WORK, mark)
 
 
 def _check_seen(name: str, answers: dict[str, bool]) -> None:

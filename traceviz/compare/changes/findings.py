@@ -82,17 +82,15 @@ def compare_findings(base: Side, new: Side) -> FindingChanges:
 
     If one side supposes a finding and the other measures it, it is one finding that stayed.
     """
-    before, after = (_codes(side) for side in (base, new))
+    before, after = (
+        frozenset(finding.code for report in side.reports for finding in report.findings) for side in (base, new)
+    )
     supposed = ((code, record.supposes) for code in before | after if (record := find_record(code)) and record.supposes)
     kin = {pair for one, other in supposed for pair in ((one, other), (other, one))}
     moved = [(was, now) for was, now in sorted(kin) if was in before - after and now in after - before]
     others = sorted((before | after).difference(*moved))
     changes = [_change(codes, base, new) for codes in (*moved, *((code, code) for code in others))]
     return FindingChanges(tuple(sorted(changes, key=_order)))
-
-
-def _codes(side: Side) -> frozenset[str]:
-    return frozenset(finding.code for report in side.reports for finding in report.findings)
 
 
 _ORDER = (Seen.APPEARED, Seen.ONLY_NEW, Seen.STAYED, Seen.WENT_AWAY, Seen.ONLY_BASE)

@@ -74,7 +74,11 @@ def over_time(sides: Sequence[Side], slug: str = "host") -> Timeline | None:
         return None
     end_ns = max(one.span_ns for of_side in drawn.values() for one in of_side)
     lanes = tuple(lane for about in _in_order(drawn) for _, lane in _about(drawn, about, end_ns))
-    return Timeline(_title(sides, slug), 0, end_ns, lanes)
+    several = any(len(side.reports) > 1 for side in sides)
+    which = "the run of middle length of each side" if several else "each side from its start"
+    height = "share of the time that a device is busy" if slug == DEVICES else "full height is the amount on the right"
+    title = f"{which}; {height}, · is after its end or not sampled"
+    return Timeline(title, 0, end_ns, lanes)
 
 
 def amounts(sides: Sequence[Side], slug: str = "host") -> Grid | None:
@@ -118,13 +122,6 @@ def _in_order(drawn: Mapping[str, Sequence[_Drawn]]) -> list[str]:
     left_out = _OF_PAIRS if len(drawn) > _FEW_SIDES else ()
     every = (one.about for of_side in drawn.values() for one in of_side)
     return list(dict.fromkeys(about for about in every if not about.startswith(left_out)))
-
-
-def _title(sides: Sequence[Side], slug: str) -> str:
-    several = any(len(side.reports) > 1 for side in sides)
-    which = "the run of middle length of each side" if several else "each side from its start"
-    height = "share of the time that a device is busy" if slug == DEVICES else "full height is the amount on the right"
-    return f"{which}; {height}, · is after its end or not sampled"
 
 
 def _drawn(side: Side, slug: str) -> list[_Drawn]:

@@ -120,6 +120,11 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
     effect, basis = judgement.effect, comparison.basis
     mean = basis.typical_ns(side)
     is_base_of_any = pair is None and any(other.judgement.speedup is not None for other in comparison.pairs)
+    # Return the 95 % interval of the time of a side by itself: between its runs, or within a single one.
+    known = Known(comparison).figures.get(comparison.basis.name)
+    value = known.value(side) if known else None
+    own_interval = value.interval if value else None
+    # Return ``faster``, or for a side without a figure how its runs ended: ``crashed: out of memory``.
     return (
         side.label,
         *(side.groups.get(tag) for tag in comparison.by),
@@ -133,24 +138,12 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
         side.mean("input_pipeline", "input_share") if sees_input(side) else None,
         *_differences(effect)[3:],
         1.0 if is_base_of_any else judgement.speedup,
-        _verdict(side, judgement, comparison) if pair else BASE,
+        (how_it_ended(side) if without_figure(side, comparison.basis) else judgement.outcome.value) if pair else BASE,
         judgement.why or None,
         basis.name,
-        *_of(_own_interval(comparison, side)),
+        *_of(own_interval),
         *_of(effect.speedup_interval if effect and judgement.speedup is not None else None),
     )
-
-
-def _own_interval(comparison: Comparison, side: Side) -> Ends | None:
-    """Return the 95 % interval of the time of a side by itself: between its runs, or within a single one."""
-    known = Known(comparison).figures.get(comparison.basis.name)
-    value = known.value(side) if known else None
-    return value.interval if value else None
-
-
-def _verdict(side: Side, judgement: Judgement, comparison: Comparison) -> str:
-    """Return ``faster``, or for a side without a figure how its runs ended: ``crashed: out of memory``."""
-    return how_it_ended(side) if without_figure(side, comparison.basis) else judgement.outcome.value
 
 
 def _differences(effect: Effect | None) -> tuple[Value, ...]:

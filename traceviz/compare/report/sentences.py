@@ -39,7 +39,16 @@ def verdict_sentence(comparison: Comparison) -> str:
     figures = f"{measured(comparison)} {effect_words(effect)}.{_medians(comparison, effect)}"
     quality = quality_words(pair.quality, _GOES.get(pair.judgement.outcome, ""))
     reason = _reason(pair) if comparison.basis.is_step else _part(pair) if comparison.basis is TOTAL else ""
-    return f"{who}{head}{against}: {figures}{reason}{_whole_run(comparison)}{quality}{_changed(pair)}{caveats}"
+    # Return `` Total time 62.1 → 41.0 s (−34.0 %).`` and the change of epochs; nothing if unknown.
+    measures, said = comparison.shown.measures, ""
+    total = measures.of(TOTAL.key)
+    if total is not None and total.ratio is not None and comparison.basis is not TOTAL:
+        chance = ", which may be chance" * (total.verdict == Outcome.UNKNOWN)
+        change = f"{format_change(total.ratio, 'ratio')}{chance}"
+        said = f" {_capital(TOTAL.words)} {from_to(total.base, total.new)} ({change})."
+    epochs = epochs_words(measures)
+    whole_run = f"{said} {epochs}" if epochs else said
+    return f"{who}{head}{against}: {figures}{reason}{whole_run}{quality}{_changed(pair)}{caveats}"
 
 
 _GOES = {Outcome.FASTER: BETTER, Outcome.SLOWER: WORSE}
@@ -147,18 +156,6 @@ _NO_CAUSE = frozenset({"other", "unexplained"})
 """Parts of a run that do not explain why it takes longer."""
 _ALL = 1.005
 """Largest share of the difference reported as a share. A part beyond it was partly offset by other parts."""
-
-
-def _whole_run(comparison: Comparison) -> str:
-    """Return `` Total time 62.1 → 41.0 s (−34.0 %).`` and the change of epochs; nothing if unknown."""
-    measures, said = comparison.shown.measures, ""
-    total = measures.of(TOTAL.key)
-    if total is not None and total.ratio is not None and comparison.basis is not TOTAL:
-        chance = ", which may be chance" * (total.verdict == Outcome.UNKNOWN)
-        change = f"{format_change(total.ratio, 'ratio')}{chance}"
-        said = f" {_capital(TOTAL.words)} {from_to(total.base, total.new)} ({change})."
-    epochs = epochs_words(measures)
-    return f"{said} {epochs}" if epochs else said
 
 
 _NAMED = 3

@@ -203,7 +203,15 @@ class Learned(Figure):
 
     def values(self, side: Side) -> Sequence[float]:
         """See :meth:`Figure.values`."""
-        return _last_values(side, self.name)
+        # Return the last value of every run that ended by itself.
+        values = [
+            row.get("last")
+            for report in side.reports
+            if not stopped(report)
+            for row in rows(grid(report, QUALITY, STATED))
+            if row.get("name") == self.name
+        ]
+        return [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
 
     def change(self, base: Side, new: Side) -> Ends | None:
         """See :meth:`Figure.change`."""
@@ -222,18 +230,6 @@ def stopped_runs(figure: Figure, sides: Iterable[Side]) -> Iterator[str]:
         said = counts(side)
         if said and (figure.values(side) or not cell(side)):
             yield f"{side.label}: {said}."
-
-
-def _last_values(side: Side, name: str) -> list[float]:
-    """Return the last value of every run that ended by itself."""
-    values = [
-        row.get("last")
-        for report in side.reports
-        if not stopped(report)
-        for row in rows(grid(report, QUALITY, STATED))
-        if row.get("name") == name
-    ]
-    return [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
 
 
 def _between(values: Sequence[float]) -> Ends | None:

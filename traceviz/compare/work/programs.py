@@ -132,7 +132,16 @@ def _of_work(base: Side, new: Side) -> Programs:
         return Programs(more)
     if max(one.matrix, other.matrix) >= MATTERS:
         return Programs(is_same=source != "kernels" and _called_alike(one, other))
-    return _by_name(base, new, one, other)
+    # Compare operators by name if neither side computes matrices. Kernels have a rule of their own.
+    if one.source == "kernels":
+        return Programs()
+    common = one.names.keys() & other.names.keys()
+    share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
+    if share >= IN_COMMON:
+        return Programs(is_same=share >= of_parameters.ALIKE)
+    largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]
+    named = " and ".join(f"{name} takes most of {side.label}" for name, side in zip(largest, (base, new), strict=True))
+    return Programs((f"hardly an operator is in both: {format_ratio(share)} of {_OF_TIME[one.source]}; {named}",))
 
 
 def _called_alike(one: Ingredients, other: Ingredients) -> bool:
@@ -200,16 +209,3 @@ def _times(base: Side, new: Side, what: str, calls: tuple[float, float], factor:
             f"{format_number(round(count, 1))} in {side.label}" for side, count in zip((base, new), calls, strict=True)
         )
         yield f"{what} per step: {' and '.join(counts)}"
-
-
-def _by_name(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Programs:
-    """Compare operators by name if neither side computes matrices. Kernels have a rule of their own."""
-    if one.source == "kernels":
-        return Programs()
-    common = one.names.keys() & other.names.keys()
-    share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
-    if share >= IN_COMMON:
-        return Programs(is_same=share >= of_parameters.ALIKE)
-    largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]
-    named = " and ".join(f"{name} takes most of {side.label}" for name, side in zip(largest, (base, new), strict=True))
-    return Programs((f"hardly an operator is in both: {format_ratio(share)} of {_OF_TIME[one.source]}; {named}",))

@@ -19,7 +19,7 @@ from tests.support.pseudo_terminal import PAYLOAD, harm, seen
 from traceviz import api
 from traceviz.archive.runners import choose
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.cli import progress
+from traceviz.cli import options as progress
 from traceviz.trace.tables import save
 
 pytestmark = pytest.mark.process

@@ -10,11 +10,11 @@ from tests.conftest import REPOSITORY
 from traceviz.analyses.derived.host import classes as host
 from traceviz.analyses.steps.bases import kineto as kineto_basis
 from traceviz.analyses.steps.bases import xprof as xprof_basis
-from traceviz.compare.classes import CLASS_KEYS
+from traceviz.compare.attribution import CLASS_KEYS
 from traceviz.compare.effect import Effect
+from traceviz.compare.effect import Outcome as Judged
 from traceviz.compare.judge import Judgement, judge
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome as Judged
 from traceviz.core.errors import GateFailedError, NoVerdictError, UsageError
 from traceviz.gates.budgets import Budget
 from traceviz.gates.gates import (

@@ -5,7 +5,7 @@ import pytest
 from traceviz.collectors.run.outcome import ending_of
 from traceviz.core.units import format_limit, parse_ns
 from traceviz.parsers.run.manifest import Ending
-from traceviz.sweep.output import Output, last_lines, program_lines
+from traceviz.sweep.child import Output, last_lines, program_lines
 from traceviz.sweep.times import roughly
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1\n    raise MemoryError if a else b\n'

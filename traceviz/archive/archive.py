@@ -18,7 +18,7 @@ from traceviz.archive.catalogue import listing
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest.add import Added, add
 from traceviz.archive.ingest.ingest import IngestOptions
-from traceviz.archive.query import scanning
+from traceviz.archive.query import on_all as scanning
 from traceviz.archive.query.engine import Engine, Parameters
 from traceviz.archive.query.on_all import report_on_all
 from traceviz.archive.query.where import full_id, select_ids, where

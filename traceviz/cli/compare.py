@@ -299,7 +299,7 @@ def _judged(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[
 
 
 def _require_verdicts(comparison: Comparison) -> None:
-    from traceviz.compare.outcome import Outcome
+    from traceviz.compare.effect import Outcome
 
     reasons = [_reason(pair) for pair in comparison.pairs if pair.judgement.outcome is Outcome.UNKNOWN]
     if reasons:

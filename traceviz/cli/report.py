@@ -127,7 +127,7 @@ def _keep_verdict(traces: tuple[Path, ...], document: Report) -> None:
 
     if len(traces) == 1 and is_run_folder(traces[0]):
         from traceviz.parsers.run.manifest import Judgement
-        from traceviz.runs.saved_verdicts import save_verdict
+        from traceviz.runs.recorded_runs import save_verdict
 
         save_verdict(traces[0], Judgement(document.verdict.code, document.verdict.sentence))
 

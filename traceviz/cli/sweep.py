@@ -82,7 +82,7 @@ def sweep(
     _check_recording(whole)
     runs = plan_runs(whole.orders, retry_failed=retry_failed, retry_changed=retry_changed)
     if dry_run:
-        from traceviz.sweep.preview import preview
+        from traceviz.sweep.times import preview
 
         print_lines(preview(whole, runs, jobs, _here(whole.folder)))
         return

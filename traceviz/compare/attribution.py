@@ -6,10 +6,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.effect import mean_differences
 from traceviz.compare.options import Limits
 from traceviz.compare.sides.sides import Side, apportioned
+
+_HOST_KEYS = (
+    *("input_wait", "synchronisation", "allocation", "kernel_launch", "compilation"),
+    *("host_blocked", "profiler", "host_compute"),
+)
+"""Classes of device idle time: the host's activity during it."""
+
+_OTHER_BASES_KEYS = (
+    *("device_to_device", "device_collectives", "infeed", "outfeed", "compile", "other", "host_to_host"),
+    *("kernel", "memcpy", "memset", "runtime", "data_loader", "cpu_exec"),
+)
+"""Classes by the rules of XProf and Kineto."""
+
+CLASS_KEYS = (
+    *("device_compute", "communication", "parameter_transfer", "copy_d2h", "copy_h2d", "other_device"),
+    *_HOST_KEYS,
+    *_OTHER_BASES_KEYS,
+)
+
 
 MATTERS = 0.01
 """Share of the other side's step time from which a class that one side does not measure matters."""

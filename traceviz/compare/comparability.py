@@ -14,22 +14,21 @@ from fractions import Fraction
 import numpy as np
 
 from traceviz.compare.attribution import MATTERS, share_of
-from traceviz.compare.changes.copies import bytes_by_kind
+from traceviz.compare.changes.calls_and_copies import bytes_by_kind
 from traceviz.compare.changes.events import Status
+from traceviz.compare.changes.figures import why_not
 from traceviz.compare.changes.kernels import IN_COMMON, KernelChanges, compare_kernels
-from traceviz.compare.changes.recorded import why_not
 from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
 from traceviz.compare.remark import Remark, has_no_device, in_words, info, is_inferred, warning
 from traceviz.compare.sides.align_step_time import are_mixed
 from traceviz.compare.sides.basis import STEP, TOTAL, Basis
 from traceviz.compare.sides.measures import was_busy
-from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact, grid
+from traceviz.compare.sides.units_of_work import mixtures
 from traceviz.compare.work.amounts import same_kernels_per_step
-from traceviz.compare.work.modules import OF_MODULES
 from traceviz.compare.work.parameters import BY_SHAPES
-from traceviz.compare.work.programs import Programs, programs
+from traceviz.compare.work.programs import OF_MODULES, Programs, programs
 from traceviz.compare.work.remarks import VOUCH, in_capital, work_remarks
 from traceviz.core.units import counted, format_ratio, format_value
 from traceviz.report import IN_STEPS, Report, Severity

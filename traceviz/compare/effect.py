@@ -1,4 +1,4 @@
-"""The difference between two sides in one figure per step, with an interval.
+"""The difference between two sides in one figure per step, with an interval, and the outcome of a comparison.
 
 The figure is the mean steady step, because a program's throughput follows from it. It does not follow from the median:
 if steps take turns (8 and 232 ms), the median is one kind of step or a value in between. Medians are shown next to the
@@ -22,10 +22,49 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
+from traceviz.compare.options import Limits
 from traceviz.core.resampling import Z_975, Figures, Resamples, Times, resample, student
+from traceviz.report.verdicts import VerdictCode
+
+
+class Outcome(StrEnum):
+    """The verdict on the new side."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NO_CHANGE = "no change"
+    UNKNOWN = "cannot judge"
+
+    @property
+    def code(self) -> VerdictCode:
+        """The verdict code of a comparison with this outcome."""
+        return VerdictCode(self.value.replace(" ", "-"))
+
+
+def outcome_of(ratio: float, interval: tuple[float, float] | None, limits: Limits) -> Outcome:
+    """Return the outcome of a change of a figure, as share of the base. An increase is slower.
+
+    Args:
+        ratio: The change.
+        interval: Its 95 % interval; ``None`` for two single figures, where only a large change is judged.
+        limits: Limits from which a change counts as a difference.
+    """
+    if interval is None:
+        is_difference = abs(ratio) >= limits.alone
+    else:
+        low, high = interval
+        is_difference = low > 0 or high < 0
+        if not is_difference and max(-low, high) <= limits.widest:
+            return Outcome.NO_CHANGE
+        if is_difference and abs(ratio) < limits.min_effect:
+            return Outcome.NO_CHANGE
+    if not is_difference:
+        return Outcome.UNKNOWN
+    return Outcome.SLOWER if ratio > 0 else Outcome.FASTER
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceviz.compare.effect import Effect, effect, effect_of_runs
+from traceviz.compare.effect import Effect, Outcome, effect, effect_of_runs, outcome_of
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome, outcome_of
-from traceviz.compare.sides.basis import STEP, Basis
-from traceviz.compare.sides.failures import sentence
+from traceviz.compare.sides.basis import STEP, Basis, sentence
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side
 from traceviz.core.units import counted, format_change

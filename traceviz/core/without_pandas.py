@@ -18,8 +18,7 @@ def skip_pandas() -> None:
     """Let pyarrow find out that it can do without pandas, now or once it is imported.
 
     Nothing happens if pandas has been imported. Only for our own processes: in others, ``pyarrow.array`` must recognise
-    a
-    ``Series``.
+    a ``Series``.
     """
     if "pandas" in sys.modules:
         return
@@ -52,21 +51,9 @@ class _WatchForPyarrow(MetaPathFinder):
         return spec
 
 
-class _NoPandas(MetaPathFinder):
-    """Import hook that finds no pandas, even if it is installed."""
-
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return nothing, so that other finders search for the module, unless it is pandas."""
-        del path, target
-        if name == "pandas":
-            raise ModuleNotFoundError(name=name)
-        return None
-
-
 def _convert_without_pandas(pyarrow: ModuleType) -> None:
-    finder = _NoPandas()
-    sys.meta_path.insert(0, finder)
+    sys.modules["pandas"] = None  # type: ignore[assignment]  # importing it fails
     try:
         pyarrow.array(())
     finally:
-        sys.meta_path.remove(finder)
+        del sys.modules["pandas"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
+from traceviz.compare.effect import Outcome as Judged
 from traceviz.compare.judge import Judgement
-from traceviz.compare.outcome import Outcome as Judged
 from traceviz.core.errors import GateFailedError, NoVerdictError, UsageError
 from traceviz.core.sanitize import Lines
 from traceviz.core.units import Unit, counted, format_change, format_ratio, format_value

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import partial
 from math import fsum
 
-from traceviz.compare.classes import CLASS_KEYS
+from traceviz.compare.attribution import CLASS_KEYS
 from traceviz.compare.judge import Judgement
 from traceviz.compare.sides.sides import steady_steps
 from traceviz.core.errors import UsageError

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from traceviz.analyses.run import analyze
-from traceviz.archive.ingest.analysing import report_on, within_query
+from traceviz.archive.ingest.ingest import report_on, within_query
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.process.interrupts import Stopped
 from traceviz.parsers.base import ReadRequest

@@ -10,7 +10,7 @@ from tests.archive.made_sources import INPUT_BOUND
 from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.ingest import ingest as ingesting
 from traceviz.archive.ingest.ingest import Ingested, IngestOptions, error_text, ingest, quarantine
-from traceviz.archive.sources.item import Item
+from traceviz.archive.sources.hashes import Item
 from traceviz.archive.storage.layout import create, manifest_of, trace_parts
 from traceviz.archive.storage.store import Store
 from traceviz.core.errors import DamagedTraceError, MissingToolError, OutputError, UnknownFormatError

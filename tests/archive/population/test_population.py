@@ -4,8 +4,7 @@ import pytest
 
 from tests.archive.catalogues import START_NS, catalogue_of
 from traceviz import api
-from traceviz.archive.population.population import population
-from traceviz.archive.population.time_at_stake import at_stake, with_times
+from traceviz.archive.population.population import at_stake, population, with_times
 from traceviz.report import POPULATION, Bars, Grid
 
 HOUR_NS = 3_600_000_000_000

@@ -42,11 +42,6 @@ def test_both_halves_give_what_1_query_gives(store, runner, size):
     check_halves(store, runner, size)
 
 
-@pytest.mark.parametrize("size", [1, 3])
-def test_both_halves_give_what_1_query_gives_on_a_cluster(store, dask_address, size):
-    check_halves(store, DaskRunner(dask_address, store), size)
-
-
 def check_halves(store, runner, size):
     with Engine(store) as engine:
         expected = engine.sql(f"{PER_PART} {ORDERED}")
@@ -114,17 +109,6 @@ def test_what_goes_wrong_in_a_part_is_said_and_nothing_stays(store):
     with pytest.raises(UsageError, match="too long"):
         engine_over_parts(store, text, SerialRunner(), size=2).__enter__()
     assert store.names("work") == []
-
-
-def test_where_there_is_no_archive_none_is_made(tmp_path):
-    store = Store.at(tmp_path / "none")
-    for opened in (
-        engine_over_parts(store, "SELECT 1", NoRunner()),
-        RemoteEngine(store, NoRunner()).answer("SELECT 1"),
-    ):
-        with pytest.raises(UsageError, match="is not an archive"):
-            opened.__enter__()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_part_whose_workers_die_ends_the_query(store):
@@ -222,10 +206,6 @@ def test_a_whole_query_on_a_worker_gives_what_it_gives_here(store, runner):
     check_whole(store, runner, f"{PER_PART} {ORDERED}")
 
 
-def test_a_whole_query_on_a_cluster_gives_what_it_gives_here(store, dask_address):
-    check_whole(store, DaskRunner(dask_address, store), f"{PER_PART} {ORDERED}")
-
-
 @pytest.mark.parametrize("text", ["SHOW TABLES", "SELECT * FROM catalogue ORDER BY trace_id", "FROM steps"])
 def test_lists_maps_and_times_come_back_from_a_worker_as_they_are(store, text):
     check_whole(store, SerialRunner(), text)
@@ -245,12 +225,6 @@ def test_the_command_prints_the_same_page_whoever_answers(store, format_name):
     check_command(store, format_name, lambda whole, parts: [(*parts, "--workers", 2)])
 
 
-@pytest.mark.parametrize("format_name", ["terminal", "csv"])
-def test_the_command_prints_the_same_page_where_a_cluster_answers(store, dask_address, format_name):
-    scheduler = ("--scheduler", dask_address)
-    check_command(store, format_name, lambda whole, parts: [(whole, *scheduler), (*parts, *scheduler)])
-
-
 def check_command(store, format_name, commands):
     options = (store.url, "--format", format_name, "--limit", "2")
     whole = "SELECT name, sum(dur_ns) AS total_ns FROM kernels GROUP BY name ORDER BY 2 DESC, 1"
@@ -265,16 +239,9 @@ def check_command(store, format_name, commands):
 
 def test_workers_without_parts_are_the_threads_of_1_query(store, monkeypatch):
     threads = "SELECT value::INTEGER AS n FROM duckdb_settings() WHERE name = 'threads'"
-    monkeypatch.setattr("traceviz.archive.query.guard._TABLE_FUNCTIONS", {"duckdb_settings"})
+    monkeypatch.setattr("traceviz.archive.query.where._TABLE_FUNCTIONS", {"duckdb_settings"})
     for workers in (1, 3):
         assert invoke(store.url, threads, "--workers", workers, "--format", "csv").stdout == f"n\n{workers}\n"
-
-
-@pytest.mark.parametrize("per_part", [(), ("--per-part", "SELECT 1")])
-def test_workers_and_a_scheduler_are_not_both_asked(store, per_part):
-    both = invoke(store.url, "SELECT 1", *per_part, "--workers", "2", "--scheduler", "tcp://host:1")
-    assert isinstance(both.exception, UsageError)
-    assert "--workers and --scheduler exclude" in str(both.exception)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from traceviz.archive.sources.exported_reports import (
     reports_by_export,
     with_report_advice,
 )
-from traceviz.archive.sources.item import Item, Limits
+from traceviz.archive.sources.hashes import Item, Limits
 from traceviz.cli.main import main
 from traceviz.scrub import secrets_in
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.archive.packing import fetched, find_items, trace
 from traceviz.archive.sources.discover import items
-from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.hashes import Item, Limits, Refused
 from traceviz.archive.sources.locations import last_part, reached
 from traceviz.archive.storage.addresses import public, shown
 from traceviz.core.errors import UnknownFormatError, UsageError

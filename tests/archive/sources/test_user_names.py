@@ -10,8 +10,8 @@ from tests.archive.packing import packed_in
 from tests.parsers.kineto.files import compressed, op, trace
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.archive.sources.item import Item
-from traceviz.archive.sources.user_names import (
+from traceviz.archive.sources.hashes import Item
+from traceviz.archive.sources.names import (
     below_users,
     folder_below_users,
     mark_of_user,

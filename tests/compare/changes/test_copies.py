@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.compare.changes.sections import copy_section
 from tests.compare.sections_of import run, side
-from traceviz.compare.changes.copies import compare_copies
+from traceviz.compare.changes.calls_and_copies import compare_copies
 from traceviz.compare.changes.events import Status
 
 

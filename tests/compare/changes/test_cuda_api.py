@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.compare.changes.sections import api_section, times_by_name
 from tests.compare.sections_of import run, side
-from traceviz.compare.changes.cuda_api import compare_api
+from traceviz.compare.changes.calls_and_copies import compare_api
 from traceviz.compare.changes.events import Status
 
 

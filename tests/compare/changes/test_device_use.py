@@ -8,7 +8,7 @@ import pytest
 
 from tests.compare.sections_of import facts, run, section, side, table
 from tests.support.reports import report_of
-from traceviz.compare.changes.device_use import compare_device_use
+from traceviz.compare.changes.machine_use import compare_device_use
 from traceviz.compare.sides.sides import Side
 from traceviz.report import Bar, Bars, Column, Grid
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.compare.sections_of import run, section, side, table
-from traceviz.compare.changes.host import compare_host
+from traceviz.compare.changes.machine_use import compare_host
 from traceviz.report import Column, Fact, Facts, Grid
 
 

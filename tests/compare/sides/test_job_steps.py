@@ -12,10 +12,9 @@ from tests.compare.sections_of import kernels, run, section, table
 from tests.compare.sides_of import steps
 from traceviz.compare.attribution import attribute
 from traceviz.compare.changes.kernels import compare_kernels
-from traceviz.compare.effect import effect
+from traceviz.compare.effect import Outcome, effect
 from traceviz.compare.judge import judge
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome
 from traceviz.compare.sides.sides import Side, job_steps, of_the_job
 from traceviz.report import Report, Verdict
 from traceviz.report.verdicts import VerdictCode

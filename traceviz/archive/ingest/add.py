@@ -23,7 +23,7 @@ from traceviz.archive.ingest.ingest import Ingested, IngestOptions, ingest, quar
 from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.sources.discover import items
 from traceviz.archive.sources.exported_reports import EXPORTED
-from traceviz.archive.sources.item import Item, Refused
+from traceviz.archive.sources.hashes import Item, Refused
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.leases import ABANDONED_S, Lease, lease
 from traceviz.archive.storage.spool import SPOOL

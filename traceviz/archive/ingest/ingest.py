@@ -11,36 +11,35 @@ import json
 import secrets
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from traceviz import scrub
+from traceviz.analyses.run import LARGE_ROWS, analyze
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.catalogue.rows import Origin, quarantined_rows, ready_rows, stated_tags
 from traceviz.archive.catalogue.segments import stored_rows
-from traceviz.archive.ingest.analysing import report_on
 from traceviz.archive.sources.discover import fetch
 from traceviz.archive.sources.exported_reports import companions, with_report_advice
-from traceviz.archive.sources.hashes import source_sha256
-from traceviz.archive.sources.item import Item, Limits, Refused
-from traceviz.archive.sources.names import plain_path
-from traceviz.archive.sources.packed.index import code_of
-from traceviz.archive.sources.user_names import (
+from traceviz.archive.sources.hashes import Item, Limits, Refused, source_sha256
+from traceviz.archive.sources.names import (
     below_users,
     folder_below_users,
     mark_of_user,
     numbered,
+    plain_path,
     users_of,
     without_user,
 )
+from traceviz.archive.sources.packed.index import code_of
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.layout import REPORT, ROWS, trace_parts
 from traceviz.archive.storage.spool import SPOOL, NoRoomError
@@ -61,11 +60,49 @@ from traceviz.parsers.registry import READERS, identify
 from traceviz.parsers.sources import source_facts
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.render import json as saved
+from traceviz.report import Report
 from traceviz.scrub.secrets.properties import is_private
 from traceviz.trace.tables import TraceTables, load, write_tables
 from traceviz.untrusted.errors import NO_ROOM, defect, in_our_words
 from traceviz.untrusted.json_documents import read_document
 from traceviz.version import __version__
+
+Result = TypeVar("Result")
+
+
+def report_on(tables: TraceTables) -> Report:
+    """Return the report of a trace.
+
+    Raises:
+        DamagedTraceError, OutOfMemoryError: see :func:`traceviz.analyses.run.analyze`.
+    """
+    return within_query(lambda: analyze(tables)) if _is_small(tables) else analyze(tables)
+
+
+def _is_small(tables: TraceTables) -> bool:
+    """Return whether the trace is small enough to be analysed in one query: all tables are in memory, with few rows."""
+    if any(isinstance(source, Path) for source in tables.sources.values()):
+        return False
+    return sum(tables.rows(name) for name in tables) < LARGE_ROWS
+
+
+def within_query(function: Callable[[], Result]) -> Result:
+    """Call ``function`` within a query of polars, and return or raise its result. It must not wait for threads."""
+    results: list[Result] = []
+    errors: list[BaseException] = []
+
+    def call(frame: pl.DataFrame) -> pl.DataFrame:
+        try:
+            results.append(function())
+        except BaseException as error:  # noqa: BLE001 (polars would wrap it; it is raised below)
+            errors.append(error)
+        return frame
+
+    pl.LazyFrame({"row": [0]}).map_batches(call).collect()
+    if errors:
+        raise errors[0]
+    return results[0]
+
 
 ID_DIGITS = 16
 """Number of hexadecimal digits in a trace id, taken from the SHA-256 of the source."""

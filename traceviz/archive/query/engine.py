@@ -23,9 +23,8 @@ import pyarrow as pa
 
 from traceviz.archive.catalogue import packs
 from traceviz.archive.catalogue import segments as catalogue
-from traceviz.archive.query import settings
-from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import CATALOGUE_VIEWS, PACKED, catalogue_table, files_by_trace, literal, views
+from traceviz.archive.query.where import tables_read
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
@@ -34,6 +33,22 @@ from traceviz.core.process.temporary import drop, note
 from traceviz.core.sanitize import Lines, sentence
 from traceviz.trace.schema import TABLES
 
+SETTINGS = {
+    # Answers are the same on every machine.
+    "TimeZone": "'UTC'",
+    # Division by zero is null, like everything unknown. It is neither an error nor infinity, which JSON lacks.
+    "error_on_division_by_zero": "false",
+    "ieee_floating_point_ops": "false",
+    # DuckDB's defaults, which docs/queries.md relies on.
+    "integer_division": "false",
+    "default_order": "'ASCENDING'",
+    "default_null_order": "'NULLS_LAST'",
+    "default_collation": "''",
+    # A query can read only tables of the archive.
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+}
+"""Settings of DuckDB, as SQL, in this order: the last one forbids further changes."""
 Parameters = Sequence[object] | Mapping[str, object]
 
 Result = TypeVar("Result")
@@ -214,11 +229,7 @@ class Engine:
 def connect(
     spill: str, store: Store | None = None, *, memory: int | None = None, threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory that can read only the traces of ``store``, and its temporary folder ``spill``.
-
-    Raises:
-        MissingToolError: this version of DuckDB does not apply a setting that queries depend on.
-    """
+    """Open a database in memory that can read only the traces of ``store``, and its temporary folder ``spill``."""
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -234,7 +245,9 @@ def connect(
     if store is not None and not store.is_local:
         connection.register_filesystem(store.filesystem())
     connection.execute("SET allowed_directories = ?", [_reachable(store)])
-    settings.apply(connection)
+    for name, value in SETTINGS.items():
+        with suppress(duckdb.CatalogException):  # versions without a setting behave as if it had this value
+            connection.execute(f"SET GLOBAL {name} = {value}")
     return connection
 
 

@@ -23,8 +23,7 @@ from traceviz.archive.sources.exported_reports import (
     left_out,
     reports_by_export,
 )
-from traceviz.archive.sources.hashes import files_in, is_regular, relevant
-from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.hashes import Item, Limits, Refused, files_in, is_regular, relevant
 from traceviz.archive.sources.locations import Location, explained, last_part, reached
 from traceviz.archive.sources.packed import members
 from traceviz.archive.sources.packed.index import below, code_of, excess, parents

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import PurePath
 
-from traceviz.archive.sources.item import Item, Refused
+from traceviz.archive.sources.hashes import Item, Refused
 from traceviz.archive.sources.locations import Location
 from traceviz.archive.storage.addresses import is_web
 from traceviz.core.errors import TracevizError

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 
-from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.hashes import Item, Limits, Refused
 from traceviz.archive.sources.locations import Location, explained, last_part, reached
 from traceviz.archive.sources.names import normal, unsafe
 from traceviz.archive.sources.packed import members

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from traceviz.archive.ingest.add import Added, Quarantined
-    from traceviz.archive.sources.item import Refused
+    from traceviz.archive.sources.hashes import Refused
     from traceviz.archive.storage.store import Store
     from traceviz.archive.upkeep.verify import Repaired, Verified
     from traceviz.report import Report

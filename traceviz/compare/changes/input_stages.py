@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from traceviz.compare.changes.events import EventChange, changes_by_name
-from traceviz.compare.changes.recorded import no_steps, why_not
+from traceviz.compare.changes.figures import no_steps, why_not
 from traceviz.compare.kernel_pairs import Events, PerStep
 from traceviz.compare.sides.sides import Side, rows, whole
 from traceviz.report.verdicts import InputVerdict

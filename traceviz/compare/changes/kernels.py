@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from traceviz.compare.changes.events import EventChange, Status, event_changes, total_ns
-from traceviz.compare.changes.recorded import why_not
+from traceviz.compare.changes.figures import why_not
 from traceviz.compare.kernel_pairs import Events, How, Match, PerStep, matches
 from traceviz.compare.sides.sides import Side
 from traceviz.core.units import format_ratio

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.compare.changes.recorded import why_not
-from traceviz.compare.effect import Ends, half_widths, interval_of_runs, typical
+from traceviz.compare.changes.figures import why_not
+from traceviz.compare.effect import Ends, Outcome, half_widths, interval_of_runs, outcome_of, typical
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome, outcome_of
 from traceviz.compare.sides.measures import Measure, endings, measures_of, stopped, was_busy
 from traceviz.compare.sides.sides import Side, grid, rows, whole
 from traceviz.core.units import Unit, Value

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from traceviz.compare.changes.copies import CopyChange
-from traceviz.compare.changes.cuda_api import ApiChange
+from traceviz.compare.changes.calls_and_copies import ApiChange, CopyChange
 from traceviz.compare.changes.events import EventChange, Status
 from traceviz.compare.changes.figures import FigureChange
 from traceviz.compare.changes.findings import FindingChange, Seen

@@ -5,8 +5,7 @@ from __future__ import annotations
 from traceviz.compare.attribution import Attribution, ClassChange
 from traceviz.compare.changes.whole_runs import BETTER, WORSE
 from traceviz.compare.compare import Comparison, Pair
-from traceviz.compare.effect import Effect
-from traceviz.compare.outcome import Outcome
+from traceviz.compare.effect import Effect, Outcome
 from traceviz.compare.report.change_table import percent_ends
 from traceviz.compare.report.whole_runs import epochs_words, quality_words
 from traceviz.compare.sides.basis import TOTAL

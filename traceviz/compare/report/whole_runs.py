@@ -23,9 +23,8 @@ from traceviz.compare.changes.whole_runs import (
     stated_of,
 )
 from traceviz.compare.compare import Pair
-from traceviz.compare.effect import typical
+from traceviz.compare.effect import Outcome, typical
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.change_table import Blocks, Cell, change_table, change_words, percent_ends
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.measures import measures_of, stopped

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from traceviz.compare.sides.failures import failure
+from traceviz.compare.sides.basis import failure
 from traceviz.compare.sides.sides import Side, grouping
 from traceviz.core.errors import UsageError
 from traceviz.report import Report

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 from traceviz.compare.compare import Comparison
 from traceviz.compare.options import Against
+from traceviz.compare.sides.basis import cell as how_it_ended
+from traceviz.compare.sides.basis import failures
 from traceviz.compare.sides.by_tags import OF_WORK, tag_label
-from traceviz.compare.sides.failures import cell as how_it_ended
-from traceviz.compare.sides.failures import failures
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.compare.tables.differences import UNCLEAR, Difference, difference
-from traceviz.compare.tables.figures import Figure, Known, stopped_runs
-from traceviz.compare.tables.sides_by_tag import Values, grouped, in_order, label_of
+from traceviz.compare.tables.figures import Figure, Known, Values, grouped, in_order, label_of, stopped_runs
 from traceviz.core.units import Unit, Value, format_value
 from traceviz.report import TAG, Block, Column, Grid, Prose, Row, Section
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from traceviz.compare.compare import Comparison
 from traceviz.compare.remark import in_words
-from traceviz.compare.sides.failures import cell as how_it_ended
+from traceviz.compare.sides.basis import cell as how_it_ended
 from traceviz.compare.tables.differences import Difference, difference
 from traceviz.compare.tables.figures import Figure, Value, stopped_runs
 from traceviz.compare.tables.points import (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from traceviz.compare.comparability import remarks
 from traceviz.compare.compare import Comparison
+from traceviz.compare.effect import Outcome, outcome_of
 from traceviz.compare.judge import Judgement, judge
-from traceviz.compare.outcome import Outcome, outcome_of
 from traceviz.compare.remark import Remark
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side

@@ -17,8 +17,8 @@ import numpy as np
 
 from traceviz.compare.compare import Comparison
 from traceviz.compare.effect import effect, interval_of_runs, typical
-from traceviz.compare.sides.basis import BASES, STEP
-from traceviz.compare.sides.failures import cell, counts
+from traceviz.compare.sides.basis import BASES, STEP, cell, counts
+from traceviz.compare.sides.by_tags import natural, tag_label
 from traceviz.compare.sides.measures import Measure, measures_of, stopped
 from traceviz.compare.sides.sides import Side, grid, rows
 from traceviz.compare.sides.units_of_work import per_unit, unit_of
@@ -26,6 +26,48 @@ from traceviz.core.errors import UsageError
 from traceviz.core.resampling import mean_interval, student
 from traceviz.core.units import Unit
 from traceviz.report import STATED, Better
+
+Values = tuple[str, ...]
+
+
+def values_of(side: Side, tags: Sequence[str]) -> Values:
+    """Return the values of some tags of a side."""
+    return tuple(side.groups.get(tag, "") for tag in tags)
+
+
+def in_order(values: Iterable[str], first: str) -> list[str]:
+    """Return distinct values: numbers by size, words with that of the base first."""
+    return sorted(set(values), key=lambda value: (number_of(value) is None and value != first, natural(value)))
+
+
+def number_of(value: str) -> float | None:
+    """Return a tag value as a number; ``None`` if it is none."""
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def label_of(tags: Sequence[str], values: Values) -> str:
+    """Return the label ``torch, batch=32``."""
+    return ", ".join(map(tag_label, tags, values))
+
+
+def grouped(comparison: Comparison, tags: Sequence[str]) -> dict[Values, list[Side]]:
+    """Group sides by the values of some tags, in the order of those; without tags, all sides together."""
+    base = comparison.sides[0]
+    groups: dict[Values, list[Side]] = {}
+    for side in comparison.sides:
+        groups.setdefault(values_of(side, tags), []).append(side)
+    places = {
+        tag: in_order((side.groups.get(tag, "") for side in comparison.sides), base.groups.get(tag, "")) for tag in tags
+    }
+    ordered = sorted(
+        groups, key=lambda values: [places[tag].index(value) for tag, value in zip(tags, values, strict=True)]
+    )
+    return {values: groups[values] for values in ordered}
+
 
 QUALITY = "quality"
 """Slug of the section on the quality of the model."""

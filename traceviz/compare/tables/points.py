@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from traceviz.compare.compare import Comparison
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import is_batch
-from traceviz.compare.tables.figures import Figure, Known, MeanStep
-from traceviz.compare.tables.sides_by_tag import Values, grouped, label_of, number_of
+from traceviz.compare.tables.figures import Figure, Known, MeanStep, Values, grouped, label_of, number_of
 from traceviz.core.errors import UsageError
 from traceviz.core.units import Unit, counted, format_value
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceviz.compare.compare import Comparison
-from traceviz.compare.sides.failures import cell as how_it_ended
+from traceviz.compare.sides.basis import cell as how_it_ended
 from traceviz.compare.tables.differences import difference
 from traceviz.compare.tables.figures import Figure, Known, stopped_runs
 from traceviz.compare.tables.points import (

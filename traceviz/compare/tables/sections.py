@@ -12,9 +12,8 @@ from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.compare.tables.cross import CROSS, cross_section
 from traceviz.compare.tables.curve import CURVE, curve_section
-from traceviz.compare.tables.figures import spelled
+from traceviz.compare.tables.figures import number_of, spelled, values_of
 from traceviz.compare.tables.scaling import SCALING, scaling_section
-from traceviz.compare.tables.sides_by_tag import number_of, values_of
 from traceviz.core.errors import UsageError
 from traceviz.report import Section
 

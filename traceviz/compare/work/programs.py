@@ -7,17 +7,55 @@ kernels change none of these. If one kind of evidence shows the same program, we
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from traceviz.compare.changes.kernels import compare_kernels
-from traceviz.compare.sides.sides import Side
-from traceviz.compare.work import modules as of_modules
+from traceviz.compare.sides.sides import Side, fact, grid, rows
 from traceviz.compare.work import parameters as of_parameters
 from traceviz.compare.work.amounts import calls_per_step
 from traceviz.compare.work.ingredients import Ingredients, Source, as_often, ingredients
 from traceviz.compare.work.kinds import Kind
 from traceviz.core.units import format_number, format_ratio
+from traceviz.report import Report
+
+OF_MODULES = "calls of nn.Module"
+"""Source of the section on modules if it lists calls of modules instead of ranges."""
+_INSTANCE = re.compile(r"^(?:\d+\()?(.*?)(?:_\d+|\))?$")
+"""Matches the number that distinguishes modules of a class: ``Linear_3``, ``3(Linear)``."""
+_COMPILED = re.compile(r"^(?:OptimizedModule|CompiledFxGraph|GraphModule)")
+"""Modules whose parts Python no longer calls."""
+
+
+def modules(side: Side) -> Counter[str]:
+    """Count the innermost modules by class, from the first run that names any.
+
+    It is empty if no run does, or the model is compiled.
+    """
+    return next((counted for report in side.reports if (counted := _modules(report))), Counter())
+
+
+def _modules(report: Report) -> Counter[str]:
+    if fact(report, "modules", "source") != OF_MODULES:
+        return Counter()
+    paths = {str(row["path"]) for row in rows(grid(report, "modules", "Exact"))}
+    outer = {path.rpartition(" / ")[0] for path in paths}
+    names = [_INSTANCE.sub(r"\1", path.rpartition(" / ")[2]) for path in paths - outer]
+    compiled = any(_COMPILED.match(part) for path in paths for part in path.split(" / "))
+    return Counter() if compiled else Counter(names)
+
+
+def in_common(base: Counter[str], new: Counter[str]) -> float:
+    """Return the share of the modules of both sides that both have."""
+    return (base & new).total() / max((base | new).total(), 1)
+
+
+def only_in(base: Counter[str], new: Counter[str]) -> Iterator[str]:
+    """Return the modules that the first side has more of, the most first: ``20 Conv2d``."""
+    return (f"{count} {name}" for name, count in sorted((base - new).items(), key=lambda item: (-item[1], item[0])))
+
 
 MATTERS = 0.2
 """Share of the time on one side from which a kind of work matters."""
@@ -84,13 +122,13 @@ def _of_parameters(base: Side, new: Side) -> Programs:
 
 
 def _of_modules(base: Side, new: Side) -> Programs:
-    before, after = of_modules.modules(base), of_modules.modules(new)
+    before, after = modules(base), modules(new)
     if not before or not after:
         return Programs()
-    share = of_modules.in_common(before, after)
+    share = in_common(before, after)
     if share >= of_parameters.OTHER:
         return Programs(is_same=share >= of_parameters.ALIKE)
-    only = list(of_modules.only_in(before, after)), list(of_modules.only_in(after, before))
+    only = list(only_in(before, after)), list(only_in(after, before))
     return Programs((f"modules: {_only_in(base, new, *only)}",))
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from traceviz.compare.sides.by_tags import natural
-from traceviz.compare.sides.mixtures import REPEATS
 from traceviz.compare.sides.sides import Side, rows, tags, whole
-from traceviz.compare.sides.units_of_work import is_batch
+from traceviz.compare.sides.units_of_work import REPEATS, is_batch
 from traceviz.compare.work.amounts import batch
 from traceviz.compare.work.ingredients import ingredients
 from traceviz.compare.work.kinds import Kind

@@ -24,7 +24,7 @@ from tests.archive.packing import (
     zip_of,
 )
 from traceviz.archive.sources.discover import fetch
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.locations import Location
 from traceviz.archive.sources.names import unsafe
 from traceviz.archive.sources.packed import members, tars
@@ -419,7 +419,7 @@ def test_a_compressed_tar_is_unpacked_once_for_all_processes_and_removed_by_the_
     assert (folder.stat().st_mode & 0o777, copy.stat().st_mode & 0o777) == (0o700, 0o400)
     script = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[2]\n"
-        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.item import Limits\n"
+        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.hashes import Limits\n"
         "from traceviz.archive.sources.locations import Location\n"
         "members._unpacked = None\n"  # would fail if called
         "print(list(members.index_of(Location(sys.argv[1], 't'), Limits()).entries))"
@@ -626,7 +626,7 @@ def test_processes_that_come_at_once_make_1_copy(tmp_path, own_spool):
     made = tar_of(tmp_path / "t.tar.zst", [(f"{number}.sqlite", os.urandom(100_000)) for number in range(30)])
     script = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[2]\n"
-        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.item import Limits\n"
+        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.hashes import Limits\n"
         "from traceviz.archive.sources.locations import Location\n"
         "made, unpacked = [], members._unpacked\n"
         "members._unpacked = lambda *given: made.append(1) or unpacked(*given)\n"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.archive.packing import SUFFIX, codes, fetched, find_items, tar_of, trace, zip_of
 from traceviz.archive.sources.discover import fetch
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.packed import members
 from traceviz.archive.storage.spool import SPOOL
 from traceviz.core.errors import UnknownFormatError

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Literal
 
-from traceviz.archive.sources.item import Limits, Refused
+from traceviz.archive.sources.hashes import Limits, Refused
 from traceviz.archive.sources.names import normal, unsafe
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.spool import NoRoomError

@@ -19,7 +19,7 @@ from typing import BinaryIO, Literal, cast
 
 import zstandard
 
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.locations import Location, explained
 from traceviz.archive.sources.packed import tars, zips
 from traceviz.archive.sources.packed.index import BLOCK, LOCAL, BombError, Entry, Index, blocks, checked, excess

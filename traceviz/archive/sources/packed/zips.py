@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.names import normal, text_of
 from traceviz.archive.sources.packed.index import LOCAL, LOCAL_HEADER, Entry, ListedMember, Method, TooManyError, excess
 from traceviz.core.errors import UnknownFormatError

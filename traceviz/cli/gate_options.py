@@ -98,8 +98,8 @@ def gates_of(
     if not (budgets or fail_on or fail_on_regression or budget_file):
         return None
     from traceviz.analyses.registry import entries
-    from traceviz.gates.budgets import Budget, gates_from_toml, parse_share
-    from traceviz.gates.gates import Gates, for_one_side
+    from traceviz.gates.budgets import Budget, parse_share
+    from traceviz.gates.gates import Gates, for_one_side, gates_from_toml
     from traceviz.report import Severity
 
     gates = Gates(

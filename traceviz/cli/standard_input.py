@@ -71,7 +71,8 @@ def _copied() -> Iterator[Path]:
                     raise OutputError(
                         "There is no space for standard input.",
                         why,
-                        f"It is kept in {folder.parent} while it is read: make space, or name another folder in TMPDIR.",
+                        f"It is kept in {folder.parent} while it is read: "
+                        "make space, or name another folder in TMPDIR.",
                     )
         if not path.stat().st_size:
             raise UnknownFormatError("Standard input is empty.", fix="See whether what writes into the pipe failed.")

@@ -23,7 +23,9 @@ def skip_pandas() -> None:
     if "pandas" in sys.modules:
         return
     if "pyarrow" in sys.modules:
-        _convert_without_pandas(sys.modules["pyarrow"])
+        import pyarrow as pa  # noqa: PLC0415 (waits if another thread is importing it)
+
+        _convert_without_pandas(pa)
     elif not any(isinstance(finder, _WatchForPyarrow) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WatchForPyarrow())
 

@@ -239,7 +239,7 @@ def check_command(store, format_name, commands):
 
 def test_workers_without_parts_are_the_threads_of_1_query(store, monkeypatch):
     threads = "SELECT value::INTEGER AS n FROM duckdb_settings() WHERE name = 'threads'"
-    monkeypatch.setattr("traceviz.archive.query.where._TABLE_FUNCTIONS", {"duckdb_settings"})
+    monkeypatch.setattr("traceviz.archive.query.guard._TABLE_FUNCTIONS", {"duckdb_settings"})
     for workers in (1, 3):
         assert invoke(store.url, threads, "--workers", workers, "--format", "csv").stdout == f"n\n{workers}\n"
 

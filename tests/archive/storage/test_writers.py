@@ -6,7 +6,7 @@ import sys
 from traceviz.archive.storage import layout, writers
 from traceviz.archive.storage.store import Store
 
-NAME = "from traceviz.archive.storage.leases import new_name; print(new_name(), flush=True); input()"
+NAME = "from traceviz.archive.storage.writers import new_name; print(new_name(), flush=True); input()"
 
 WRITER = """
 import sys

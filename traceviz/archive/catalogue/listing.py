@@ -72,9 +72,9 @@ def listing(
     shown = ready if limit is None else ready.head(limit)
     sections = [Section("traces", "Traces", (_grid(shown, columns or DEFAULT_COLUMNS),))] if ready.height else []
     if bad.height:
-        # Return the reasons why traces could not be read: as sentences (too long for a column) and as a table.
-        reasons = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in bad.iter_rows(named=True))
-        quarantined = (*map(Prose, reasons), replace(_grid(bad, ERROR_COLUMNS), audience="machine"))
+        # As sentences, which are too long for a column, and as a table.
+        reasons = (Prose(f"{row['source']} ({row['trace_id']}): {row['error']}") for row in bad.iter_rows(named=True))
+        quarantined = (*reasons, replace(_grid(bad, ERROR_COLUMNS), audience="machine"))
         sections.append(Section("quarantined", "Quarantined: not read", quarantined))
     return Report(
         run=(

@@ -23,8 +23,8 @@ import pyarrow as pa
 
 from traceviz.archive.catalogue import packs
 from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import CATALOGUE_VIEWS, PACKED, catalogue_table, files_by_trace, literal, views
-from traceviz.archive.query.where import tables_read
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
 from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import polars as pl
 
-from traceviz.archive.storage.leases import is_of_dead
 from traceviz.archive.storage.store import LAST, WORK, Store
+from traceviz.archive.storage.writers import is_of_dead
 from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.untrusted.json_documents import JsonError, document_of
 

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, cast
 import fsspec
 from fsspec.core import url_to_fs
 
-from traceviz.archive.storage import leases as writers
+from traceviz.archive.storage import writers
 from traceviz.archive.storage.addresses import public, shown
 from traceviz.archive.storage.spool import SPOOL
 from traceviz.core.errors import OutputError, TracevizError, UsageError

@@ -23,9 +23,7 @@ def skip_pandas() -> None:
     if "pandas" in sys.modules:
         return
     if "pyarrow" in sys.modules:
-        import pyarrow as pa  # noqa: PLC0415 (waits if another thread is importing it)
-
-        _convert_without_pandas(pa)
+        _convert_without_pandas(sys.modules["pyarrow"])
     elif not any(isinstance(finder, _WatchForPyarrow) for finder in sys.meta_path):
         sys.meta_path.insert(0, _WatchForPyarrow())
 
@@ -53,9 +51,21 @@ class _WatchForPyarrow(MetaPathFinder):
         return spec
 
 
+class _NoPandas(MetaPathFinder):
+    """Import hook that finds no pandas, even if it is installed."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Return nothing, so that other finders search for the module, unless it is pandas."""
+        del path, target
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+        return None
+
+
 def _convert_without_pandas(pyarrow: ModuleType) -> None:
-    sys.modules["pandas"] = None  # type: ignore[assignment]  # importing it fails
+    finder = _NoPandas()
+    sys.meta_path.insert(0, finder)
     try:
         pyarrow.array(())
     finally:
-        del sys.modules["pandas"]
+        sys.meta_path.remove(finder)

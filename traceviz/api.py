@@ -392,9 +392,9 @@ def compare(
     """
     asked = _read_options(read, old)
     from traceviz.compare.compare import compare as compare_sides
-    from traceviz.compare.sides.align_step_time import timed_alike
+    from traceviz.compare.sides.align_step_time import align_step_time
     from traceviz.compare.sides.load_sides import Read, Sides, named_sides, tagged_sides
-    from traceviz.compare.tables.sections import completed, tables_by
+    from traceviz.compare.tables.sections import complete_options, tables_by
 
     is_partial = selection is not None and selection != Selection()
     is_special = analysis is not None and analysis != AnalysisOptions()
@@ -426,9 +426,9 @@ def compare(
             return tagged_sides(sources, by, base, analyse, recognise, by_size=bool(tables.curve or tables.scaling))
         return named_sides(sources, members, base, analyse, recognise)
 
-    sides, left_out = timed_alike(sided, analyse)
+    sides, left_out = align_step_time(sided, analyse)
     with foreign_errors_in_words("The sides cannot be compared."):
-        return compare_sides(sides, completed(sides, options or CompareOptions()), by=by, left_out=left_out)
+        return compare_sides(sides, complete_options(sides, options or CompareOptions()), by=by, left_out=left_out)
 
 
 def _with_name(read: ReadOptions, name: str) -> ReadOptions:

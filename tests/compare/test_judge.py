@@ -16,7 +16,7 @@ from traceviz.compare.effect import Outcome
 from traceviz.compare.judge import Judgement, judge
 from traceviz.compare.options import Limits
 from traceviz.compare.report.sentences import main_cause
-from traceviz.compare.sides.sides import Side, apportioned
+from traceviz.compare.sides.sides import Side, apportion
 
 
 def noisy(label, median, spread=0.02, count=40, seed=0):
@@ -137,6 +137,6 @@ def test_a_side_that_does_not_tell_of_classes_is_not_attributed():
 @given(st.lists(st.fractions(min_value=0, max_value=10**6), min_size=1, max_size=12))
 def test_apportioned_numbers_add_up_and_are_near(parts):
     total = round(sum(parts, Fraction(0)))
-    whole = apportioned(parts, total)
+    whole = apportion(parts, total)
     assert sum(whole) == total
     assert all(abs(number - part) < 1 for number, part in zip(whole, parts, strict=True))

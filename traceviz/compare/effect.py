@@ -146,7 +146,7 @@ def effect(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Effect
         half = float(half_widths(np.log(means[0]), np.log(means[1]))[0])
         ends = [ratio - half, ratio + half]
     else:
-        sides = _resampled(base[0].reshape(-1, 1), new[0].reshape(-1, 1), seed)
+        sides = _resample(base[0].reshape(-1, 1), new[0].reshape(-1, 1), seed)
         ends = (ratio + _ends(sides, [side.deviations_of_logarithms() for side in sides]))[:, 0].tolist()
     low, high = (base_ns * _change(end) for end in ends)
     before, after = (typical(np.array([np.median(run) for run in side])) for side in (base, new))
@@ -253,7 +253,7 @@ def half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None =
     return half
 
 
-def _resampled(base: Times, new: Times, seed: int) -> list[Resamples]:
+def _resample(base: Times, new: Times, seed: int) -> list[Resamples]:
     """Resample the means of both tables of steps with independent random streams."""
     streams = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     return [resample(table, stream) for table, stream in zip((base, new), streams, strict=True)]
@@ -287,7 +287,7 @@ def mean_differences(base: Sequence[Times], new: Sequence[Times], seed: int = 0)
     if are_copies(base, new):
         return np.zeros((2, base[0].shape[1]))
     if len(base) + len(new) == 2:
-        sides = _resampled(base[0], new[0], seed)
+        sides = _resample(base[0], new[0], seed)
         seen = sides[1].seen - sides[0].seen
         return seen + _ends(sides, [side.deviations() for side in sides])
     means = [np.stack([run.mean(axis=0) for run in side]) for side in (base, new)]

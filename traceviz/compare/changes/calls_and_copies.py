@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from traceviz.compare.changes.events import EventChange, Status, changes_by_name, total_ns
 from traceviz.compare.changes.figures import why_not
-from traceviz.compare.sides.sides import Side, apportioned, grid, rows, whole
+from traceviz.compare.sides.sides import Side, apportion, grid, rows, whole
 from traceviz.report import IN_STEPS, Grid
 
 
@@ -54,7 +54,7 @@ def bytes_by_kind(side: Side) -> dict[str, Fraction]:
 def _whole_bytes(side: Side) -> dict[str, int]:
     """Return the same in whole bytes that add up to the rounded sum."""
     exact = bytes_by_kind(side)
-    return dict(zip(exact, apportioned(list(exact.values()), round(sum(exact.values(), Fraction(0)))), strict=True))
+    return dict(zip(exact, apportion(list(exact.values()), round(sum(exact.values(), Fraction(0)))), strict=True))
 
 
 NOTABLE = 0.01

@@ -109,7 +109,7 @@ def _change(codes: tuple[str, str], base: Side, new: Side) -> FindingChange:
     before, after = (side.worst for side in sides)
     slugs = dict.fromkeys(finding.slug for finding in (before, after) if finding is not None)
     costs, shares = [side.per_step for side in sides], [side.share for side in sides]
-    return FindingChange(codes[1], " → ".join(slugs), _seen(*sides), before, after, *costs, *shares)
+    return FindingChange(codes[1], " → ".join(slugs), _compare_presence(*sides), before, after, *costs, *shares)
 
 
 def _recorders(side: Side) -> frozenset[str]:
@@ -173,7 +173,7 @@ def was_looked_for(code: str, report: Report) -> bool:
     return verdict is None or verdict.is_measured or (verdict.is_judged and bool(record.supposes))
 
 
-def _seen(base: _FindingsOfSide, new: _FindingsOfSide) -> Seen:
+def _compare_presence(base: _FindingsOfSide, new: _FindingsOfSide) -> Seen:
     if base.findings and new.findings:
         return Seen.STAYED
     if new.findings:

@@ -147,10 +147,10 @@ def _figures(side: Side) -> Figures:
         busy_ns, extent_ns = _extent(report)
         share = busy_ns / extent_ns if extent_ns else None
         add_figure(figures, "device_use.utilisation", "busy, from its first to its last work", "ratio", share)
-        _add_judged(figures, report)
+        _add_judged_share(figures, report)
         for slug, key, label in _FACTS:
             add_figure(figures, f"{slug}.{key}", label, "ratio", fact(report, slug, key))
-        for key, label, unit, value in _sampled(report):
+        for key, label, unit, value in _read_sampled(report):
             add_figure(figures, key, label, unit, value)
     return figures
 
@@ -169,7 +169,7 @@ _OUTSIDE = frozenset({"before_first_work", "after_last_work"})
 """Causes of gaps outside that time."""
 
 
-def _add_judged(figures: Figures, report: Report) -> None:
+def _add_judged_share(figures: Figures, report: Report) -> None:
     """Add the busy share of the judged time, mean over the devices."""
     for grid in report.grids("device_use"):
         label = next((column.label for column in grid.columns if column.name == _JUDGED), "")
@@ -180,7 +180,7 @@ def _add_judged(figures: Figures, report: Report) -> None:
             add_figure(figures, f"device_use.{_JUDGED}", words, "ratio", fmean(known))
 
 
-def _sampled(report: Report) -> Iterator[tuple[str, str, Unit, Value]]:
+def _read_sampled(report: Report) -> Iterator[tuple[str, str, Unit, Value]]:
     """Yield device metrics while the program ran: mean over the devices, but the sum of all for power."""
     metrics = next(
         (grid for grid in report.grids("host") if grid.columns[:1] and grid.columns[0].name == "metric"), None

@@ -114,7 +114,7 @@ _UNITS = {"power": ", W"}
 
 def _of_sides(sides: Sequence[Side], slug: str) -> dict[str, list[_Drawn]]:
     """Return the lanes of every side that has any."""
-    return {side.label: of_side for side in sides[:MOST_SIDES] if (of_side := _drawn(side, slug))}
+    return {side.label: of_side for side in sides[:MOST_SIDES] if (of_side := _draw_lanes(side, slug))}
 
 
 def _in_order(drawn: Mapping[str, Sequence[_Drawn]]) -> list[str]:
@@ -124,7 +124,7 @@ def _in_order(drawn: Mapping[str, Sequence[_Drawn]]) -> list[str]:
     return list(dict.fromkeys(about for about in every if not about.startswith(left_out)))
 
 
-def _drawn(side: Side, slug: str) -> list[_Drawn]:
+def _draw_lanes(side: Side, slug: str) -> list[_Drawn]:
     """Return the lanes of the run of median length."""
     timelines = ((report, timeline) for report in side.reports for timeline in _timelines(report, slug))
     ordered = sorted(timelines, key=lambda run: run[1].end_ns - run[1].start_ns)
@@ -133,7 +133,7 @@ def _drawn(side: Side, slug: str) -> list[_Drawn]:
     report, timeline = ordered[(len(ordered) - 1) // 2]
     span_ns = timeline.end_ns - timeline.start_ns
     return [
-        _Drawn(_named(lane.label, slug), lane, span_ns, _full(report, lane), _unit(lane)) for lane in timeline.lanes
+        _Drawn(_name_lane(lane.label, slug), lane, span_ns, _full(report, lane), _unit(lane)) for lane in timeline.lanes
     ]
 
 
@@ -145,7 +145,7 @@ def _unit(lane: Lane) -> Unit:
     return "bytes" if last == "memory" else "bytes/s" if last == "read" else "count" if last == "threads" else "number"
 
 
-def _named(label: str, slug: str) -> str:
+def _name_lane(label: str, slug: str) -> str:
     """Return the subject of a lane. For devices it omits the product, which may differ between sides."""
     device = _DEVICE.match(label) if slug == DEVICES else None
     return device[0] if device else label

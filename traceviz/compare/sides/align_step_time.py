@@ -37,7 +37,7 @@ def are_mixed(reports: Iterable[Report]) -> bool:
     return {"host", "device"} <= {step_time(report) for report in reports}
 
 
-def timed_alike(sided: Callable[[Read], Sides], read: Callable[[Path, StepTime], Report]) -> Sides:
+def align_step_time(sided: Callable[[Read], Sides], read: Callable[[Path, StepTime], Report]) -> Sides:
     """Return the sides that ``sided`` makes of the reports of ``read``, with steps that are timed in the same way.
 
     Saved reports stay as they are. If no choice gives the same timing, the sides with host steps are returned.

@@ -84,7 +84,7 @@ def named_sides(
         *(Side(label, side.reports) for label, side in zip(distinct, alone, strict=True)),
         *(Side(label, tuple(_of_file(run, read) for run in of_group)) for label, of_group in members.items()),
     ]
-    final = numbered([side.label for side in sides])
+    final = number_equal_names([side.label for side in sides])
     labelled = [Side(label, side.reports) for label, side in zip(final, sides, strict=True)]
     implied = next((label for label in groups if label.lower() in BASE_NAMES), "")
     return with_base(labelled, base or implied), []
@@ -186,7 +186,7 @@ def labels(
     tagged = [" ".join(f"{key}={of_side[key]}" for key in differing if key in of_side) for of_side in tags]
     if len(tagged) == len(paths) == len(set(tagged)) and all(tagged):
         return tuple(tagged)
-    return numbered(_shortest(paths))
+    return number_equal_names(_shortest(paths))
 
 
 def _shortest(paths: Sequence[str]) -> list[str]:
@@ -208,7 +208,7 @@ def _tell_apart(names: Sequence[str], paths: Sequence[str]) -> bool:
     return len(set(names)) == len(set(paths))
 
 
-def numbered(names: Sequence[str]) -> tuple[str, ...]:
+def number_equal_names(names: Sequence[str]) -> tuple[str, ...]:
     """Number equal names, from the second on: ``run``, ``run (2)``."""
     seen: Counter[str] = Counter()
     distinct = []

@@ -31,7 +31,7 @@ def mixtures(base: Side, new: Side) -> Iterator[tuple[str, bool]]:
     """
     mixed = [_mixed_tags(side) for side in (base, new)]
     words = [
-        f"runs of {side.label} differ in {_named(side, differing)}"
+        f"runs of {side.label} differ in {_list_values(side, differing)}"
         for side, differing in zip((base, new), mixed, strict=True)
         if differing
     ]
@@ -46,7 +46,7 @@ def _mixed_tags(side: Side) -> list[str]:
     return [tag for tag, of_runs in values.items() if len(set(of_runs)) > 1 and not _counts(of_runs)]
 
 
-def _named(side: Side, differing: Sequence[str]) -> str:
+def _list_values(side: Side, differing: Sequence[str]) -> str:
     return ", ".join(f"{tag} ({', '.join(sorted(set(_values(side, tag)), key=natural))})" for tag in differing)
 
 
@@ -85,7 +85,7 @@ def batch_of(report: Report) -> tuple[str, str] | None:
     return "batch", f"{seen:.15g}"
 
 
-def _stated(report: Report, tag: str) -> str | None:
+def _read_tag(report: Report, tag: str) -> str | None:
     """Return the value of ``tag``; for the batch, also the value that hooks recorded."""
     known = tags(report).get(tag)
     seen = batch_of(report) if known is None and is_batch(tag) else None
@@ -109,7 +109,7 @@ def per_unit(sides: Sequence[Side], tag: str) -> tuple[Side, ...]:
 
 
 def _units(side: Side, tag: str) -> Fraction:
-    values = list(dict.fromkeys(_stated(report, tag) for report in side.reports))
+    values = list(dict.fromkeys(_read_tag(report, tag) for report in side.reports))
     if None in values:
         raise UsageError(
             f"--per {tag}: {side.label} has no tag {tag!r}.",

@@ -54,7 +54,7 @@ def label_of(tags: Sequence[str], values: Values) -> str:
     return ", ".join(map(tag_label, tags, values))
 
 
-def grouped(comparison: Comparison, tags: Sequence[str]) -> dict[Values, list[Side]]:
+def group_sides(comparison: Comparison, tags: Sequence[str]) -> dict[Values, list[Side]]:
     """Group sides by the values of some tags, in the order of those; without tags, all sides together."""
     base = comparison.sides[0]
     groups: dict[Values, list[Side]] = {}
@@ -172,21 +172,21 @@ class MeanStep(Figure):
 
     def interval(self, side: Side) -> Ends | None:
         """See :meth:`Figure.interval`."""
-        runs = self._scaled(side).runs
+        runs = self._scale(side).runs
         return mean_interval(runs[0]) if len(runs) == 1 else _between(self.values(side))
 
     def values(self, side: Side) -> Sequence[float]:
         """See :meth:`Figure.values`."""
-        return [float(run.mean()) for run in self._scaled(side).runs]
+        return [float(run.mean()) for run in self._scale(side).runs]
 
     def change(self, base: Side, new: Side) -> Ends | None:
         """See :meth:`Figure.change`."""
-        before, after = map(self._scaled, (base, new))
+        before, after = map(self._scale, (base, new))
         if not before.mean_ns or not after.mean_ns:
             return None
         return effect(before.runs, after.runs).interval
 
-    def _scaled(self, side: Side) -> Side:
+    def _scale(self, side: Side) -> Side:
         return per_unit((side,), self.per)[0] if self.per else side
 
 
@@ -261,7 +261,7 @@ class Learned(Figure):
         return interval_of_runs(before, after) if before and after else None
 
 
-def spelled(key: str) -> str:
+def spell_name(key: str) -> str:
     """Return ``latency-p95`` for ``latency_p95_ns``, ``host-memory-peak`` for ``host_memory_peak_bytes``."""
     return _UNIT.sub("", key.replace("_", "-"))
 
@@ -302,7 +302,7 @@ class Known:
         names = {basis.key: basis for basis in BASES}
         measured = {
             key: OfRuns(
-                names[key].name if key in names else spelled(key),
+                names[key].name if key in names else spell_name(key),
                 names[key].words if key in names else measure.label,
                 measure.unit,
                 measure.better,
@@ -339,7 +339,7 @@ class Known:
         Raises:
             UsageError: no side has it.
         """
-        for candidate in (name, spelled(name)):
+        for candidate in (name, spell_name(name)):
             if candidate in self.figures:
                 return self.figures[candidate]
         raise UsageError.unknown("measure", name, self.figures)

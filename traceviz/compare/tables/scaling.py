@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceviz.compare.compare import Comparison
+from traceviz.compare.remark import in_capital
 from traceviz.compare.sides.basis import cell as how_it_ended
 from traceviz.compare.tables.differences import difference
 from traceviz.compare.tables.figures import Figure, Known, stopped_runs
@@ -16,7 +17,6 @@ from traceviz.compare.tables.points import (
     Course,
     Point,
     courses,
-    in_capital,
     interval_words,
     left_out_sentence,
     shown_number,

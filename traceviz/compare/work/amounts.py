@@ -76,7 +76,7 @@ class Served:
         return f"prompts in {format_ratio(self.reading)} of steps{tokens}"
 
 
-def served(side: Side) -> Served | None:
+def served_work(side: Side) -> Served | None:
     """Return the work of a side's serving engines; ``None`` unless all of its runs are of serving."""
     phases = [rows(next(iter(report.grids("serving")), None)) for report in side.reports]
     if not all(phases) or not phases:

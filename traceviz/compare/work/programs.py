@@ -134,10 +134,12 @@ def _of_modules(base: Side, new: Side) -> Programs:
 
 def _only_in(base: Side, new: Side, before: list[str], after: list[str]) -> str:
     """Return ``20 Conv2d and 1 more only in cnn, 2 LSTM only in rnn``."""
-    return ", ".join(f"{_some(names)} only in {side.label}" for side, names in ((base, before), (new, after)) if names)
+    return ", ".join(
+        f"{_name_some(names)} only in {side.label}" for side, names in ((base, before), (new, after)) if names
+    )
 
 
-def _some(names: list[str]) -> str:
+def _name_some(names: list[str]) -> str:
     more = len(names) - _NAMED
     return f"{', '.join(names[:_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
@@ -169,12 +171,13 @@ def _of_work(base: Side, new: Side) -> Programs:
     if more:
         return Programs(more)
     if max(one.matrix, other.matrix) >= MATTERS:
-        return Programs(is_same=source != "kernels" and _called_alike(one, other))
-    # Compare operators by name if neither side computes matrices. Kernels have a rule of their own.
-    if one.source == "kernels":
+        return Programs(is_same=source != "kernels" and _have_equal_calls(one, other))
+    if source == "kernels":  # they have a rule of their own
         return Programs()
     common = one.names.keys() & other.names.keys()
-    share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
+    share = (
+        sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
+    )  # neither side computes matrices
     if share >= IN_COMMON:
         return Programs(is_same=share >= of_parameters.ALIKE)
     largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]
@@ -182,7 +185,7 @@ def _of_work(base: Side, new: Side) -> Programs:
     return Programs((f"hardly an operator is in both: {format_ratio(share)} of {_OF_TIME[one.source]}; {named}",))
 
 
-def _called_alike(one: Ingredients, other: Ingredients) -> bool:
+def _have_equal_calls(one: Ingredients, other: Ingredients) -> bool:
     """Return whether a step calls every kind that matters equally often on both sides."""
     kinds = [kind for kind in Kind if max(one.share(kind), other.share(kind)) >= MATTERS]
     calls = [(one.calls.get(kind, 0.0), other.calls.get(kind, 0.0)) for kind in kinds]
@@ -198,7 +201,7 @@ def _missing(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Ite
             is_seen = kind is Kind.CONVOLUTION or this.source == that.source != "kernels"
             if is_seen and this.share(kind) >= MATTERS and that.share(kind) < NONE:
                 yield f"{kind} take {_share(this, kind)} in {side.label}, and there are none in {against.label}"
-        if this.share(Kind.ATTENTION) >= MATTERS and not _attends(that) and this.source == that.source:
+        if this.share(Kind.ATTENTION) >= MATTERS and not _has_attention(that) and this.source == that.source:
             share = _share(this, Kind.ATTENTION)
             yield f"attention takes {share} in {side.label}, and {against.label} has none, and no softmax"
         if this.matrix >= MATTERS and that.matrix < NONE:
@@ -207,7 +210,7 @@ def _missing(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Ite
                 yield f"{largest} take {_share(this, largest)} in {side.label}, and there are none in {against.label}"
 
 
-def _attends(made_of: Ingredients) -> bool:
+def _has_attention(made_of: Ingredients) -> bool:
     """Return whether there is attention, or a softmax, which suggests attention in parts."""
     parts = (name for name in made_of.names if "softmax" in name.lower() and "log" not in name.lower())
     return made_of.share(Kind.ATTENTION) >= NONE or any(parts)

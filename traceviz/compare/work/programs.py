@@ -175,9 +175,7 @@ def _of_work(base: Side, new: Side) -> Programs:
     if source == "kernels":  # they have a rule of their own
         return Programs()
     common = one.names.keys() & other.names.keys()
-    share = (
-        sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
-    )  # neither side computes matrices
+    share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
     if share >= IN_COMMON:
         return Programs(is_same=share >= of_parameters.ALIKE)
     largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]

@@ -107,6 +107,7 @@ def test_a_worker_that_fails_ends_it(filled, cause, raised):
         with_figure(*filled, "steps.count", runner=Failing())
 
 
+@pytest.mark.slow
 def test_a_trend_of_saved_figures_is_the_same_in_other_processes(train):
     expected = page(trend, train.url, "api:cudaLaunchKernel")
     assert len(expected.splitlines()) > 4

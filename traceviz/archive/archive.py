@@ -64,7 +64,7 @@ class Archive(Shown):
             UsageError: there is no archive.
             DamagedTraceError: the catalogue is damaged.
         """
-        return catalogue.kept(self.store)
+        return catalogue.read_kept(self.store)
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Scan a table over all traces that have it, with the columns ``format`` and ``trace_id``.

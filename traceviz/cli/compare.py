@@ -287,7 +287,7 @@ def _judge_gates(comparison: Comparison, gates: Gates | None) -> tuple[Report, t
     document = api.document(comparison)
     if not gates:
         return document, ()
-    from traceviz.gates.gates import gated, judge_gates
+    from traceviz.gates.gates import add_gate_section, judge_gates
     from traceviz.gates.metrics import Candidate
 
     several = len(comparison.pairs) > 1
@@ -295,7 +295,7 @@ def _judge_gates(comparison: Comparison, gates: Gates | None) -> tuple[Report, t
         Candidate(pair.new.reports, pair.new.label if several else "", pair.judgement) for pair in comparison.pairs
     ]
     results = judge_gates(gates, candidates)
-    return gated(document, results), results
+    return add_gate_section(document, results), results
 
 
 def _require_verdicts(comparison: Comparison) -> None:

@@ -147,7 +147,7 @@ def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] 
     return {*named, *gates.sections} if gates else named
 
 
-def judged(
+def judge_report(
     report: Report, gates: Gates | None, sections: Collection[str] = ()
 ) -> tuple[Report, tuple[GateResult, ...]]:
     """Return a report with a section of its gates, and their results.
@@ -162,12 +162,12 @@ def judged(
     """
     if not gates:
         return report, ()
-    from traceviz.gates.gates import gated, judge_gates
+    from traceviz.gates.gates import add_gate_section, judge_gates
     from traceviz.gates.metrics import Candidate
 
     results = judge_gates(gates, (Candidate((report,)),))
     # Return the report with these sections only; its verdict and findings stay, as gates depend on them.
-    return gated(
+    return add_gate_section(
         replace(
             report,
             sections=tuple(section for section in report.sections if section.slug in sections),

@@ -14,15 +14,14 @@ from fractions import Fraction
 import numpy as np
 
 from traceviz.compare.attribution import MATTERS, share_of
-from traceviz.compare.changes.calls_and_copies import bytes_by_kind
+from traceviz.compare.changes.by_name import IN_COMMON, KernelChanges, bytes_by_kind, compare_kernels
 from traceviz.compare.changes.events import Status
 from traceviz.compare.changes.figures import why_not
-from traceviz.compare.changes.kernels import IN_COMMON, KernelChanges, compare_kernels
 from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
 from traceviz.compare.remark import Remark, has_no_device, in_capital, in_words, info, is_inferred, warning
-from traceviz.compare.sides.align_step_time import are_mixed
 from traceviz.compare.sides.basis import STEP, TOTAL, Basis
+from traceviz.compare.sides.load_sides import are_mixed
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side, fact, grid
 from traceviz.compare.sides.units_of_work import mixtures

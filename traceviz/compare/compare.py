@@ -8,10 +8,17 @@ from itertools import pairwise
 from typing import ClassVar
 
 from traceviz.compare.attribution import Attribution, attribute
-from traceviz.compare.changes.calls_and_copies import ApiChanges, CopyChanges, compare_api, compare_copies
+from traceviz.compare.changes.by_name import (
+    ApiChanges,
+    CopyChanges,
+    KernelChanges,
+    StageChanges,
+    compare_api,
+    compare_copies,
+    compare_kernels,
+    compare_stages,
+)
 from traceviz.compare.changes.findings import FindingChanges, compare_findings
-from traceviz.compare.changes.input_stages import StageChanges, compare_stages
-from traceviz.compare.changes.kernels import KernelChanges, compare_kernels
 from traceviz.compare.changes.machine_use import DeviceChanges, HostChanges, compare_device_use, compare_host
 from traceviz.compare.changes.whole_runs import MeasureChanges, QualityChanges, compare_measures, compare_quality
 from traceviz.compare.comparability import remarks

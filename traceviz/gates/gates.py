@@ -342,7 +342,7 @@ def _tally(results: Sequence[GateResult]) -> str:
     return f"{failed} of {whole} failed{others}."
 
 
-def gated(report: Report, results: Sequence[GateResult]) -> Report:
+def add_gate_section(report: Report, results: Sequence[GateResult]) -> Report:
     """Return the report with a section of its gates at the end; unchanged if there are none."""
     return replace(report, sections=(*report.sections, section(results))) if results else report
 

@@ -32,7 +32,7 @@ def save_verdict(run: Path, verdict: Judgement) -> None:
     """Store the verdict of a report on a run; it replaces an earlier one."""
     kept = kept_folders(_KIND, frozenset({_FILE}))
     with suppress(OSError):
-        if kept is None or _stated(run) == verdict or saved_verdict(run) == verdict:
+        if kept is None or _read_verdict(run) == verdict or saved_verdict(run) == verdict:
             return
         key = _key(run)
         with temporary_folder() as work:
@@ -54,7 +54,7 @@ def saved_verdict(run: Path) -> Judgement | None:
     return None if folder is None else _judgement(read_object(folder / _FILE))
 
 
-def _stated(run: Path) -> Judgement:
+def _read_verdict(run: Path) -> Judgement:
     """Return the verdict in the manifest of a run."""
     stated = read_object(run / MANIFEST).get("verdict")
     return _judgement(stated if isinstance(stated, dict) else {})

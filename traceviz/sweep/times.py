@@ -109,13 +109,13 @@ def times_of(orders: Iterable[Order]) -> Times:
     """Return the times of existing runs."""
     times = Times()
     for order in orders:
-        elapsed = _elapsed_ns(manifest_document(order.folder))
+        elapsed = _read_elapsed_ns(manifest_document(order.folder))
         if elapsed:
             times.add(order, elapsed / 1e9)
     return times
 
 
-def _elapsed_ns(manifest: Mapping[str, object]) -> int:
+def _read_elapsed_ns(manifest: Mapping[str, object]) -> int:
     stated = manifest.get(SWEEP)
     elapsed = stated.get("elapsed_ns") if isinstance(stated, dict) else None
     return elapsed if isinstance(elapsed, int) and elapsed > 0 else 0

@@ -49,7 +49,7 @@ def test_what_parquet_itself_complains_of_is_damage_and_nothing_else_is_raised(s
     reasons = []
     for seed in range(FLIPS):
         try:
-            catalogue.parsed(damaged(whole, seed))
+            catalogue.parse_rows(damaged(whole, seed))
         except DamagedTraceError as error:
             reasons.append(error.why)
     assert len(reasons) > FLIPS / 2
@@ -75,7 +75,7 @@ def test_rows_without_what_every_row_has_are_damage(how):
     written = pa.BufferOutputStream()
     pq.write_table(rows, written)
     with pytest.raises(DamagedTraceError) as raised:
-        catalogue.parsed(written.getvalue().to_pybytes())
+        catalogue.parse_rows(written.getvalue().to_pybytes())
     assert raised.value.why == "It lacks values of the column traceviz_version."
 
 
@@ -84,5 +84,5 @@ def test_columns_of_a_newer_version_are_null_in_rows_of_an_older_one():
     values = [pa.array([1 if pa.types.is_integer(field.type) else "x"], field.type) for field in needed]
     written = pa.BufferOutputStream()
     pq.write_table(pa.table(values, schema=pa.schema(needed)), written)
-    (row,) = catalogue.parsed(written.getvalue().to_pybytes()).to_pylist()
+    (row,) = catalogue.parse_rows(written.getvalue().to_pybytes()).to_pylist()
     assert (row["trace_id"], row["changed_ns"], row["verdict"], row["findings"]) == ("x", 1, None, None)

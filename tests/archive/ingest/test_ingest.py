@@ -126,7 +126,7 @@ def test_whatever_a_reader_raises_is_the_affair_of_that_trace(store, samples, mo
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(ingesting, "_held", fails)
+    monkeypatch.setattr(ingesting, "_hold_tables", fails)
     ingested = add(samples / "synthetic" / INPUT_BOUND, store)
     assert (ingested.outcome, len(ingested.rows)) == ("quarantined", 1)
     assert store.names("traces", "format=nsys") == []
@@ -138,7 +138,7 @@ def test_no_room_is_no_fault_of_the_trace(store, samples, monkeypatch, number):
     def fails(*_):
         raise OSError(number, "no room")
 
-    monkeypatch.setattr(ingesting, "_held", fails)
+    monkeypatch.setattr(ingesting, "_hold_tables", fails)
     with pytest.raises(OutputError, match="no room to write a trace"):
         add(samples / "synthetic" / INPUT_BOUND, store)
     assert store.names("work") == []
@@ -163,7 +163,7 @@ def test_what_is_gone_before_it_is_read_is_refused(store, tmp_path):
 
 
 def test_a_trace_that_killed_its_reader_is_taken_down_without_reading_it(samples, monkeypatch):
-    monkeypatch.setattr(ingesting, "_held", None)
+    monkeypatch.setattr(ingesting, "_hold_tables", None)
     path = samples / "synthetic" / INPUT_BOUND
     ingested = quarantine((item_of(path), "worker-died: SIGSEGV"), OPTIONS)
     (row,) = ingested.rows.to_pylist()

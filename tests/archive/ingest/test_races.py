@@ -210,7 +210,7 @@ class TestAdding:
             ingested(item, archive)
             raise MemoryError
 
-        monkeypatch.setattr(ingest, "_converted", fail)
+        monkeypatch.setattr(ingest, "_convert", fail)
         assert ingested(item, archive).outcome == "known"
 
     def test_a_quarantined_trace_whose_folder_is_there_is_taken_up(self, one):

@@ -17,7 +17,7 @@ from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest.add import add
 from traceviz.archive.query import shards
 from traceviz.archive.query.engine import Engine
-from traceviz.archive.query.shards import RemoteEngine, divided, engine_over_parts
+from traceviz.archive.query.shards import RemoteEngine, divide, engine_over_parts
 from traceviz.archive.runners.base import RunnerError
 from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
@@ -138,7 +138,7 @@ def test_parts_have_3_traces_and_100_bytes_of_sources_at_most(sizes, parts):
         schema={"trace_id": pl.String, "source_bytes": pl.Int64, "state": pl.String},
     )
     twice = pl.concat([rows, rows])  # two ranks
-    assert ["".join(part) for part in divided(twice.reverse(), 3, 100)] == parts
+    assert ["".join(part) for part in divide(twice.reverse(), 3, 100)] == parts
 
 
 def test_parts_are_asked_of_the_archive_as_it_was_when_the_query_began(tmp_path):

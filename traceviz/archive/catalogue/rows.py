@@ -71,7 +71,9 @@ class Origin:
 
 def quarantined_rows(origin: Origin, error: str) -> pa.Table:
     """Return the row of a trace that cannot be read."""
-    return table_of([{**_known(origin), "state": "quarantined", "error": error, **_given(origin, {}, None)}])
+    return table_of(
+        [{**_facts_of_origin(origin), "state": "quarantined", "error": error, **_tags_and_job(origin, {}, None)}]
+    )
 
 
 def ready_rows(
@@ -90,9 +92,16 @@ def ready_rows(
     reports = _by_rank(tables, report, ranks, origin.name)
     sizes = [stated_integer(value) for key, value in settings(tables) if key.lower() in _WORLD_SIZES]
     job = origin.found_job or _job(origin.name, ranks, next((size for size in sizes if size is not None), None))
-    given = _given(origin, tags, f"{job} ({origin.owner})" if job and origin.owner else job)
+    given = _tags_and_job(origin, tags, f"{job} ({origin.owner})" if job and origin.owner else job)
     rows = [
-        {**_known(origin), "state": "ready", "format": format_name, "rank": rank, **given, **_of_run(part, part_report)}
+        {
+            **_facts_of_origin(origin),
+            "state": "ready",
+            "format": format_name,
+            "rank": rank,
+            **given,
+            **_of_run(part, part_report),
+        }
         for rank, part, part_report in reports
     ]
     return table_of(rows)
@@ -141,7 +150,7 @@ def _by_rank(
         yield rank, part, analyze(part)
 
 
-def _known(origin: Origin) -> Row:
+def _facts_of_origin(origin: Origin) -> Row:
     return {
         "trace_id": origin.trace_id,
         "source": origin.source,
@@ -154,7 +163,7 @@ def _known(origin: Origin) -> Row:
     }
 
 
-def _given(origin: Origin, stated: Mapping[str, str], job: str | None) -> Row:
+def _tags_and_job(origin: Origin, stated: Mapping[str, str], job: str | None) -> Row:
     """Return tags and job. Those of the user override those of the recording."""
     tags = {**stated, **origin.tags}
     named = next((tags[key] for key in _JOB_TAGS if key in tags), None)

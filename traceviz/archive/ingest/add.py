@@ -199,9 +199,9 @@ class _Discovery:
 
     def __iter__(self) -> Iterator[Item]:
         if self._first is not None:
-            yield self._noted(self._first)
+            yield self._note_position(self._first)
         for item in self._items():
-            yield self._noted(item)
+            yield self._note_position(item)
         self._is_all = True
 
     def position_of(self, item: Item) -> int:
@@ -220,7 +220,7 @@ class _Discovery:
             else:
                 yield item
 
-    def _noted(self, item: Item) -> Item:
+    def _note_position(self, item: Item) -> Item:
         self._positions[item] = len(self._positions)
         return item
 

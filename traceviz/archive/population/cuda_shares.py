@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from traceviz.archive.population.observations import told_apart_by
+from traceviz.archive.population.observations import group_values
 from traceviz.core.units import counted
 from traceviz.report import Block, Column, Grid, Prose, Row, Section
 
@@ -20,7 +20,7 @@ MOST_GROUPS = 8
 _NONE = "not stated"
 
 
-def recorded_calls(rows: pl.DataFrame) -> int:
+def count_recorded(rows: pl.DataFrame) -> int:
     """Return the number of traces with recorded calls of the CUDA API."""
     return rows.filter(pl.col("exposed_api_ns").is_not_null())["trace_id"].n_unique()
 
@@ -42,7 +42,7 @@ def cuda_shares(rows: pl.DataFrame, calls: pl.DataFrame, per: str) -> Section:
     Raises:
         UsageError: no row has such a tag.
     """
-    values = told_apart_by(rows, per).fill_null(_NONE).alias("by")
+    values = group_values(rows, per).fill_null(_NONE).alias("by")
     groups = rows.select("trace_id", values).unique("trace_id", keep="first", maintain_order=True)
     sums = (
         calls.join(groups, on="trace_id")
@@ -59,7 +59,7 @@ def cuda_shares(rows: pl.DataFrame, calls: pl.DataFrame, per: str) -> Section:
 def _blocks(sums: pl.DataFrame, per: str) -> Iterator[Block]:
     found = sums["by"].unique(maintain_order=True).to_list()
     shown = found[:MOST_GROUPS]
-    yield _beside(sums, shown)
+    yield _share_table(sums, shown)
     columns = (
         Column("by", per.capitalize()),
         Column("name", "Function"),
@@ -76,7 +76,7 @@ def _blocks(sums: pl.DataFrame, per: str) -> Iterator[Block]:
     yield Prose(f"Calls of all traces of a group together: those with more API time weigh more.{more}")
 
 
-def _beside(sums: pl.DataFrame, shown: list[str]) -> Grid:
+def _share_table(sums: pl.DataFrame, shown: list[str]) -> Grid:
     shares = {(by, name): share for by, name, share in sums.select("by", "name", "share").iter_rows()}
     of_shown = sums.filter(pl.col("by").is_in(shown))
     most = of_shown.group_by("name").agg(pl.col("share").max()).filter(pl.col("share") >= NOTABLE)

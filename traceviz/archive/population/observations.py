@@ -92,7 +92,7 @@ def tags_of(rows: pl.DataFrame) -> list[list[tuple[str, str]]]:
     return [row or [] for row in maps.to_pylist()]
 
 
-def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
+def group_values(rows: pl.DataFrame, name: str) -> pl.Series:
     """Return the value of a tag or of one of :data:`FIELDS` for each row.
 
     Raises:
@@ -140,8 +140,8 @@ def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -
         UsageError: no row has such a tag.
     """
     usable = ready(rows)
-    key = usable["recorded_ns"] if by == DATE else told_apart_by(usable, by)
-    group = told_apart_by(usable, per) if per else pl.lit("", pl.String)
+    key = usable["recorded_ns"] if by == DATE else group_values(usable, by)
+    group = group_values(usable, per) if per else pl.lit("", pl.String)
     runs = (
         with_runs(usable)
         .with_columns(key.alias("key"), group.alias("group"), pl.col(name).cast(pl.Float64).alias("value"))
@@ -156,14 +156,14 @@ def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -
             pl.len().cast(pl.Int64).alias("rows"),
         )
     )
-    return _placed(runs, by).sort("group", "place", "recorded_ns", "trace_id", nulls_last=True).drop("run")
+    return _place(runs, by).sort("group", "place", "recorded_ns", "trace_id", nulls_last=True).drop("run")
 
 
 _OF_ONE_PROGRAM = ("framework", "gpu", "job")
 """Columns that are equal in runs of one program on one kind of machine."""
 
 
-def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple[tuple[str, int], ...]:
+def count_mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple[tuple[str, int], ...]:
     """Return how many frameworks, devices and jobs a group mixes, as column and number, if more than one.
 
     Args:
@@ -173,14 +173,14 @@ def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple
         per: Tag or column that defines groups.
     """
     measured = ready(rows).filter(pl.col(name).is_not_null())
-    group = told_apart_by(measured, per) if per and measured.height else pl.lit("", pl.String)
+    group = group_values(measured, per) if per and measured.height else pl.lit("", pl.String)
     names = [column for column in _OF_ONE_PROGRAM if column not in {by, per}]
     counts = measured.group_by(group.alias("group")).agg(pl.col(column).drop_nulls().n_unique() for column in names)
     most = ((column, counts[column].max()) for column in names)
     return tuple((column, count) for column, count in most if isinstance(count, int) and count > 1)
 
 
-def _placed(runs: pl.DataFrame, by: str) -> pl.DataFrame:
+def _place(runs: pl.DataFrame, by: str) -> pl.DataFrame:
     """Add the places of runs in the order of their keys, and display keys."""
     if by == DATE:
         # Format days in UTC, with hours and minutes if a day has several runs of a group.

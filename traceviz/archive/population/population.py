@@ -143,7 +143,7 @@ def population(catalogue: pl.DataFrame, top: int = 10) -> Report:
     rows = with_times(ready(catalogue))
     refused = catalogue.filter(pl.col("state") == "quarantined")
     about = _about(catalogue, rows)
-    left = (_quarantined(refused),) if refused.height else ()
+    left = (_quarantined_section(refused),) if refused.height else ()
     if not rows.height:
         count = refused["trace_id"].n_unique()
         why = "There is no trace that can be asked." + (f" {counted(count, 'trace')} quarantined." if count else "")
@@ -170,7 +170,9 @@ def _about(catalogue: pl.DataFrame, rows: pl.DataFrame) -> tuple[Fact, ...]:
     devices = _device_time(rows)
     first, last = (date(_whole(end)) for end in (rows["recorded_ns"].min(), rows["recorded_ns"].max()))
     return (
-        Fact("source", "archive", f"{counted(traces, 'trace')} of {counted(runs, 'run')}{_between(first, last)}"),
+        Fact(
+            "source", "archive", f"{counted(traces, 'trace')} of {counted(runs, 'run')}{_recorded_between(first, last)}"
+        ),
         Fact("traces", "traces", traces, "count"),
         Fact("ranks", "ranks", rows.height, "count"),
         Fact("runs", "runs", runs, "count"),
@@ -183,7 +185,7 @@ def _about(catalogue: pl.DataFrame, rows: pl.DataFrame) -> tuple[Fact, ...]:
     )
 
 
-def _between(first: str | None, last: str | None) -> str:
+def _recorded_between(first: str | None, last: str | None) -> str:
     if first is None or last is None:
         return ""
     return f", recorded on {first}" if first == last else f", recorded {first} to {last}"
@@ -386,7 +388,7 @@ def _coverage(rows: pl.DataFrame) -> Iterator[Block]:
     yield Grid(columns, lines, "Ranks by figure, the least known first")
 
 
-def _quarantined(refused: pl.DataFrame) -> Section:
+def _quarantined_section(refused: pl.DataFrame) -> Section:
     """Return the reasons with their counts, and an example in full."""
     columns = (
         Column("reason", "Reason", "text", 0),

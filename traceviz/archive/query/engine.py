@@ -143,11 +143,11 @@ class Engine:
             UsageError: the query is wrong, or does more than read tables of the archive.
             DamagedTraceError: a table of the archive cannot be read.
         """
-        with self.answer(text, parameters) as batches, explained():
+        with self.answer(text, parameters) as batches, explain_errors():
             table = batches.read_all()
         for position, field in enumerate(table.schema):
             if field.type == _HUGE:
-                table = table.set_column(position, *narrowed(field.name, table.column(position)))
+                table = table.set_column(position, *narrow(field.name, table.column(position)))
         return table
 
     @contextmanager
@@ -161,7 +161,7 @@ class Engine:
             DamagedTraceError: a table of the archive cannot be read.
         """
         with self._connection.cursor() as cursor, _Patient(cursor) as patient:  # other answers may still be read
-            with explained(cursor, text, parameters):
+            with explain_errors(cursor, text, parameters):
                 self._open(tables_read(cursor, text) & set(TABLES))
                 relation = cursor.sql(text, params=parameters or None)
                 reader = patient.wait(partial(relation.to_arrow_reader, ROWS))
@@ -171,7 +171,7 @@ class Engine:
                     for field, name in zip(reader.schema, _distinct_names(reader.schema.names), strict=True)
                 ]
             )
-            renamed = (pa.record_batch(batch.columns, schema=schema) for batch in _read(reader, patient))
+            renamed = (pa.record_batch(batch.columns, schema=schema) for batch in _read_batches(reader, patient))
             with pa.RecordBatchReader.from_batches(schema, renamed) as batches:
                 yield batches
 
@@ -181,7 +181,7 @@ class Engine:
         Raises:
             UsageError: the query is wrong, or does more than read the tables of the archive.
         """
-        with self._connection.cursor() as cursor, explained(cursor, text):
+        with self._connection.cursor() as cursor, explain_errors(cursor, text):
             tables_read(cursor, text)
             relation = cursor.sql(text)
             types = relation.limit(0).to_arrow_reader(ROWS).schema.types
@@ -258,7 +258,7 @@ def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -
     connection.unregister("given")
 
 
-def narrowed(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa.ChunkedArray[Any]]:
+def narrow(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa.ChunkedArray[Any]]:
     """Convert 128-bit integers to 64-bit if all fit; otherwise leave them unchanged."""
     with suppress(pa.ArrowInvalid):
         values = values.cast(pa.int64())
@@ -330,19 +330,19 @@ class _Patient:
             raise
 
 
-def _read(reader: pa.RecordBatchReader, patient: _Patient) -> Iterator[pa.RecordBatch]:
+def _read_batches(reader: pa.RecordBatchReader, patient: _Patient) -> Iterator[pa.RecordBatch]:
     """Yield the batches of the reader.
 
     Raises:
-        UsageError, DamagedTraceError, TracevizError: see :func:`explained`.
+        UsageError, DamagedTraceError, TracevizError: see :func:`explain_errors`.
     """
-    with explained():
+    with explain_errors():
         while (batch := patient.wait(partial(next, reader, None))) is not None:
             yield batch
 
 
 @contextmanager
-def explained(
+def explain_errors(
     connection: duckdb.DuckDBPyConnection | None = None, text: str = "", parameters: Parameters | None = None
 ) -> Iterator[None]:
     """Convert errors of DuckDB to errors of traceviz.

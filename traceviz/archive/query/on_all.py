@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from traceviz.archive.catalogue.segments import ready
-from traceviz.archive.population.cuda_shares import MOST_BYTES, MOST_TRACES, cuda_shares, recorded_calls, unread_section
+from traceviz.archive.population.cuda_shares import MOST_BYTES, MOST_TRACES, count_recorded, cuda_shares, unread_section
 from traceviz.archive.population.population import population
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
@@ -100,7 +100,7 @@ def report_on_all(store: Store, catalogue: pl.DataFrame, top: int = 10, per: str
 
 
 def _cuda_api(store: Store, rows: pl.DataFrame, per: str) -> Section | None:
-    count = recorded_calls(rows)
+    count = count_recorded(rows)
     if not count:
         return None
     if not per and (count > MOST_TRACES or _bytes(store, rows) > MOST_BYTES):

@@ -101,7 +101,7 @@ class DaskRunner:
             yield self.scheduler
             return
         _check_listening(self.scheduler, min(self.patience_s, ANSWER_S))
-        client, why = _connected(self.scheduler, self.patience_s)
+        client, why = _connect(self.scheduler, self.patience_s)
         if client is None:
             gc.collect()  # otherwise the remains of the client delay Python's exit by two minutes
             raise _no_answer(self.scheduler, why)
@@ -159,7 +159,7 @@ def _check_listening(address: str, seconds: float) -> None:
         raise _no_answer(address, str(error)) from error
 
 
-def _connected(address: str, seconds: float) -> tuple[Client | None, str]:
+def _connect(address: str, seconds: float) -> tuple[Client | None, str]:
     """Return a client, or the reason for its absence."""
     try:
         return Client(address, timeout=seconds, set_as_default=False), ""

@@ -58,7 +58,7 @@ def without_user(name: str, users: Collection[str]) -> str:
     return name if stem not in users else f"{HIDDEN}{dot}{ending}"
 
 
-def numbered(name: str, clean: str) -> str:
+def number_placeholders(name: str, clean: str) -> str:
     """Number the placeholders of a cleaned name: ``[removed-417].xplane.pb``.
 
     Equal removed texts get equal numbers, regardless of the user who added them. Different texts most likely get

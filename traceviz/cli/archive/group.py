@@ -244,11 +244,11 @@ def _open(location: str) -> tuple[Store, pl.DataFrame]:
     Raises:
         UsageError: there is no archive.
     """
-    from traceviz.archive.catalogue.segments import kept
+    from traceviz.archive.catalogue.segments import read_kept
     from traceviz.archive.storage.store import Store
 
     store = Store.at(location)
-    return store, kept(store)
+    return store, read_kept(store)
 
 
 def _names(text: str | None) -> tuple[str, ...]:
@@ -322,9 +322,9 @@ def _add_title(title: str, lines: list[str], count: int) -> list[str]:
 
 def _called(location: str) -> str:
     """Return the name that the user gave the archive, without user and password."""
-    from traceviz.archive.storage.addresses import shown
+    from traceviz.archive.storage.addresses import display_address
 
-    return shown(location)
+    return display_address(location)
 
 
 def _line(text: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from traceviz.compare.attribution import classes_of, mean_classes
-from traceviz.compare.changes.calls_and_copies import NEVER, NOTABLE, api_shares
+from traceviz.compare.changes.by_name import NEVER, NOTABLE, api_shares
 from traceviz.compare.changes.whole_runs import parts_of
 from traceviz.compare.sides.sides import Side
 from traceviz.core.units import Unit

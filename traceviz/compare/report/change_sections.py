@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from traceviz.compare.changes.calls_and_copies import ApiChange, CopyChange
+from traceviz.compare.changes.by_name import ApiChange, CopyChange
 from traceviz.compare.changes.events import EventChange, Status
 from traceviz.compare.changes.figures import FigureChange
 from traceviz.compare.changes.findings import FindingChange, Seen

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from traceviz.compare.changes.input_stages import sees_input
+from traceviz.compare.changes.by_name import sees_input
 from traceviz.compare.compare import Comparison, Pair, PathChange
 from traceviz.compare.effect import Effect, Ends, Outcome
 from traceviz.compare.judge import Judgement, without_figure

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.compare.changes.kernels import compare_kernels, match_kernels
+from traceviz.compare.changes.by_name import compare_kernels, match_kernels
 from traceviz.compare.kernel_pairs import Events, How, spelling
 from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, grid, rows, whole

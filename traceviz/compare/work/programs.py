@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traceviz.compare.changes.kernels import compare_kernels
+from traceviz.compare.changes.by_name import compare_kernels
 from traceviz.compare.sides.sides import Side, fact, grid, rows
 from traceviz.compare.work import parameters as of_parameters
 from traceviz.compare.work.amounts import calls_per_step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from traceviz.compare.changes.kernels import IN_COMMON, compare_kernels
+from traceviz.compare.changes.by_name import IN_COMMON, compare_kernels
 from traceviz.compare.effect import are_copies
 from traceviz.compare.remark import Remark, has_no_device, in_capital, in_words, is_inferred, warning
 from traceviz.compare.sides.sides import Side, rows

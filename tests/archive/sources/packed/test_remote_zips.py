@@ -28,8 +28,8 @@ def contents():
 @pytest.fixture
 def copied(monkeypatch):
     """Counts how often an archive file is copied to this machine."""
-    copies, unpacked = [], members._unpacked
-    monkeypatch.setattr(members, "_unpacked", lambda *given: copies.append(1) or unpacked(*given))
+    copies, unpacked = [], members._unpack
+    monkeypatch.setattr(members, "_unpack", lambda *given: copies.append(1) or unpacked(*given))
     members._index.cache_clear()
     return copies
 

@@ -7,7 +7,7 @@ import pytest
 from tests.compare.sections_of import run, section, side, table
 from traceviz.compare.comparability import remarks
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.sides.align_step_time import align_step_time, are_mixed, step_time
+from traceviz.compare.sides.load_sides import align_step_time, are_mixed, step_time
 from traceviz.compare.sides.sides import Side
 
 OF_HOST = run(3, section("steps", table("Every step", "step dur_ns", (0, 5))))

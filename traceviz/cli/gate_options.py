@@ -166,17 +166,13 @@ def judge_report(
     from traceviz.gates.metrics import Candidate
 
     results = judge_gates(gates, (Candidate((report,)),))
-    # Return the report with these sections only; its verdict and findings stay, as gates depend on them.
-    return add_gate_section(
-        replace(
+    if sections:  # the verdict and the findings stay, as gates depend on them
+        report = replace(
             report,
             sections=tuple(section for section in report.sections if section.slug in sections),
             skipped=tuple(skip for skip in report.skipped if skip.slug in sections),
         )
-        if sections
-        else report,
-        results,
-    ), results
+    return add_gate_section(report, results), results
 
 
 def conclude(report: Report, results: Sequence[GateResult], format_name: str) -> None:

@@ -65,7 +65,7 @@ def matches(base: Events, new: Events) -> tuple[Match, ...]:
     left = _Left(dict(base), dict(new))
     left.take(Match((name,), (name,), How.NAME) for name in sorted(base.keys() & new.keys()))
     left.take(_match_groups(left, spelling, How.SPELLING))
-    # Match base names that one side has without template arguments, and the other only with some.
+    # Base names that one side has without template arguments, and the other only with some.
     left.take(
         [
             match

@@ -183,7 +183,6 @@ def _overhead(trace: TraceView) -> Check:
     capture = Capture().run(trace)
     if capture.overhead_ns is None or not capture.judged_ns:
         detail = "The trace does not say what the profiler itself took while it recorded."
-        # Return, as text, how long profilers held up a ``traceviz collect`` program after recording.
         run = RunAnalysis().run(trace)
         cost_ns = None if isinstance(run, Skipped) else run.stop_cost_ns
         saving = f" Stopping and saving took {format_ns(cost_ns)} besides." if cost_ns else ""

@@ -191,7 +191,7 @@ def _sentence(wanted: Sequence[RecordedRun], shown: int, found: int) -> str:
 
 def _row(run: RecordedRun) -> tuple[str | int | None, ...]:
     manifest = run.manifest
-    # Return the part of a command after the script or module, which the run's name has; else after the program.
+    # The part after the script or module, which the run's name has; else after the program.
     words = (manifest.command or "").split(" ")
     scripts = (place for place, word in enumerate(words) if word.endswith(".py") or words[place - 1 : place] == ["-m"])
     arguments = " ".join(words[next(scripts, 0) + 1 :]) or None

@@ -123,16 +123,12 @@ def read_sweep(path: Path) -> SweepFile:
         raise UsageError(f"{path} is larger than {MOST_BYTES >> 20} MiB: it is no sweep file.")
     try:
         decoded = text.decode("utf-8-sig")
-        # Refuse dotted keys of many parts before they are read. Dots in texts and comments do not count.
-        #
-        # Raises:
-        #     UsageError: a key is too deep.
-        name = str(path)
+        # Dotted keys of many parts are refused before they are read. Dots in texts and comments do not count.
         bare = _STRINGS_AND_COMMENTS.sub("_", decoded)
         deepest = max((part.count(".") + 1 for part in re.split(r"[^\w.\- \t]+", bare)), default=0)
         if deepest > MOST_DEPTH:
             raise UsageError(
-                f"{name} has a key of {deepest:,} parts; a sweep has none of more than {MOST_DEPTH}.",
+                f"{path} has a key of {deepest:,} parts; a sweep has none of more than {MOST_DEPTH}.",
                 fix="docs/sweep.md says what it holds.",
             )
         document = tomllib.loads(decoded)

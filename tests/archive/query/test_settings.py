@@ -1,12 +1,18 @@
 """Settings of DuckDB: their effects, and the refusal of a query if one of them has none."""
 
+from dataclasses import replace
+
 import duckdb
 import pytest
 
 from tests.archive.small_archives import documented
 from traceviz.archive.catalogue import segments as catalogue
-from traceviz.archive.query.engine import Engine, connect
+from traceviz.archive.query import engine as settings
+from traceviz.archive.query.engine import SETTINGS, Engine, connect
 from traceviz.archive.query.where import where
+from traceviz.core.errors import MissingToolError
+
+BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +57,37 @@ def test_a_condition_that_divides_by_zero_holds_for_no_row(store) -> None:
     assert where(listed, "1 / (rank - rank) > 0").height == 0
 
 
+@pytest.mark.parametrize("name", BY_NAME)
+def test_each_trial_notices_another_value_of_its_setting(database, name) -> None:
+    other = {
+        "TimeZone": "'Asia/Tokyo'",
+        "error_on_division_by_zero": "true",
+        "ieee_floating_point_ops": "true",
+        "integer_division": "true",
+        "default_order": "'DESCENDING'",
+        "default_null_order": "'NULLS_FIRST'",
+        "default_collation": "'NOCASE'",
+        "enable_external_access": "true",
+        "lock_configuration": "false",
+    }
+    database.execute("SET GLOBAL ieee_floating_point_ops = false")
+    with pytest.raises(MissingToolError, match=f"does not apply {name} = ") as caught:
+        settings.apply(database, [replace(BY_NAME[name], value=other[name])])
+    assert (caught.value.exit_code, BY_NAME[name].trial in caught.value.why) == (3, True)
+    assert duckdb.__version__ in caught.value.what
+    assert "Install another version of DuckDB" in caught.value.fix
+
+
 def test_settings_hold_for_all_cursors(tmp_path) -> None:
     with connect(str(tmp_path)) as connection, connection.cursor() as first, connection.cursor() as second:
         for cursor in (connection, first, second, second.cursor()):
             assert cursor.execute("SELECT 1 % i FROM range(2) AS t(i)").fetchall() == [(None,), (0,)]
+
+
+def test_no_query_runs_if_a_setting_has_no_effect(store, monkeypatch) -> None:
+    broken = replace(BY_NAME["ieee_floating_point_ops"], value="true")
+    monkeypatch.setattr(settings.apply, "__defaults__", ((broken,),))
+    with pytest.raises(MissingToolError, match="ieee_floating_point_ops"):
+        Engine(store)
+    with pytest.raises(MissingToolError, match="ieee_floating_point_ops"):
+        where(catalogue.read(store), "rank / 0 > 1")

@@ -65,7 +65,6 @@ def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
     """
     rows = ready(catalogue).filter(pl.col("job") == job)
     if not rows.height:
-        # Return the names of all jobs that can be queried, in order.
         known = sorted(ready(catalogue)["job"].drop_nulls().unique().to_list())
         if not known:
             raise UsageError(

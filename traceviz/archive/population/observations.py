@@ -103,7 +103,6 @@ def group_values(rows: pl.DataFrame, name: str) -> pl.Series:
     tag, known = name.removeprefix(TAG), tag_names(rows)
     if tag not in known:
         raise UsageError.unknown("tag", tag, (*known, *FIELDS, DATE))
-    # Return the value of a tag for each row; null if a row does not have it.
     values = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(tag), occurrence="first")
     return pl.Series(tag, values, dtype=pl.String)
 
@@ -183,12 +182,10 @@ def count_mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") ->
 def _place(runs: pl.DataFrame, by: str) -> pl.DataFrame:
     """Add the places of runs in the order of their keys, and display keys."""
     if by == DATE:
-        # Format days in UTC, with hours and minutes if a day has several runs of a group.
-        groups = runs["group"]
-        times = runs["key"]
-        moments = pl.from_epoch(times, "ns")
+        # Days in UTC, with hours and minutes if a day has several runs of a group.
+        moments = pl.from_epoch(runs["key"], "ns")
         days = moments.dt.strftime("%Y-%m-%d")
-        several = pl.DataFrame({"group": groups, "day": days}).is_duplicated().any()
+        several = pl.DataFrame({"group": runs["group"], "day": days}).is_duplicated().any()
         dates = moments.dt.strftime("%Y-%m-%d %H:%M") if several else days
         return runs.with_columns(pl.col("key").alias("place"), dates.alias("key"))
     order = {key: place for place, key in enumerate(sorted(runs["key"].unique().to_list(), key=natural))}

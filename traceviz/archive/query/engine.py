@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -27,28 +28,80 @@ from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import CATALOGUE_VIEWS, PACKED, catalogue_table, files_by_trace, literal, views
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
-from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizError, UsageError
 from traceviz.core.process.cores import usable_cores
 from traceviz.core.process.temporary import drop, note
 from traceviz.core.sanitize import Lines, sentence
 from traceviz.trace.schema import TABLES
 
-SETTINGS = {
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of DuckDB, and a query that shows its effect.
+
+    Args:
+        name: Its name in DuckDB.
+        value: Its value, as SQL.
+        trial: A statement that tests the effect.
+        expected: Result of the trial if the setting has its effect, or the kind of error that it raises.
+    """
+
+    name: str
+    value: str
+    trial: str
+    expected: object
+
+
+# Trials take their values from rows: constants are computed elsewhere in DuckDB.
+SETTINGS = (
     # Answers are the same on every machine.
-    "TimeZone": "'UTC'",
+    Setting("TimeZone", "'UTC'", "SELECT (TIMESTAMPTZ '2026-01-01 02:00:00+05')::VARCHAR", "2025-12-31 21:00:00+00"),
     # Division by zero is null, like everything unknown. It is neither an error nor infinity, which JSON lacks.
-    "error_on_division_by_zero": "false",
-    "ieee_floating_point_ops": "false",
-    # DuckDB's defaults, which docs/queries.md relies on.
-    "integer_division": "false",
-    "default_order": "'ASCENDING'",
-    "default_null_order": "'NULLS_LAST'",
-    "default_collation": "''",
+    Setting("error_on_division_by_zero", "false", "SELECT 1 % zero FROM range(1) AS t(zero)", None),
+    Setting("ieee_floating_point_ops", "false", "SELECT 1 / zero FROM range(1) AS t(zero)", None),
+    # The other settings are DuckDB's defaults, which docs/queries.md relies on.
+    Setting("integer_division", "false", "SELECT 1 / (i + 2) FROM range(1) AS t(i)", 0.5),
+    Setting("default_order", "'ASCENDING'", "SELECT list(i ORDER BY i) FROM range(2) AS t(i)", [0, 1]),
+    Setting(
+        "default_null_order",
+        "'NULLS_LAST'",
+        "SELECT list(x ORDER BY x) FROM (SELECT nullif(i, 0) AS x FROM range(2) AS t(i))",
+        [1, None],
+    ),
+    Setting("default_collation", "''", "SELECT chr(97) = chr((65 + i)::INTEGER) FROM range(1) AS t(i)", False),
     # A query can read only tables of the archive.
-    "enable_external_access": "false",
-    "lock_configuration": "true",
-}
-"""Settings of DuckDB, as SQL, in this order: the last one forbids further changes."""
+    Setting("enable_external_access", "false", "FROM glob('/*')", duckdb.PermissionException),
+    Setting("lock_configuration", "true", "SET threads = 1", duckdb.InvalidInputException),
+)
+
+
+def apply(connection: duckdb.DuckDBPyConnection, settings: Sequence[Setting] = SETTINGS) -> None:
+    """Apply ``settings`` in order to ``connection`` and all its cursors, and test them.
+
+    Raises:
+        MissingToolError: a setting has no effect in this version of DuckDB.
+    """
+    for setting in settings:
+        with suppress(duckdb.Error):  # a version without the setting may behave like this anyway: the trial decides
+            connection.execute(f"SET GLOBAL {setting.name} = {setting.value}")
+    with connection.cursor() as cursor:  # queries run on cursors
+        for setting in settings:
+            found: object
+            try:
+                row = cursor.execute(setting.trial).fetchone()
+                found = row[0] if row else row
+                shown = f"gives {found!r}"
+            except duckdb.Error as error:
+                found, shown = type(error), f"fails: {error}"
+            if found != setting.expected:
+                raise MissingToolError(
+                    f"DuckDB {duckdb.__version__} does not apply {setting.name} = {setting.value}, "
+                    "which queries depend on.",
+                    f"Tried: {setting.trial} {shown}",
+                    "Install another version of DuckDB. requirements/run.txt of traceviz names one that works.",
+                )
+
+
 Parameters = Sequence[object] | Mapping[str, object]
 
 Result = TypeVar("Result")
@@ -229,7 +282,11 @@ class Engine:
 def connect(
     spill: str, store: Store | None = None, *, memory: int | None = None, threads: int | None = None
 ) -> duckdb.DuckDBPyConnection:
-    """Open a database in memory that can read only the traces of ``store``, and its temporary folder ``spill``."""
+    """Open a database in memory that can read only the traces of ``store``, and its temporary folder ``spill``.
+
+    Raises:
+        MissingToolError: this version of DuckDB does not apply a setting that queries depend on.
+    """
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -245,9 +302,7 @@ def connect(
     if store is not None and not store.is_local:
         connection.register_filesystem(store.filesystem())
     connection.execute("SET allowed_directories = ?", [_reachable(store)])
-    for name, value in SETTINGS.items():
-        with suppress(duckdb.CatalogException):  # versions without a setting behave as if it had this value
-            connection.execute(f"SET GLOBAL {name} = {value}")
+    apply(connection)
     return connection
 
 

@@ -50,7 +50,6 @@ def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[s
         if kind == "BASE_TABLE":
             names.add(_table(str(node.get("table_name", ""))))
         elif kind == "TABLE_FUNCTION":
-            # Raise unless a function in `FROM` is harmless.
             function = node.get("function")
             name = str(function.get("function_name", "")) if isinstance(function, dict) else ""
             if name.lower() not in _TABLE_FUNCTIONS:

@@ -126,7 +126,7 @@ class DaskRunner:
             raise _not_installed(error) from error
         _check_versions(_ask_workers(client, version))
         if self.store is not None:
-            # Raise :class:`WorkerError` if a worker cannot read a file written here: its folder is a different one.
+            # A worker that cannot read a file written here sees a different folder.
             mark = f"traceviz-{uuid.uuid4().hex}"
             self.store.write(mark.encode(), WORK, mark)
             try:

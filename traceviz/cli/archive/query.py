@@ -77,11 +77,6 @@ def query(
     part of the traces, and SQL adds up the table `parts` of these counts.
     """
     from traceviz.archive.query import answer as answers
-
-    # Reject a wrong request before the work, not after.
-    #
-    # Raises:
-    #     UsageError: there is no such format, or it cannot be written to that place.
     from traceviz.core.files import check_file_free
 
     if format_name not in FORMATS:

@@ -245,7 +245,6 @@ class Learned(Figure):
 
     def values(self, side: Side) -> Sequence[float]:
         """See :meth:`Figure.values`."""
-        # Return the last value of every run that ended by itself.
         values = [
             row.get("last")
             for report in side.reports

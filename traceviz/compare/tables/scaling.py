@@ -123,7 +123,6 @@ def _columns(comparison: Comparison, tag: str, figure: Figure) -> tuple[Column, 
 def _row(comparison: Comparison, course: Course, point: Point, figure: Figure, law: SerialShare | None) -> Row:
     value = figure.value(point.side)
     against = difference(comparison, figure, course.base, point.side)
-    # Return the number of the side that others are compared with.
     first = next(point.number for point in course.points if point.side is course.base)
     ideal = point.number / first
     factor, (low, high) = against.factor, (value.interval if value else None) or (None, None)

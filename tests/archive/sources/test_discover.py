@@ -418,8 +418,8 @@ def test_a_remote_archive_file_is_fetched_once(tmp_path, memory, monkeypatch):
     made = zip_of(tmp_path / "t.zip", [(f"{number}.sqlite", b"%d" % number) for number in range(50)])
     memory.pipe_file("/bucket/t.zip", made.read_bytes())
     fetches = []
-    unpacked = discover.members._unpacked
-    monkeypatch.setattr(discover.members, "_unpacked", lambda *given: fetches.append(1) or unpacked(*given))
+    unpacked = discover.members._unpack
+    monkeypatch.setattr(discover.members, "_unpack", lambda *given: fetches.append(1) or unpacked(*given))
     assert len(hashes("memory://bucket/t.zip", tmp_path / "of")) == 50
     assert len(fetches) == 1
 

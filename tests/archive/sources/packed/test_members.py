@@ -397,8 +397,8 @@ def test_members_without_a_name_are_refused_or_are_folders(tmp_path, name):
 def test_many_tiny_members_are_listed_and_fetched_with_1_look_at_the_index(tmp_path, kind, monkeypatch, own_spool):
     made = pack(tmp_path / kind, [(f"d{number % 7}/{number}.sqlite", b"%d" % number) for number in range(1000)])
     looks, copies = [], []
-    checked, copied = members.checked, members._unpack
-    monkeypatch.setattr(members, "checked", lambda *given: looks.append(1) or checked(*given))
+    checked, copied = members.check_index, members._unpack
+    monkeypatch.setattr(members, "check_index", lambda *given: looks.append(1) or checked(*given))
     monkeypatch.setattr(members, "_unpack", lambda *given: copies.append(1) or copied(*given))
     taken, refused = find_items(made)
     assert (len(taken), refused) == (1000, [])

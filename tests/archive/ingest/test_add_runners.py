@@ -3,14 +3,13 @@
 import os
 import signal
 import threading
-from pathlib import Path
 
 import pytest
 from distributed import Client
 from polars.testing import assert_frame_equal
 
 from tests.archive import adding
-from tests.archive.clusters import dask_cluster, wait_until
+from tests.archive.clusters import wait_until
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest.add import add
 from traceviz.archive.runners.dask import DaskRunner
@@ -61,19 +60,3 @@ def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(seria
     (added,) = results
     assert (added.added, added.known, added.quarantined, added.refused) == (COUNT, 0, (), ())
     check_same(store, serial)
-
-
-def test_workers_of_a_cluster_read_sources_from_s3_and_write_the_archive_there(
-    serial, sources, bucket, s3_environment, tmp_path
-):
-    place = Store.at(f"{bucket}/in")
-    for source in sources:
-        place.write(Path(source).read_bytes(), Path(source).name)
-    store = Store.at(f"{bucket}/archive")
-    with dask_cluster(tmp_path, environment=s3_environment) as address:
-        added = add(store, [f"{bucket}/in"], adding.OPTIONS, DaskRunner(address, store, ()))
-    assert (added.added, added.quarantined, added.refused) == (COUNT, (), ())
-    assert adding.tables_of(store) == adding.tables_of(serial)
-    assert verify(store).faults == ()
-    again = add(store, [f"{bucket}/in"], adding.OPTIONS, SerialRunner())
-    assert (again.added, again.known) == (0, COUNT)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from tests.analyses.builders import tables
 from tests.archive import adding
-from tests.archive.clusters import dask_cluster, wait_until
+from tests.archive.clusters import wait_until
 from tests.archive.small_archives import GEMM, add_trace, half_written, new_archive
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest.add import add
@@ -19,7 +19,6 @@ from traceviz.archive.query import shards
 from traceviz.archive.query.engine import Engine
 from traceviz.archive.query.shards import RemoteEngine, divide, engine_over_parts
 from traceviz.archive.runners.base import RunnerError
-from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage.store import Store
 from traceviz.cli.archive.query import query
@@ -264,18 +263,3 @@ def test_ctrl_c_ends_the_workers_queries_and_leaves_nothing(store, tmp_path):
     assert (program.returncode, errors) == (130, "Interrupted; nothing half-written was left behind.\n")
     assert store.names("work") == []
     assert list(tmp_path.iterdir()) == []
-
-
-def test_workers_of_a_cluster_answer_from_an_object_store(store, bucket, s3_environment, tmp_path):
-    there = Store.at(f"{bucket}/archive")
-    for name in store.sizes():
-        there.write(store.read(name), name)
-    with Engine(store) as engine:
-        expected = engine.sql(f"{PER_PART} {ORDERED}").to_pylist()
-    with dask_cluster(tmp_path, environment=s3_environment) as place:
-        runner = DaskRunner(place, there)
-        with engine_over_parts(there, PER_PART, runner, size=3) as engine:
-            assert engine.sql(WHOLE).to_pylist() == expected
-        with RemoteEngine(there, runner).answer(f"{PER_PART} {ORDERED}") as batches:
-            assert batches.read_all().to_pylist() == expected
-    assert there.names("work") == []

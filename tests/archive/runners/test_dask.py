@@ -21,7 +21,7 @@ from traceviz.archive.runners.choose import runner_for
 from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.storage.store import Store
 from traceviz.cli.main import main
-from traceviz.core.errors import UsageError, WorkerError
+from traceviz.core.errors import WorkerError
 from traceviz.version import __version__
 
 
@@ -149,12 +149,6 @@ def test_an_address_where_nobody_answers_is_said():
     runner = DaskRunner("tcp://127.0.0.1:1", patience_s=0.5)
     with pytest.raises(WorkerError, match=r"scheduler tcp://127\.0\.0\.1:1 does not answer"):
         results(runner, work.doubled, [1])
-
-
-@pytest.mark.parametrize("address", ["foo", "no address", "tcp://host", "tcp://host:port", "tcp://[::1", ""])
-def test_what_is_no_address_is_said_to_be_none(address):
-    with pytest.raises(UsageError, match="is not the address of a Dask scheduler"):
-        results(DaskRunner(address), work.doubled, [1])
 
 
 def test_who_speaks_another_protocol_does_not_answer():

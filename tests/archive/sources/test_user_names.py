@@ -122,9 +122,3 @@ def test_an_archive_does_not_hold_the_names_of_the_folders_of_users(tmp_path, so
 )
 def test_placeholders_of_the_same_text_have_the_same_number(name, clean, shown):
     assert number_placeholders(name, clean) == shown
-
-
-def test_ten_hosts_have_ten_names():
-    names = {number_placeholders(f"node{number:02}.xplane.pb", "[removed].xplane.pb") for number in range(10)}
-    assert len(names) == 10
-    assert not any("node" in name for name in names)

@@ -177,7 +177,7 @@ def _task(name: str, archive: str) -> Callable[[], int]:
 
     def listed() -> int:
         limit = 20 if "20" in name else None
-        return len(TerminalRenderer().render(listing.listing(store, segments.kept(store), limit=limit), options))
+        return len(TerminalRenderer().render(listing.listing(store, segments.read_kept(store), limit=limit), options))
 
     def reported() -> int:
         return len(TerminalRenderer().render(report_for(ReportRequest(store)), options))

@@ -1,4 +1,4 @@
-"""Kernels of two sides, worked by hand: per step, adding up, and never zero for what was not recorded."""
+"""Events of two sides by name, worked by hand: per step, adding up, and never zero for what was not recorded."""
 
 from __future__ import annotations
 
@@ -7,11 +7,108 @@ from fractions import Fraction
 
 import pytest
 
-from tests.compare.changes.sections import times_by_name
+from tests.compare.changes.sections import api_section, copy_section, input_section, times_by_name
 from tests.compare.sections_of import kernels, run, section, side, table
+from traceviz.compare.changes.by_name import compare_api, compare_copies, compare_kernels, compare_stages
 from traceviz.compare.changes.events import Status
-from traceviz.compare.changes.kernels import compare_kernels
 from traceviz.report import Skipped
+
+
+def test_stages_are_told_by_what_steps_waited_in_each():
+    slow = input_section(0.6, ("one process", "DataLoader", 1200), ("copy", "exposed", 20))
+    fast = input_section(0.1, ("many processes", "DataLoader", 200), ("copy", "exposed", 40))
+    base, new = (
+        side(name, run(steps, stages, input_wait=[500] * steps, host_compute=[500] * steps))
+        for name, steps, stages in (("base", 2, slow), ("new", 4, fast))
+    )
+    compared = compare_stages(base, new)
+    assert times_by_name(compared.changes) == {
+        "one process": (Status.GONE, 600, 0),
+        "many processes": (Status.NEW, 0, 50),
+        "copy": (Status.SAME, 10, 10),
+    }
+    assert (compared.base_share, compared.new_share) == (0.6, 0.1)
+
+
+def test_a_side_without_steps_waits_for_nothing_per_step():
+    slow = input_section(0.6, ("one process", "DataLoader", 1200))
+    base, new = (
+        side(name, run(steps, slow, input_wait=[500] * steps, host_compute=[500] * steps))
+        for name, steps in (("base", 2), ("new", 0))
+    )
+    for pair, without in (((base, new), "new"), ((new, base), "new"), ((new, new), "new and new")):
+        compared = compare_stages(*pair)
+        assert compared.why_not == f"no steady steps in {without}, and so nothing per step"
+        assert compared.changes == ()
+
+
+@pytest.mark.parametrize(
+    ("verdict", "classes"),
+    [
+        ("cannot judge", ("input_wait", "host_compute")),
+        ("not judged", ("input_wait", "host_compute")),
+        ("possibly input-bound", ("input_wait", "host_compute")),
+        ("not input-bound", ("host_blocked", "host_compute")),  # its time is in these, but was not recorded
+    ],
+)
+def test_a_wait_for_input_that_cannot_be_judged_is_not_none(verdict, classes):
+    base = side("base", run(2, input_section(0.6), input_wait=[600] * 2, host_compute=[400] * 2))
+    new = side("new", run(2, input_section(0.0, verdict=verdict), **{key: [500] * 2 for key in classes}))
+    assert compare_stages(base, new).why_not == "the wait for input cannot be told in new"
+
+
+def test_the_api_is_compared_by_share_of_the_capture_and_by_step():
+    base = side("base", run(2, api_section([("malloc", 750), ("launch", 248), ("query", 2)], [("launch", 4, 100)])))
+    new = side("new", run(1, api_section([("launch", 400), ("sync", 600)], [("launch", 2, 50), ("sync", 1, 550)])))
+    compared = compare_api(base, new)
+    assert [(change.name, change.base_share, change.new_share) for change in compared.notable] == [
+        ("malloc", 0.75, 0.0),
+        ("sync", 0.0, 0.6),
+        ("launch", 0.248, 0.4),
+    ]
+    assert [change.name for change in compared.changes if not change.is_notable] == ["query"]
+    steady = {change.name: change.steady for change in compared.changes}
+    assert (steady["launch"].status, steady["launch"].base_calls, steady["launch"].base_ns) == (Status.SAME, 2, 50)
+    assert times_by_name([steady["sync"], steady["malloc"]]) == {
+        "sync": (Status.NEW, 0, 550),
+        "malloc": (Status.SAME, 0, 0),
+    }
+    assert (compared.base_ns, compared.new_ns) == (50, 600)
+
+
+def test_shares_of_the_api_need_no_steps():
+    base = side("base", run(0, api_section([("malloc", 3), ("launch", 1)], [])))
+    compared = compare_api(base, side("new", run(1, api_section([("launch", 1)], [("launch", 1, 1)]))))
+    assert [(change.name, change.base_share, change.new_share, change.steady) for change in compared.changes] == [
+        ("launch", 0.25, 1.0, None),
+        ("malloc", 0.75, 0.0, None),
+    ]
+    assert (compared.base_ns, compared.why_not) == (None, "")
+
+
+def test_functions_that_no_step_calls_cost_steps_nothing():
+    start_up = side("base", run(1, api_section([("malloc", 3)], [])))
+    compared = compare_api(start_up, start_up)
+    assert times_by_name(change.steady for change in compared.changes) == {"malloc": (Status.SAME, 0, 0)}
+    assert (compared.base_ns, compared.new_ns) == (0, 0)
+
+
+def test_copies_have_bytes_per_step():
+    base = side("base", run(2, copy_section(("h2d", 2, 200, 4096), ("memset", 1, 10, 3))))
+    new = side("new", run(1, copy_section(("h2d", 1, 40, 1024), ("d2h", 1, 5, 4))))
+    compared = compare_copies(base, new)
+    assert [
+        (change.kind, change.times.status, change.times.base_ns, change.times.new_ns) for change in compared.changes
+    ] == [
+        ("h2d", Status.FASTER, 100, 40),
+        ("memset", Status.GONE, 5, 0),
+        ("d2h", Status.NEW, 0, 5),
+    ]
+    assert {change.kind: (change.base_bytes, change.new_bytes) for change in compared.changes} == {
+        "h2d": (2048, 1024),
+        "memset": (2, 0),  # 2049.5 bytes in all, rounded to even
+        "d2h": (0, 4),
+    }
 
 
 def test_kernels_are_compared_per_step():

@@ -1,4 +1,4 @@
-"""Device use on both sides: busy time, idle time by cause, kernel efficiency, power."""
+"""Use of the machine on both sides: busy and idle time of devices, kernel efficiency, power, figures of the host."""
 
 from __future__ import annotations
 
@@ -8,11 +8,76 @@ from math import fsum
 from statistics import fmean
 from typing import NamedTuple
 
-from traceviz.compare.changes.figures import FigureChange, Figures, add_figure, figure_changes
-from traceviz.compare.changes.recorded import why_not
+from traceviz.compare.changes.figures import FigureChange, Figures, add_figure, figure_changes, metric_rows, why_not
 from traceviz.compare.sides.sides import Side, fact, rows, whole
 from traceviz.core.units import Unit, Value
 from traceviz.report import Bars, Report
+
+
+@dataclass(frozen=True, slots=True)
+class HostChanges:
+    """Figures of the host, in the order of the report: the facts, and mean and maximum of every metric."""
+
+    changes: tuple[FigureChange, ...] = ()
+    why_not: str = ""
+
+    @property
+    def notable(self) -> tuple[FigureChange, ...]:
+        """Figures worth showing. Equal figures (cores, memory of the machine) are excluded."""
+        return tuple(filter(_is_notable, self.changes))
+
+
+def compare_host(base: Side, new: Side) -> HostChanges:
+    """Compare CPU, memory, threads, storage and GPUs while the programs ran."""
+    if why := why_not(base, new, "host", "host resources"):
+        return HostChanges(why_not=why)
+    return HostChanges(figure_changes(map(_host_figures, (base, new))))
+
+
+def _is_notable(figure: FigureChange) -> bool:
+    """Return whether a figure is worth showing: the program's use of the machine, or a figure that differs."""
+    if figure.key in _OF_THE_PROGRAM:
+        return True
+    if figure.base is None or figure.new is None:
+        return figure.base is not figure.new
+    return abs(figure.new - figure.base) >= _OTHER * max(abs(figure.base), abs(figure.new)) > 0
+
+
+_OF_THE_PROGRAM = frozenset({"cpu_mean", "rss_max", "threads_max", "processes_max", "gpu_mean"})
+_OTHER = 0.05
+"""Smallest difference of other figures, as a share of the larger, that is worth a line."""
+_ABOUT_SAMPLING = frozenset(
+    {"samples", "sample_interval_ns", "longest_interval_ns", "sampler_cost", "sampler_start_ns"}
+)
+"""Figures about the sampler, not the program."""
+_SAMPLED_IN: Mapping[str, tuple[Unit, float]] = {
+    "%": ("ratio", 0.01),
+    "bytes": ("bytes", 1),
+    "bytes/s": ("bytes/s", 1),
+    "count": ("count", 1),
+}
+"""Report unit and factor for each sampled unit. Other units have no factor and stay in the label."""
+
+
+def _host_figures(side: Side) -> Figures:
+    figures: Figures = {}
+    for report in side.reports:
+        for one in report.facts("host"):
+            if one.key not in _ABOUT_SAMPLING:
+                add_figure(figures, one.key, one.label, one.unit, one.value)
+        for row in metric_rows(report):
+            sampled = str(row["unit"])
+            unit, factor = _SAMPLED_IN.get(sampled, ("number", 1))
+            words = " ".join(filter(None, (str(row["device"] or ""), str(row["metric"]))))
+            words += f", {sampled}" if sampled and sampled not in _SAMPLED_IN else ""
+            for column, which in (("mean", "mean"), ("max", "most")):
+                value = row[column]
+                amount = value * factor if isinstance(value, int | float) else None
+                add_figure(
+                    figures, f"{row['device'] or 'host'}.{row['metric']}.{column}", f"{words}, {which}", unit, amount
+                )
+    return figures
+
 
 BUSY, SHORT = "busy", "short_gaps"
 """Parts of device time that are not causes of a gap."""
@@ -82,10 +147,10 @@ def _figures(side: Side) -> Figures:
         busy_ns, extent_ns = _extent(report)
         share = busy_ns / extent_ns if extent_ns else None
         add_figure(figures, "device_use.utilisation", "busy, from its first to its last work", "ratio", share)
-        _add_judged(figures, report)
+        _add_judged_share(figures, report)
         for slug, key, label in _FACTS:
             add_figure(figures, f"{slug}.{key}", label, "ratio", fact(report, slug, key))
-        for key, label, unit, value in _sampled(report):
+        for key, label, unit, value in _read_sampled(report):
             add_figure(figures, key, label, unit, value)
     return figures
 
@@ -104,7 +169,7 @@ _OUTSIDE = frozenset({"before_first_work", "after_last_work"})
 """Causes of gaps outside that time."""
 
 
-def _add_judged(figures: Figures, report: Report) -> None:
+def _add_judged_share(figures: Figures, report: Report) -> None:
     """Add the busy share of the judged time, mean over the devices."""
     for grid in report.grids("device_use"):
         label = next((column.label for column in grid.columns if column.name == _JUDGED), "")
@@ -115,7 +180,7 @@ def _add_judged(figures: Figures, report: Report) -> None:
             add_figure(figures, f"device_use.{_JUDGED}", words, "ratio", fmean(known))
 
 
-def _sampled(report: Report) -> Iterator[tuple[str, str, Unit, Value]]:
+def _read_sampled(report: Report) -> Iterator[tuple[str, str, Unit, Value]]:
     """Yield device metrics while the program ran: mean over the devices, but the sum of all for power."""
     metrics = next(
         (grid for grid in report.grids("host") if grid.columns[:1] and grid.columns[0].name == "metric"), None

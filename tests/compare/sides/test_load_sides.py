@@ -7,7 +7,7 @@ import pytest
 from tests.compare.sections_of import run, section, side, table
 from traceviz.compare.comparability import remarks
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.sides.align_step_time import are_mixed, step_time, timed_alike
+from traceviz.compare.sides.load_sides import align_step_time, are_mixed, step_time
 from traceviz.compare.sides.sides import Side
 
 OF_HOST = run(3, section("steps", table("Every step", "step dur_ns", (0, 5))))
@@ -25,7 +25,7 @@ def sides_of(**programs):
     def sided(analyse):
         return [Side(name, (analyse(Path(name)),)) for name in programs], []
 
-    sides, _ = timed_alike(sided, read)
+    sides, _ = align_step_time(sided, read)
     return [step_time(side.reports[0]) for side in sides], reads
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from tests.compare.tables.studies import run
 from traceviz.compare.compare import compare
-from traceviz.compare.outcome import Outcome
+from traceviz.compare.effect import Outcome
 from traceviz.compare.report.document import document
+from traceviz.compare.sides.basis import cell, counts, failure, sentence
 from traceviz.compare.sides.by_tags import sides_by
-from traceviz.compare.sides.failures import cell, counts, failure, sentence
 from traceviz.compare.sides.sides import Side
 
 CRASH = ("failed", "out of memory")

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import CALLS, once, with_ids
 from traceviz.parsers.nsys.capture import Capture, read_capture

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.core.arrays.sort_in_place import put_in_order
+from traceviz.core.arrays.sweeps import put_in_order
 from traceviz.parsers.shared.arrays.arrow import pc
 
 

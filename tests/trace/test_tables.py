@@ -440,20 +440,17 @@ def test_a_footer_that_counts_other_rows_than_there_are_is_refused(folder: Path,
     size = int.from_bytes(content[-8:-4], "little")
     footer = content[-8 - size : -8]
     count = footer.index(b"\x16\x06\x19")  # three rows, zigzag, behind the field's type; then the list of parts
-    forged = footer[: count + 1] + _zigzag(rows) + footer[count + 2 :]
+    value, written = rows * 2, bytearray()
+    while value > 127:
+        written.append(value & 127 | 128)
+        value >>= 7
+    zigzag = bytes([*written, value])
+    forged = footer[: count + 1] + zigzag + footer[count + 2 :]
     path.write_bytes(content[: -8 - size] + forged + len(forged).to_bytes(4, "little") + b"PAR1")
     manifest = json.loads((folder / MANIFEST).read_text())
     (folder / MANIFEST).write_text(json.dumps({**manifest, "tables": {**manifest["tables"], "os_calls": rows}}))
     with pytest.raises(DamagedTraceError, match=f"The footer says {rows} rows, and its parts have another number"):
         load(folder)
-
-
-def _zigzag(number: int) -> bytes:
-    value, written = number * 2, bytearray()
-    while value > 127:
-        written.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*written, value])
 
 
 def test_an_empty_table_has_no_file_and_is_there_with_0_rows(folder: Path) -> None:

@@ -304,7 +304,7 @@ def _of_known_stacks(table: pa.Table, notes: NoteTaker, known: Column | None) ->
     if bounds is not None and not 0 <= bounds[0] <= bounds[1] <= MOST_SAMPLES:
         kept = pc.and_(pc.greater_equal(counts, 0), pc.less_equal(counts, MOST_SAMPLES))
     if known is not None:
-        # Frames mostly have all numbers from 0 on: then the smallest and the greatest id tell whether all are known.
+        # Frames mostly have all numbers from 0 on: then the smallest and the greatest id show whether all are known.
         ids, is_whole = _bounds(table["stack_id"]), _bounds(known) == (0, len(known) - 1)
         if ids is not None and not (is_whole and 0 <= ids[0] <= ids[1] < len(known)):
             places = _position(table["stack_id"], known)

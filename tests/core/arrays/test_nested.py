@@ -20,18 +20,6 @@ def narrow(*values: int) -> np.ndarray:
     return np.array(values, np.int32)
 
 
-def some_calls(seed: int, *, cross: bool) -> pl.DataFrame:
-    """Return up to 30 calls on three threads; if they do not cross, their ends are multiples of powers of two."""
-    random = np.random.default_rng(seed)
-    count = int(random.integers(0, 30))
-    start, length = random.integers(0, 12, count), random.integers(-1, 8, count)
-    if not cross:
-        level = random.integers(0, 4, count)
-        start, length = (start >> level) << level, (1 << level) * (random.random(count) < 0.9)
-    threads, ids = random.integers(0, 3, count).astype(np.int32), random.permutation(count)
-    return pl.DataFrame({"thread_id": threads, "op_id": ids, "start_ns": start, "end_ns": start + length})
-
-
 def answers(calls: pl.DataFrame, seed: int) -> list[np.ndarray]:
     random = np.random.default_rng(seed)
     tree = CallTree.of(calls)
@@ -59,7 +47,15 @@ def answers(calls: pl.DataFrame, seed: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("cross", [False, True])
 def test_200_random_trees_are_the_same_compiled_and_by_numpy(monkeypatch, cross):
     for seed in range(200):
-        calls = some_calls(seed, cross=cross)
+        # Up to 30 calls on three threads; if they do not cross, their ends are multiples of powers of two.
+        random = np.random.default_rng(seed)
+        count = int(random.integers(0, 30))
+        start, length = random.integers(0, 12, count), random.integers(-1, 8, count)
+        if not cross:
+            level = random.integers(0, 4, count)
+            start, length = (start >> level) << level, (1 << level) * (random.random(count) < 0.9)
+        threads, ids = random.integers(0, 3, count).astype(np.int32), random.permutation(count)
+        calls = pl.DataFrame({"thread_id": threads, "op_id": ids, "start_ns": start, "end_ns": start + length})
         expected = answers(calls, seed)
         with monkeypatch.context() as patched:
             patched.setattr(nested, "library", portable)

@@ -59,6 +59,6 @@ def test_it_finds_the_longest_of_the_texts_that_start_at_the_first_place(texts, 
 
 
 def test_texts_that_start_with_each_other_without_end_are_one_pattern():
-    pattern = re.compile(any_of(b"a" * count for count in range(1, 1_200)))
-    assert pattern.fullmatch(b"a" * 1_199) is not None
-    assert pattern.fullmatch(b"a" * 1_200) is None
+    pattern = re.compile(any_of(b"a" * count for count in range(1, 300)))
+    assert pattern.fullmatch(b"a" * 299) is not None
+    assert pattern.fullmatch(b"a" * 300) is None

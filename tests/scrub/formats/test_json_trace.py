@@ -218,7 +218,7 @@ def shape(value: Any) -> Any:
     return "text" if isinstance(value, str) else value
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     values=st.lists(VALUES, min_size=1, max_size=4), ascii_only=st.booleans(), spot=st.sampled_from(["x", '"\\', "é\n"])
 )

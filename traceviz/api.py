@@ -28,7 +28,7 @@ from traceviz.compare.options import CompareOptions, Tables
 from traceviz.core.errors import UsageError
 from traceviz.core.files import check_folder_free, check_not_source, new_folder
 from traceviz.parsers.base import Progress, Reader, ReadOptions, ReadRequest, nothing, prefixed
-from traceviz.parsers.sources import named, read_all, readers_of, source_facts, trace_files
+from traceviz.parsers.sources import describe_traces, read_all, readers_of, source_facts, trace_files
 from traceviz.render.options import RenderOptions
 from traceviz.report import Report
 from traceviz.trace.selection import Selection
@@ -93,7 +93,7 @@ def open_trace(
 
     names = None if tables is None else frozenset(tables)
     request = ReadRequest(names, spill=spill_beyond(read.max_memory), **_fields(read))
-    with foreign_errors_in_words(f"{named(files)} cannot be read."):
+    with foreign_errors_in_words(f"{describe_traces(files)} cannot be read."):
         return collected(read_all(files, readers, request), request.spill)
 
 
@@ -125,7 +125,7 @@ def convert(
 
     parts = read_all(sources, readers, ReadRequest(**_fields(read)))
     with (
-        foreign_errors_in_words(f"{named(sources)} cannot be converted."),
+        foreign_errors_in_words(f"{describe_traces(sources)} cannot be converted."),
         new_folder(target, force=force, replaceable=is_trace_folder) as temporary,
     ):
         write_tables(temporary, parts, _provenance(sources, readers, keep_private=read.keep_private))
@@ -226,7 +226,7 @@ def flame_differences(
         gc.collect()  # tables of the other side are in reference cycles
         sources = trace_files((path,))
         tables = _part(sources, _with_name(asked, Path(path).name), None, selection)
-        with foreign_errors_in_words(f"{named(sources)} cannot be drawn."):
+        with foreign_errors_in_words(f"{describe_traces(sources)} cannot be drawn."):
             return flames(view(tables, options), FINE)
 
     before, after = drawn(base), drawn(new)
@@ -288,7 +288,7 @@ def _part(
         begun=_loader(sections) if is_large else nothing,
         **_fields(read),
     )
-    with foreign_errors_in_words(f"{named(sources)} cannot be read."):
+    with foreign_errors_in_words(f"{describe_traces(sources)} cannot be read."):
         tables = collected(read_all(sources, readers, request), request.spill)
         if selection and not selection.is_everything:
             from traceviz.trace.slicing import select

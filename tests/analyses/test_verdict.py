@@ -4,12 +4,11 @@ import pytest
 
 from tests.analyses.builders import tables, trace
 from tests.analyses.stacks import sampled
-from traceviz.analyses.headline.choice import choose
-from traceviz.analyses.headline.finding_causes import precise
-from traceviz.analyses.headline.judged_time import judged
-from traceviz.analyses.headline.options import COMPUTE, Option
-from traceviz.analyses.headline.sentences import LONGEST, fitting
-from traceviz.analyses.headline.verdict import _largest
+from traceviz.analyses.headline.choice import COMPUTE, Option, choose
+from traceviz.analyses.headline.judged_time import measure_judged_time
+from traceviz.analyses.headline.parts import find_precise_options
+from traceviz.analyses.headline.sentences import LONGEST, fit_sentences
+from traceviz.analyses.headline.verdict import _name_largest_problem
 from traceviz.analyses.run import _is_subsumed, analyze
 from traceviz.report import Finding, Severity
 from traceviz.report.findings.registry import find_record
@@ -41,10 +40,11 @@ def test_the_largest_problem_is_the_first_finding_that_costs_time_and_is_not_abo
         found("TV301", "allocation-in-steps", Severity.WARNING, 0.3, "steady step time"),
         found("TV302", "pageable-copies", Severity.WARNING, 0.2, "captured time"),
     )
-    assert _largest(findings) == "Largest problem: allocation in steps (30.0 % of the steady step time)."
-    assert _largest(findings[:3]) == ""
+    assert _name_largest_problem(findings) == "Largest problem: allocation in steps (30.0 % of the steady step time)."
+    assert _name_largest_problem(findings[:3]) == ""
     assert (
-        _largest((found("TV901", "lost", Severity.WARNING, None, "it"),)) == "Largest problem: lost (0.0 % of the it)."
+        _name_largest_problem((found("TV901", "lost", Severity.WARNING, None, "it"),))
+        == "Largest problem: lost (0.0 % of the it)."
     )
 
 
@@ -120,9 +120,9 @@ def test_candidates_are_in_the_order_of_their_shares_behind_the_one_that_leads()
 
 def test_a_line_that_is_too_long_loses_what_matters_least():
     sentences = [(0, "a" * 200), (2, "b" * 100), (1, "c" * 100), (2, "d" * 10), (0, "")]
-    assert fitting(sentences) == f"{'a' * 200} {'c' * 100}"
-    assert fitting([(0, "a" * 300), (0, "b" * (LONGEST - 301))]) == f"{'a' * 300} {'b' * 49}"
-    assert len(fitting([(0, "a" * 400), (1, "b")])) == 400
+    assert fit_sentences(sentences) == f"{'a' * 200} {'c' * 100}"
+    assert fit_sentences([(0, "a" * 300), (0, "b" * (LONGEST - 301))]) == f"{'a' * 300} {'b' * 49}"
+    assert len(fit_sentences([(0, "a" * 400), (1, "b")])) == 400
 
 
 def stepped(**more):
@@ -294,11 +294,11 @@ def test_a_program_without_a_device_computes_before_a_cause_that_is_small_beside
 def test_load_of_the_machine_leads_no_sentence():
     """Other programs of a machine use its cores, too: what samples show is a finding, and no cause."""
     load = found("TV603", "thread-oversubscription", Severity.ERROR, 0.7, "steady step time")
-    time = judged(trace(kernels=[(0, 100, "gemm")]))
-    assert list(precise((load,), time, "")) == []
-    assert [option.code for option in precise((found("TV301", "churn", Severity.ERROR, 0.7, "it"),), time, "")] == [
-        "TV301"
-    ]
+    time = measure_judged_time(trace(kernels=[(0, 100, "gemm")]))
+    assert list(find_precise_options((load,), time)) == []
+    assert [
+        option.code for option in find_precise_options((found("TV301", "churn", Severity.ERROR, 0.7, "it"),), time)
+    ] == ["TV301"]
 
 
 def test_a_sampled_cause_leads_with_the_function_and_the_line_that_ran():

@@ -69,6 +69,7 @@ def finding(  # noqa: PLR0917 (a finding consists of these six)
     *,
     advice: tuple[str, ...] | None = None,
     is_hint: bool = False,
+    heading: str = "",
 ) -> Finding:
     """Make a finding whose severity follows from ``cost_ns / of_ns``, by the rule of its record.
 
@@ -82,9 +83,10 @@ def finding(  # noqa: PLR0917 (a finding consists of these six)
         advice: Replacement for the advice of the record, if the evidence shows which part of it applies.
         is_hint: True if the condition ``hint_if`` of the record holds. The finding is then for information, for any
             share.
+        heading: Name of the problem within a sentence, if the message opens with it (*Saving: 48 % ...*).
     """
     record = record_of(code)
     share = min(cost_ns / of_ns, 1.0) if of_ns > 0 else 0.0
     steps = advice if advice is not None else record.advice
     severity = Severity.INFO if is_hint else record.severity_of(share)
-    return Finding(code, record.slug, severity, message, evidence, steps, cost_ns, share, share_of)
+    return Finding(code, record.slug, severity, message, evidence, steps, cost_ns, share, share_of, heading)

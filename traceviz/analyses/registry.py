@@ -51,7 +51,7 @@ class Shared:
 
 SHARED: Mapping[str, Shared] = {
     "training_steps": Shared("derived.steps.search:training_steps", 8),
-    "kernel_shapes": Shared("derived.device.shapes:kernel_shapes", 2),
+    "kernel_shapes": Shared("derived.device.occupancy:kernel_shapes", 2),
     "first_calls": Shared("derived.launch.first:first_calls", 1, is_first_on_disk=True),
     "copy_calls": Shared("derived.host.copy_calls:copy_calls", 2),
     "unasked_waits": Shared("derived.host.copy_calls:unasked_waits", 1, ("copy_calls",), is_first_on_disk=True),
@@ -142,237 +142,182 @@ PROPERTIES = frozenset(
 )
 """Keys of table ``op_args`` that analyses of traceviz read."""
 
+_CLASSES, _CAUSES, _SHAPES = ("classes",), ("causes",), ("training_steps", "kernel_shapes")
+_TORCH, _XLA = frozenset({"pytorch"}), frozenset({"jax", "tensorflow"})
+
+
+def _own(slug: str, home: str, needs: tuple[str, ...] = (), uses: tuple[str, ...] = (), **options: Any) -> Entry:
+    """Return the declaration of an analysis of traceviz, whose ``home`` is below ``traceviz.analyses``."""
+    return Entry(slug, f"traceviz.analyses.{home}", needs, uses, **options)
+
+
 ENTRIES: tuple[Entry, ...] = (
-    Entry(
+    _own(
         "whole_run",
-        "traceviz.analyses.capture.whole_run:WholeRunAnalysis",
+        "capture.whole_run:WholeRunAnalysis",
         uses=(*STEP_TABLES, "phases", "stacks", "stack_frames", "settings"),
         expected=False,
     ),
-    Entry(
+    _own(
         "measures",
-        "traceviz.analyses.capture.measures:MeasuresAnalysis",
+        "capture.measures:MeasuresAnalysis",
         uses=(*CLASS_TABLES, "settings", "samples", "memory_events", "op_args"),
         expected=False,
         cost=4,
     ),
-    Entry("run", "traceviz.analyses.capture.run:RunAnalysis", needs=("settings",), expected=False, waits_for=()),
-    Entry(
-        "quality", "traceviz.analyses.program.quality:QualityAnalysis", needs=("metrics",), expected=False, waits_for=()
-    ),
-    Entry("capture", "traceviz.analyses.capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
-    Entry(
-        "breakdown",
-        "traceviz.analyses.steps.breakdown:BreakdownAnalysis",
-        uses=CLASS_TABLES,
-        waits_for=("classes",),
-        cost=2,
-    ),
-    Entry(
-        "serving", "traceviz.analyses.serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False
-    ),
-    Entry(
+    _own("run", "capture.run:RunAnalysis", ("settings",), waits_for=(), expected=False),
+    _own("quality", "program.quality:QualityAnalysis", ("metrics",), waits_for=(), expected=False),
+    _own("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
+    _own("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES, waits_for=_CLASSES, cost=2),
+    _own("serving", "serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False),
+    _own(
         "input_pipeline",
-        "traceviz.analyses.input.input_pipeline:InputPipelineAnalysis",
+        "input.input_pipeline:InputPipelineAnalysis",
         uses=(*CLASS_TABLES, "op_args"),
-        waits_for=("causes",),
+        waits_for=_CAUSES,
         cost=12,
     ),
-    Entry("steps", "traceviz.analyses.steps.steps:StepAnalysis", uses=STEP_TABLES),
-    Entry("totals", "traceviz.analyses.capture.totals:TotalsAnalysis", needs=("totals",), expected=False, waits_for=()),
-    Entry(
+    _own("steps", "steps.steps:StepAnalysis", uses=STEP_TABLES),
+    _own("totals", "capture.totals:TotalsAnalysis", ("totals",), waits_for=(), expected=False),
+    _own(
         "cuda_api",
-        "traceviz.analyses.launch.cuda_api:CudaApiAnalysis",
-        needs=("cuda_api",),
-        uses=STEP_TABLES,
-        columns=_CUDA_API_COLUMNS,
+        "launch.cuda_api:CudaApiAnalysis",
+        ("cuda_api",),
+        STEP_TABLES,
         waits_for=("classes", "unasked_waits"),
+        columns=_CUDA_API_COLUMNS,
         cost=8,
     ),
-    Entry(
+    _own(
         "framework_ops",
-        "traceviz.analyses.program.framework_ops:FrameworkOpsAnalysis",
-        needs=("host_ops",),
-        uses=(*STEP_TABLES, "op_args"),
-        frameworks=frozenset({"jax", "tensorflow"}),
+        "program.framework_ops:FrameworkOpsAnalysis",
+        ("host_ops",),
+        (*STEP_TABLES, "op_args"),
+        frameworks=_XLA,
         cost=5,
     ),
-    Entry(
+    _own(
         "operators",
-        "traceviz.analyses.program.operators:OperatorsAnalysis",
-        needs=("host_ops",),
-        uses=(*STEP_TABLES, "op_args", "graph_nodes"),
-        frameworks=frozenset({"pytorch"}),
+        "program.operators:OperatorsAnalysis",
+        ("host_ops",),
+        (*STEP_TABLES, "op_args", "graph_nodes"),
+        frameworks=_TORCH,
         cost=8,
     ),
-    Entry(
+    _own(
         "modules",
-        "traceviz.analyses.program.modules:ModulesAnalysis",
-        needs=("host_ops",),
-        uses=("op_args", "cuda_api", *DEVICE_WORK, "graph_nodes"),
-        frameworks=frozenset({"pytorch"}),
+        "program.modules:ModulesAnalysis",
+        ("host_ops",),
+        ("op_args", "cuda_api", *DEVICE_WORK, "graph_nodes"),
         waits_for=(),
+        frameworks=_TORCH,
         cost=4,
     ),
-    Entry(
-        "lanes", "traceviz.analyses.program.lanes:LanesAnalysis", needs=("host_ops",), uses=STEP_TABLES, expected=False
+    _own("lanes", "program.lanes:LanesAnalysis", ("host_ops",), STEP_TABLES, expected=False),
+    _own(
+        "cpu_steps", "program.cpu_steps:CpuStepsAnalysis", uses=CLASS_TABLES, waits_for=_CAUSES, expected=False, cost=3
     ),
-    Entry(
-        "cpu_steps",
-        "traceviz.analyses.program.cpu_steps:CpuStepsAnalysis",
-        uses=CLASS_TABLES,
-        expected=False,
-        waits_for=("causes",),
-        cost=3,
-    ),
-    Entry(
-        "kernels",
-        "traceviz.analyses.device.kernels:KernelsAnalysis",
-        needs=("kernels",),
-        uses=STEP_TABLES,
-        waits_for=("training_steps", "kernel_shapes"),
-        cost=4,
-    ),
-    Entry(
-        "precision",
-        "traceviz.analyses.device.precision:PrecisionAnalysis",
-        needs=("kernels",),
-        uses=STEP_TABLES,
-        waits_for=("training_steps", "kernel_shapes"),
-        cost=2,
-    ),
-    Entry(
+    _own("kernels", "device.kernels:KernelsAnalysis", ("kernels",), STEP_TABLES, waits_for=_SHAPES, cost=4),
+    _own("precision", "device.precision:PrecisionAnalysis", ("kernels",), STEP_TABLES, waits_for=_SHAPES, cost=2),
+    _own(
         "copies",
-        "traceviz.analyses.device.copies:CopiesAnalysis",
-        needs=("memcpy",),
-        uses=STEP_TABLES,
+        "device.copies:CopiesAnalysis",
+        ("memcpy",),
+        STEP_TABLES,
         waits_for=("training_steps", "unasked_waits"),
         cost=2,
     ),
-    Entry(
-        "device_use",
-        "traceviz.analyses.device.use:DeviceUseAnalysis",
-        needs=("kernels",),
-        uses=CLASS_TABLES,
-        waits_for=("causes",),
-        cost=2,
-    ),
-    Entry(
+    _own("device_use", "device.use:DeviceUseAnalysis", ("kernels",), CLASS_TABLES, waits_for=_CAUSES, cost=2),
+    _own(
         "gpu_efficiency",
-        "traceviz.analyses.device.gpu_efficiency:GpuEfficiencyAnalysis",
-        needs=("kernels",),
-        uses=STEP_TABLES,
-        waits_for=("training_steps", "kernel_shapes"),
+        "device.gpu_efficiency:GpuEfficiencyAnalysis",
+        ("kernels",),
+        STEP_TABLES,
+        waits_for=_SHAPES,
         cost=8,
     ),
-    Entry(
+    _own(
         "devices",
-        "traceviz.analyses.device.devices:DevicesAnalysis",
-        needs=("kernels",),
-        uses=(*STEP_TABLES, "memory_events", "settings"),
-        waits_for=("training_steps", "kernel_shapes"),
+        "device.devices:DevicesAnalysis",
+        ("kernels",),
+        (*STEP_TABLES, "memory_events", "settings"),
+        waits_for=_SHAPES,
         cost=3,
     ),
-    Entry(
+    _own(
         "device_programs",
-        "traceviz.analyses.device.programs:DeviceProgramsAnalysis",
-        needs=("device_ops",),
-        uses=(*DEVICE_WORK, "steps"),
-        frameworks=frozenset({"jax", "tensorflow"}),
+        "device.programs:DeviceProgramsAnalysis",
+        ("device_ops",),
+        (*DEVICE_WORK, "steps"),
+        frameworks=_XLA,
     ),
-    Entry(
-        "idle_gaps",
-        "traceviz.analyses.device.idle_gaps:IdleGapsAnalysis",
-        needs=("kernels",),
-        uses=CLASS_TABLES,
-        waits_for=("classes",),
-        cost=4,
-    ),
-    Entry(
-        "host_waits",
-        "traceviz.analyses.host.host_waits:HostWaitsAnalysis",
-        uses=CLASS_TABLES,
-        waits_for=("causes",),
-        cost=6,
-    ),
-    Entry(
+    _own("idle_gaps", "device.idle_gaps:IdleGapsAnalysis", ("kernels",), CLASS_TABLES, waits_for=_CLASSES, cost=4),
+    _own("host_waits", "host.host_waits:HostWaitsAnalysis", uses=CLASS_TABLES, waits_for=_CAUSES, cost=6),
+    _own(
         "host_limits",
-        "traceviz.analyses.host.host_limits:HostLimitsAnalysis",
+        "host.host_limits:HostLimitsAnalysis",
         uses=(*CLASS_TABLES, "op_args"),
+        waits_for=_CLASSES,
         expected=False,
-        waits_for=("classes",),
         cost=8,
     ),
-    Entry(
+    _own(
         "host_time",
-        "traceviz.analyses.host.host_time:HostTimeAnalysis",
+        "host.host_time:HostTimeAnalysis",
         uses=CLASS_TABLES,
+        waits_for=_CLASSES,
         formats=frozenset({"run"}),
-        waits_for=("classes",),
         cost=4,
     ),
-    Entry(
-        "launch",
-        "traceviz.analyses.launch.launch:LaunchAnalysis",
-        needs=("cuda_api", "kernels"),
-        uses=STEP_TABLES,
-        cost=12,
-    ),
-    Entry(
+    _own("launch", "launch.launch:LaunchAnalysis", ("cuda_api", "kernels"), STEP_TABLES, cost=12),
+    _own(
         "launch_contention",
-        "traceviz.analyses.launch.contention:LaunchContentionAnalysis",
-        needs=("host_ops", "cuda_api", "kernels"),
-        uses=(*CLASS_TABLES, "op_args"),
+        "launch.contention:LaunchContentionAnalysis",
+        ("host_ops", "cuda_api", "kernels"),
+        (*CLASS_TABLES, "op_args"),
+        waits_for=_CLASSES,
         frameworks=frozenset({"tensorflow"}),
-        waits_for=("classes",),
     ),
-    Entry(
-        "compilation",
-        "traceviz.analyses.program.compilation:CompilationAnalysis",
-        needs=("host_ops",),
-        uses=(*STEP_TABLES, "op_args"),
-    ),
-    Entry(
-        "memory", "traceviz.analyses.device.memory:MemoryAnalysis", needs=("memory_events",), uses=STEP_TABLES, cost=3
-    ),
-    Entry(
+    _own("compilation", "program.compilation:CompilationAnalysis", ("host_ops",), (*STEP_TABLES, "op_args")),
+    _own("memory", "device.memory:MemoryAnalysis", ("memory_events",), STEP_TABLES, cost=3),
+    _own(
         "host",
-        "traceviz.analyses.host.resources:HostResourcesAnalysis",
-        needs=("samples",),
-        uses=(*CLASS_TABLES, "settings"),
+        "host.resources:HostResourcesAnalysis",
+        ("samples",),
+        (*CLASS_TABLES, "settings"),
         formats=frozenset({"resources", "run"}),
     ),
-    Entry(
+    _own(
         "communication",
-        "traceviz.analyses.ranks.communication:CommunicationAnalysis",
-        needs=("kernels",),
-        uses=(*STEP_TABLES, "collectives"),
+        "ranks.communication:CommunicationAnalysis",
+        ("kernels",),
+        (*STEP_TABLES, "collectives"),
         cost=2,
     ),
-    Entry(
+    _own(
         "host_collectives",
-        "traceviz.analyses.ranks.host_collectives:HostCollectivesAnalysis",
+        "ranks.host_collectives:HostCollectivesAnalysis",
         uses=(*CLASS_TABLES, "collectives", "settings"),
+        waits_for=_CLASSES,
         expected=False,
-        waits_for=("classes",),
     ),
-    Entry(
+    _own(
         "ranks",
-        "traceviz.analyses.ranks.ranks:RanksAnalysis",
+        "ranks.ranks:RanksAnalysis",
         uses=(*CLASS_TABLES, "collectives", "settings"),
+        waits_for=_CAUSES,
         expected=False,
-        waits_for=("causes",),
         cost=2,
     ),
-    Entry(
+    _own(
         "ranges",
-        "traceviz.analyses.program.ranges:RangesAnalysis",
-        needs=("nvtx",),
-        uses=("cuda_api", *DEVICE_WORK, "graph_nodes"),
+        "program.ranges:RangesAnalysis",
+        ("nvtx",),
+        ("cuda_api", *DEVICE_WORK, "graph_nodes"),
         waits_for=(),
         cost=2,
     ),
-    Entry("os_calls", "traceviz.analyses.host.os_calls:OsCallsAnalysis", needs=("os_calls",), waits_for=()),
+    _own("os_calls", "host.os_calls:OsCallsAnalysis", ("os_calls",), waits_for=()),
 )
 """The analyses of traceviz, in the order of the report."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.advice import fit_advice, inapplicable
+from traceviz.analyses.advice import find_needless, fit_advice, inapplicable
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
@@ -17,7 +17,6 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.verdict import verdict
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.registry import Entry, Shared, entries, shared_by
-from traceviz.analyses.suppressed_advice import followed
 from traceviz.core.process.cores import usable_cores
 from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.core.units import Unit
@@ -99,16 +98,20 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
     findings = [finding for finding in findings if not _is_subsumed(finding, stakes)]
     has_frames = "python" in trace.host_names["category"]
     others = inapplicable(likely_frameworks(trace), run.get("producer"), has_frames=has_frames)
-    needless = followed(trace, stakes) if findings else ()
-    findings = [_with_clock_caveat(fit_advice(finding, others, needless), trace.clock_doubt) for finding in findings]
+    needless = find_needless(trace, stakes) if findings else ()
+    findings = [fit_advice(finding, others, needless) for finding in findings]
     run = {**run, "span_ns": trace.captured_ns or None}  # a summary without events has no length: None, not 0
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
+    doubt, with_caveat = trace.clock_doubt, []
+    for finding in ranked:  # the verdict states the caveat itself
+        is_doubtful = bool(doubt) and record_of(finding.code).compares_clocks
+        with_caveat.append(replace(finding, message=f"{finding.message} {doubt}") if is_doubtful else finding)
     return Report(
         run=(*facts, Fact("devices", "devices", _devices_in_words(trace))),
         verdict=verdict(trace, results, ranked),
         sections=tuple(described),
-        findings=ranked,
+        findings=tuple(with_caveat),
         skipped=tuple(skipped),
         notes=(
             *notes,
@@ -144,10 +147,10 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
         for first in shared.values():
             if first.is_first_on_disk:
                 first.compute(trace)
-                trace.spare()
+                trace.free_memory()
         for entry in chosen:
             yield _outcome(trace, entry)
-            trace.spare(host_classes)
+            trace.free_memory(host_classes)
     elif workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
     else:
@@ -236,13 +239,6 @@ def _is_subsumed(finding: Finding, stakes: dict[str, int]) -> bool:
     record = record_of(finding.code)
     explained = max((stakes.get(code, 0) for code in record.half_of), default=0)
     return not stakes.keys().isdisjoint(record.part_of) or (explained > 0 and 2 * explained >= finding.cost_ns)
-
-
-def _with_clock_caveat(finding: Finding, doubt: str) -> Finding:
-    """Return ``finding`` with the ``doubt`` about clocks of devices, if it rests on them."""
-    if not doubt or not record_of(finding.code).compares_clocks:
-        return finding
-    return replace(finding, message=f"{finding.message} {doubt}")
 
 
 _RUN_LABELS: dict[str, tuple[str, Unit]] = {

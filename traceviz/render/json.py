@@ -151,10 +151,15 @@ def _report(report: Report) -> Object:
         "sections": [
             {"slug": s.slug, "title": s.title, "blocks": [_block(block) for block in s.blocks]} for s in report.sections
         ],
-        "findings": [_plain(finding) for finding in report.findings],
+        "findings": [_finding(finding) for finding in report.findings],
         "skipped": [_plain(skip) for skip in report.skipped],
         "notes": [_plain(note) for note in report.notes],
     }
+
+
+def _finding(finding: Finding) -> Object:
+    """Encode a finding; its heading only serves the verdict of the same report."""
+    return {key: value for key, value in _plain(finding).items() if key != "heading"}
 
 
 def _block(block: Block) -> Object:

@@ -292,6 +292,7 @@ class Finding:
         advice: Recommended actions, the most promising first.
         cost_ns: Time at stake: an upper bound of what the change can save in this capture.
         share: ``cost_ns`` as a share of the time that ``share_of`` names.
+        heading: Name of the problem within a sentence, if the message opens with it. It is not in saved reports.
     """
 
     code: str
@@ -303,6 +304,7 @@ class Finding:
     cost_ns: int
     share: float | None = None
     share_of: str = ""
+    heading: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from traceviz.collectors.run.manifest import KIND, VERSION, write_document
+from traceviz.collectors.run.manifest import KIND, VERSION, command_text, write_document
 from traceviz.collectors.run.outcome import OUT_OF_MEMORY, RunEnding, ending_of
 from traceviz.collectors.run.plan import program_name
-from traceviz.collectors.run.redact import command_text
 from traceviz.core.errors import OutputError
 from traceviz.core.files import check_folder_free, explained
 from traceviz.parsers.run.layout import is_run_folder, manifest_document

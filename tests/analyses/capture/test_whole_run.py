@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables
-from traceviz.analyses.headline.whole_run import lowered
+from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.analyses.run import analyze
 
 S = 1_000_000_000
@@ -248,4 +248,4 @@ def test_of_a_capture_that_is_mostly_not_steps_the_first_sentence_says_so(span, 
     ],
 )
 def test_a_sentence_after_a_colon_begins_small_unless_with_a_name(text, within):
-    assert lowered(text) == within
+    assert continue_sentence(text) == within

@@ -75,12 +75,12 @@ def test_what_a_result_holds_counts_once_and_the_trace_that_it_is_of_does_not():
 def test_large_results_are_forgotten_and_computed_again_when_somebody_asks():
     view = trace(kernels=[(0, 10, "k"), (30, 10, "k")])
     work, busy, ranks = view.device_work, view.device_busy, view.ranks
-    view.let_go(40)
+    view.evict(40)
     assert view.device_work is not work
     assert view.device_work.equals(work)
     assert view.device_busy is busy  # 32 bytes
     assert view.ranks is ranks
-    view.let_go(1)
+    view.evict(1)
     assert view.device_busy is not busy
     assert view.device_busy == busy
 
@@ -88,7 +88,7 @@ def test_large_results_are_forgotten_and_computed_again_when_somebody_asks():
 def test_results_that_are_needed_or_being_computed_stay() -> None:
     view = trace(kernels=[(0, 10, "k"), (30, 10, "k")])
     work, times = view.device_work, view.kernel_times
-    view.let_go(1, {"device_work"})
+    view.evict(1, {"device_work"})
     assert (view.device_work is work, view.kernel_times is times) == (True, False)
     kept = Kept()
-    assert kept.get("outer", lambda: len(kept.let_go(0, None))) == 0
+    assert kept.get("outer", lambda: len(kept.evict(0, None))) == 0

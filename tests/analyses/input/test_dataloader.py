@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
-from traceviz.analyses.derived.host.dispatch import dispatching
+from traceviz.analyses.derived.host.input_fetches import dispatching
 from traceviz.analyses.input.dataloader import LABELS, loader_kind, loader_uses
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.run import analyze

@@ -16,8 +16,7 @@ import pytest
 from tests.analyses.builders import trace
 from tests.analyses.program import test_modules as modules
 from tests.analyses.program import test_operators as operators
-from traceviz.analyses.derived.launch.graphs import node_origins
-from traceviz.analyses.derived.launch.join import work_with_calls
+from traceviz.analyses.derived.launch.join import node_origins, work_with_calls
 from traceviz.analyses.program.modules import ModulesAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis
 from traceviz.analyses.program.ranges import RangesAnalysis

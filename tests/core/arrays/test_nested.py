@@ -4,8 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import innermost
+from traceviz.analyses.derived.calls.call_tree import CallTree, innermost
 from traceviz.core.arrays import nested, portable
 from traceviz.core.arrays.intervals import IntervalSet, nesting
 

@@ -12,7 +12,7 @@ from traceviz.analyses.derived.host.classes import CLASSES
 from traceviz.analyses.derived.run_parts.parts import LABELS as RUN_PARTS
 from traceviz.analyses.derived.run_parts.parts import STARTUP
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
-from traceviz.analyses.headline.options import COMPUTE, UNEXPLAINED
+from traceviz.analyses.headline.choice import COMPUTE, UNEXPLAINED
 from traceviz.analyses.headline.parts import PARTS
 from traceviz.analyses.registry import ANALYSES, analyses
 from traceviz.pictures.timeline.places import FINDERS
@@ -74,7 +74,6 @@ CHECKS = {
     "certainty": lambda value, _: value in get_args(Certainty),
     "is_candidate": lambda value, record: not value or record.severity == "by share",
     "label": lambda value, record: value != record.slug.replace("-", " "),
-    "heading_end": lambda value, record: not value or record.is_candidate,
     "counts_later_time": lambda value, record: not value or record.is_candidate,
     "disjoint_from": lambda value, record: (
         are_other_codes(value, record) and all(record.code in record_of(code).disjoint_from for code in value)
@@ -82,6 +81,7 @@ CHECKS = {
     "is_sampled": lambda value, record: not value or record.is_candidate,
     "is_of_input": lambda value, record: not value or record.section == "input_pipeline",
     "is_of_run": lambda value, record: value == (record.section == "whole_run"),
+    "is_per_rank": lambda value, record: not value or record.is_of_ranks,
     "is_of_ranks": lambda value, record: not value or record.is_candidate,
     "tables": lambda value, record: value and are_tables(value, record),
     "replaced_tables": lambda value, record: all(are_tables(pair, record) for pair in value),

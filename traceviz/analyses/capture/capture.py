@@ -9,11 +9,11 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.kind import EVENTS, UNKNOWN, CaptureKind, capture_kind
 from traceviz.analyses.derived.capture.step_words import SOURCE_WORDS
-from traceviz.analyses.derived.capture.unseen import Unseen, unseen
 from traceviz.analyses.derived.capture.unused_devices import UnusedDevices, unused_devices
-from traceviz.analyses.derived.device.rank_names import in_words, stated_ranks, world_sizes
+from traceviz.analyses.derived.device.names import in_words, stated_ranks, world_sizes
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
+from traceviz.analyses.derived.recorded.device_window import Unseen, find_unseen
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
@@ -96,7 +96,7 @@ class Capture(Analysis[CaptureFacts]):
             losses=losses(tables),
             ranks=stated_ranks(trace),
             world_sizes=world_sizes(trace),
-            unseen=unseen(trace.recorded_window, trace.device_windows, self.unseen_share, is_cut=trace.is_window),
+            unseen=find_unseen(trace.recorded_window, trace.device_windows, self.unseen_share, is_cut=trace.is_window),
             kind=capture_kind(trace),
             sees_devices=trace.has_device_tables,
             edges_ns=trace.span_ns - trace.captured_ns,

@@ -44,25 +44,22 @@ class Kept:
                 future: Future[Any] = Future()
                 self._results[key] = (get_ident(), future)
         if known is None:
-            return self._computed(key, future, compute)
+            try:
+                result = compute()
+            except BaseException as error:
+                with self._lock:
+                    del self._results[key]
+                future.set_exception(error)
+                raise
+            self._done[key] = result
+            future.set_result(result)
+            return result
         thread, future = known
         if thread == get_ident() and not future.done():
             raise RecursionError(f"{key!r} asks for itself.")
         return cast("T", future.result())
 
-    def _computed(self, key: Hashable, future: Future[Any], compute: Callable[[], T]) -> T:
-        try:
-            result = compute()
-        except BaseException as error:
-            with self._lock:
-                del self._results[key]
-            future.set_exception(error)
-            raise
-        self._done[key] = result
-        future.set_result(result)
-        return result
-
-    def let_go(self, least: int, of: object, needed: Collection[Hashable] = ()) -> frozenset[Hashable]:
+    def evict(self, least: int, of: object, needed: Collection[Hashable] = ()) -> frozenset[Hashable]:
         """Evict results of at least ``least`` bytes; they are computed again on request.
 
         Args:

@@ -8,9 +8,8 @@ agree. User patterns always go to polars, since its time is linear for every pat
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Callable
+from functools import cache, partial
 
 import polars as pl
 
@@ -29,67 +28,56 @@ def matches(names: pl.Expr, pattern: str) -> pl.Expr:
 
 def replaced(names: pl.Expr, pattern: str, text: str) -> pl.Expr:
     """Replace the first match of ``pattern`` in ``names`` by ``text``; its groups are ``${1}`` to ``${9}``."""
-    return names.map_batches(lambda column: _replaced(column, pattern, text), pl.String, is_elementwise=True)
+
+    def apply(column: pl.Series) -> pl.Series:
+        template = re.sub(r"\$\{(\d)\}", r"\\g<\1>", text)
+        answer = partial(_compiled(pattern).sub, template, count=1)
+        return _answers(column, pl.String, answer, lambda: column.str.replace(pattern, text))
+
+    return names.map_batches(apply, pl.String, is_elementwise=True)
 
 
 def extracted(names: pl.Expr, pattern: str, group: int) -> pl.Expr:
     """Return the match of a ``group`` of ``pattern`` in each of ``names``, or null."""
-    return names.map_batches(lambda column: _extracted(column, pattern, group), pl.String, is_elementwise=True)
+
+    def apply(column: pl.Series) -> pl.Series:
+        def answer(name: str) -> str | None:
+            found = _compiled(pattern).search(name)
+            return None if found is None else found.group(group)
+
+        return _answers(column, pl.String, answer, lambda: column.str.extract(pattern, group))
+
+    return names.map_batches(apply, pl.String, is_elementwise=True)
 
 
 def matching(names: pl.Series, pattern: str) -> pl.Series:
     """Apply :func:`matches` to a column."""
-    few = _few(names)
-    if few is None:
-        return names.str.contains(pattern)
-    search = _compiled(pattern).search
-    return _column(names, few, {name: search(name) is not None for name in few.distinct}, pl.Boolean)
+    return _answers(
+        names,
+        pl.Boolean,
+        lambda name: _compiled(pattern).search(name) is not None,
+        lambda: names.str.contains(pattern),
+    )
 
 
-def _replaced(names: pl.Series, pattern: str, text: str) -> pl.Series:
-    few = _few(names)
-    if few is None:
-        return names.str.replace(pattern, text)
-    replace, template = _compiled(pattern).sub, re.sub(r"\$\{(\d)\}", r"\\g<\1>", text)
-    return _column(names, few, {name: replace(template, name, count=1) for name in few.distinct}, pl.String)
-
-
-def _extracted(names: pl.Series, pattern: str, group: int) -> pl.Series:
-    few = _few(names)
-    if few is None:
-        return names.str.extract(pattern, group)
-    search = _compiled(pattern).search
-    answers = {name: found.group(group) if (found := search(name)) else None for name in few.distinct}
-    return _column(names, few, answers, pl.String)
-
-
-class _Few(NamedTuple):
-    """Names of a short column, row by row, and the distinct names without null."""
-
-    rows: list[str | None]
-    distinct: set[str]
-
-
-def _few(names: pl.Series) -> _Few | None:
-    """Return the ``names`` if they are few and plain, else ``None``."""
-    if len(names) > ROWS:
-        return None
-    rows: list[str | None] = names.to_list()
-    distinct = {name for name in set(rows) if name is not None}
-    return _Few(rows, distinct) if len(distinct) <= FEW and _are_plain(distinct) else None
-
-
-def _are_plain(names: set[str]) -> bool:
-    """Return whether all names are short, printable ASCII: engines differ on line ends and other letters."""
-    text = "".join(names)
-    return text.isascii() and text.isprintable() and (len(text) <= LONGEST or max(map(len, names)) <= LONGEST)
-
-
-def _column(
-    names: pl.Series, few: _Few, answers: Mapping[str, bool | str | None], kind: type[pl.DataType]
+def _answers(
+    names: pl.Series,
+    kind: type[pl.DataType],
+    in_python: Callable[[str], bool | str | None],
+    in_polars: Callable[[], pl.Series],
 ) -> pl.Series:
-    """Return the answer for each row; null for a null name."""
-    return pl.Series(names.name, [None if name is None else answers[name] for name in few.rows], dtype=kind)
+    """Return the answer of Python for each of ``names`` if they are few and plain, else that of polars."""
+    if len(names) > ROWS:
+        return in_polars()
+    rows: list[str | None] = names.to_list()
+    distinct = {name for name in rows if name is not None}
+    text = "".join(distinct)
+    # Engines differ on line ends and other letters
+    is_plain = text.isascii() and text.isprintable() and max(map(len, distinct), default=0) <= LONGEST
+    if len(distinct) > FEW or not is_plain:
+        return in_polars()
+    answers = {name: in_python(name) for name in distinct}
+    return pl.Series(names.name, [None if name is None else answers[name] for name in rows], dtype=kind)
 
 
 @cache

@@ -28,9 +28,15 @@ from traceviz.analyses.derived.frames import (
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.memo import Kept, kept_property
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.recorded.clocks import aligned, clock_errors, doubt
-from traceviz.analyses.derived.recorded.device_window import MIN_LAUNCHES, DeviceWindow, Join, device_windows
-from traceviz.analyses.derived.recorded.edges import without_edges, without_unsampled
+from traceviz.analyses.derived.recorded.clocks import align_clocks, clock_errors, describe_clock_errors
+from traceviz.analyses.derived.recorded.device_window import (
+    MIN_LAUNCHES,
+    DeviceWindow,
+    Join,
+    device_windows,
+    without_edges,
+    without_unsampled,
+)
 from traceviz.analyses.derived.recorded.frameworks import frameworks_in
 from traceviz.analyses.derived.recorded.graph_capture import BEGIN, END, graph_captures, in_captures
 from traceviz.analyses.derived.recorded.xla_ops import xla_roles
@@ -68,7 +74,7 @@ class TraceView:
     def __init__(self, tables: TraceTables, options: AnalysisOptions | None = None) -> None:
         self.clock_errors = clock_errors(tables)
         """Devices whose clock was wrong; their times in :attr:`tables` are corrected."""
-        self.tables = aligned(tables, self.clock_errors)
+        self.tables = align_clocks(tables, self.clock_errors)
         self.options = options or AnalysisOptions()
         self.kept = Kept()
 
@@ -76,18 +82,18 @@ class TraceView:
         """Return ``function(trace, *keys)``, computed on first use and cached."""
         return self.kept.get((function, *keys), lambda: function(self, *keys))
 
-    def let_go(self, least: int, needed: Collection[Hashable] = ()) -> None:
+    def evict(self, least: int, needed: Collection[Hashable] = ()) -> None:
         """Evict derived results of at least ``least`` bytes. They are computed again on request.
 
         Args:
             least: Minimum size in bytes.
             needed: Keys of results to keep.
         """
-        for key in self.kept.let_go(least, self, needed):
+        for key in self.kept.evict(least, self, needed):
             if isinstance(key, str):
                 vars(self).pop(key, None)
 
-    def spare(self, *needed: Callable[..., object]) -> None:
+    def free_memory(self, *needed: Callable[..., object]) -> None:
         """Evict large results except those of ``needed``, if memory is short or the trace is large.
 
         Busy times of devices stay as well, since nearly all analyses need them.
@@ -99,12 +105,12 @@ class TraceView:
         if self.tables.are_spilled or rows >= LARGE_TRACE:
             kept = ((getattr(function, "__wrapped__", function),) for function in needed)
             least = LARGE_RESULT if self.tables.are_spilled else LARGE_SHARE * rows
-            self.let_go(least, {"rank_busy", "device_busy", "kernel_unions", *kept})
+            self.evict(least, {"rank_busy", "device_busy", "kernel_unions", *kept})
 
     @kept_property
     def clock_doubt(self) -> str:
         """A sentence on the effect of corrected device clocks on idle time; empty if none was corrected."""
-        return doubt(self.tables, self.clock_errors)
+        return describe_clock_errors(self.tables, self.clock_errors)
 
     @kept_property
     def span_ns(self) -> int:
@@ -324,7 +330,11 @@ class TraceView:
         phases = self.frame("phases", "process_id", pl.col("kind").cast(pl.String))
         stepping = set(having(phases, "kind", "step")["process_id"])
         lives = self._lives
-        alone = {process for process in lives if not any(_encloses(life, lives[process]) for life in lives.values())}
+        alone = {  # no other process ran both before and after it
+            process
+            for process, (start, end) in lives.items()
+            if not any(other[0] < start and end < other[1] for other in lives.values())
+        }
         chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping, alone))
         return tuple(sorted(self.rank_busy)) or next(filter(None, chosen), self.traced)
 
@@ -472,11 +482,6 @@ class TraceView:
         lives = {rank: self._lives.get(rank, (begin, end)) for rank in self.ranks}
         clipped = {rank: (max(begin, start), min(end, stop)) for rank, (start, stop) in lives.items()}
         return {rank: life if life[0] < life[1] else (begin, end) for rank, life in clipped.items()}
-
-
-def _encloses(life: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Return whether a process ran both before and after another one."""
-    return life[0] < other[0] and other[1] < life[1]
 
 
 def once_per_trace(function: Callable[[TraceView, *Keys], T]) -> Callable[[TraceView, *Keys], T]:

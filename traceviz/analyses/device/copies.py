@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.capture.kind import why_no_device_work
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
 from traceviz.analyses.derived.device.work import computing, exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import having, intervals, parts_by
 from traceviz.analyses.derived.host.copy_calls import asked_waits, copy_calls
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
-from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
-from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
+from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_grid, steady_time, sums_in_steps
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.statistics import (
@@ -103,15 +102,15 @@ class CopiesAnalysis(Analysis[CopyTimes]):
     def run(self, trace: TraceView) -> CopyTimes | Skipped:
         """Aggregate copies and fills, and overlay them with kernels."""
         if not trace.rank_busy:
-            return self.skipped(lacks_device(trace))
+            return self.skipped(why_no_device_work(trace))
         work = _copies_and_fills(trace)
         kernels = kernel_busy(trace)
         by_kind = totals_by(work, "kind", also=_sizes())
         return CopyTimes(
-            by_memory=self._by_memory(work, None if lacks_device(trace) else kernels),
+            by_memory=self._by_memory(work, None if why_no_device_work(trace) else kernels),
             by_kind=by_kind.sort("total_ns", "kind", descending=True),
             in_steps=sums_in_steps(trace, work, "kind", also=("bytes",)),
-            exposed_ns=None if lacks_device(trace) else _total(exposed(work, kernels)),
+            exposed_ns=None if why_no_device_work(trace) else _total(exposed(work, kernels)),
             pageable=self._pageable(trace, work, kernels),
             blocking=self._blocking(trace),
             judged_ns=judged_device_ns(trace),

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
-from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.capture.kind import why_no_device_work
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.device.shapes import kernel_shapes
+from traceviz.analyses.derived.device.occupancy import kernel_shapes
 from traceviz.analyses.derived.device.work import computing, kernel_busy
 from traceviz.analyses.derived.frames import end_ns, having, unions_by
 from traceviz.analyses.derived.grouped import Groups
@@ -140,7 +140,7 @@ class DevicesAnalysis(Analysis[Devices]):
             judged_ns=sum(window.total for window in judged.values()),
             judged_words=judged_words(trace),
             used_share=highest_use(trace),
-            seen=not lacks_device(trace),
+            seen=not why_no_device_work(trace),
         )
 
     def judge(self, result: Devices) -> tuple[Finding, ...]:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.capture.kind import why_no_device_work
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.device.shapes import Shapes, kernel_shapes
+from traceviz.analyses.derived.device.occupancy import Shapes, kernel_shapes
 from traceviz.analyses.derived.device.sm_efficiency import Efficiency, efficiency, to_millionths
 from traceviz.analyses.derived.device.work import communication_names
 from traceviz.analyses.derived.frames import parts_by
@@ -90,7 +90,7 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             return self.skipped("a TPU's operations have no launch shapes")
         shapes = kernel_shapes(trace)
         if not len(shapes.groups):
-            return self.skipped(lacks_device(trace) or "no kernel was captured")
+            return self.skipped(why_no_device_work(trace) or "no kernel was captured")
         if not shapes.filled["load"].count() and not shapes.filled["achieved"].count():
             return self.skipped("the trace has no launch shapes, or does not say how many multiprocessors the GPU has")
         durations = trace.kernel_times["dur_ns"].fill_null(0)

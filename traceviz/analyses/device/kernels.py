@@ -8,15 +8,12 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.capture.kind import lacks_device
-from traceviz.analyses.derived.device.layouts import Layouts, layouts
-from traceviz.analyses.derived.device.shapes import kernel_shapes, kernels_by_name
-from traceviz.analyses.derived.device.work import judged_device_ns
+from traceviz.analyses.derived.capture.kind import why_no_device_work
+from traceviz.analyses.derived.device.occupancy import kernel_shapes, kernels_by_name
+from traceviz.analyses.derived.device.work import Layouts, find_layouts, judged_device_ns
 from traceviz.analyses.derived.frames import bounds, parts_by
-from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
-from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.launch.graphs import graph_name
-from traceviz.analyses.derived.launch.join import LAUNCH_KEY, without_graphs
+from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_grid, sums_in_steps
+from traceviz.analyses.derived.launch.join import LAUNCH_KEY, graph_name, without_graphs
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -130,7 +127,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     def run(self, trace: TraceView) -> KernelTimes | Skipped:
         """Aggregate kernels, classify their names, and measure the gaps after short ones."""
-        if why := lacks_device(trace):
+        if why := why_no_device_work(trace):
             return self.skipped(why)
         kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id")
         shapes = kernel_shapes(trace).groups
@@ -147,7 +144,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             launch_bound=self._launch_bound(trace),
             tpu=trace.has_tpu,
             whole_graphs=_whole_graphs(trace),
-            layouts=layouts(trace),
+            layouts=find_layouts(trace),
         )
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:

@@ -13,8 +13,8 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.op_names import MATRIX_TYPE, parsed_ops, torch_matrix_op
-from traceviz.analyses.derived.capture.kind import lacks_device
-from traceviz.analyses.derived.device.shapes import kernels_by_name
+from traceviz.analyses.derived.capture.kind import why_no_device_work
+from traceviz.analyses.derived.device.occupancy import kernels_by_name
 from traceviz.analyses.derived.device.work import judged_device_ns
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.grouped import Groups
@@ -72,7 +72,8 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         kinds = _matrix_kinds(trace)
         if not kinds.height:
             return self.skipped(
-                lacks_device(trace) or "no kernel of the trace is known to belong to a matrix product or convolution"
+                why_no_device_work(trace)
+                or "no kernel of the trace is known to belong to a matrix product or convolution"
             )
         grouped = kinds.group_by("type", "precision").agg(pl.col("calls", "total_ns").sum())
         by_type = grouped.with_columns(share("total_ns", int(grouped["total_ns"].sum()), "share_of_matrix_time"))

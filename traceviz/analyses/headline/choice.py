@@ -1,4 +1,4 @@
-"""Choice of the option that leads the first sentence: the largest that is certain enough.
+"""Options for the first sentence, and the choice of the one that leads: the largest that is certain enough.
 
 ``docs/causes.md`` gives the rule as text, with its reasons.
 """
@@ -7,9 +7,64 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceviz.analyses.headline.options import COMPUTE, INPUT, UNEXPLAINED, Option
 from traceviz.core.units import format_ratio
-from traceviz.report import Candidate
+from traceviz.report import Candidate, Certainty
+from traceviz.report.findings.record import FindingRecord
+from traceviz.report.verdicts import Cause
+
+COMPUTE = "device_compute"
+"""Key for the time in which a device computes, which is no cause."""
+HOST = "host"
+INPUT, POSSIBLE_INPUT, UNEXPLAINED = Cause.INPUT.value, Cause.POSSIBLE_INPUT.value, Cause.UNEXPLAINED.value
+INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
+"""Keys of options that the verdict on the input covers."""
+IN_TURN = "devices_in_turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One candidate before the choice.
+
+    Args:
+        key: Stable key.
+        label: Name for readers, within a sentence.
+        time_ns: Time over all ranks.
+        share: Its share of the time that ``share_of`` names.
+        share_of: Text that names that time.
+        certainty: Certainty of the option.
+        evidence: Text that states the evidence.
+        sentence: Sentence of the report if it leads.
+        within: Keys of the exclusive parts whose time it explains more precisely; empty for such a part.
+            :data:`COMPUTE` stands for the computing itself.
+        record: Record of the finding that it comes from, if any.
+    """
+
+    key: str
+    label: str
+    time_ns: int
+    share: float
+    share_of: str
+    certainty: Certainty
+    evidence: str
+    sentence: str
+    within: frozenset[str] = frozenset()
+    record: FindingRecord | None = None
+
+    @property
+    def code(self) -> str:
+        """Code of the finding that it comes from; empty if there is none."""
+        return self.record.code if self.record else ""
+
+    @property
+    def is_launch_bound(self) -> bool:
+        """True if the device waits for its next launch. The work of the host before the launch does not matter."""
+        return self.record is not None and {"kernel_launch", HOST} <= self.within
+
+    def candidate(self, reason: str, *, leads: bool = False) -> Candidate:
+        """Return this option as a candidate of the report."""
+        time = self.time_ns, self.share, self.share_of
+        return Candidate(self.key, self.label, *time, self.certainty, self.evidence, reason, leads)
+
 
 HEALTHY = 0.05
 """Least share of the judged time with which an option may lead."""
@@ -47,11 +102,11 @@ def choose(options: tuple[Option, ...], computes: float = 0.0) -> Choice:
         options: Candidates for the lead; keys are unique.
         computes: Share of the judged time in which the host is known to compute, if there is no device.
     """
-    reasons = _settled(options)
+    reasons = _find_reasons_against(options)
     running = [option for option in options if option.key not in reasons]
     measured = max((option.share for option in running if option.certainty == "measured"), default=0.0)
     for option in running:
-        if why := _barred(option, measured, computes):
+        if why := _reason_not_to_lead(option, measured, computes):
             reasons[option.key] = why
     eligible = [option for option in running if option.key not in reasons]
     largest = max((option.share for option in eligible), default=0.0)
@@ -59,10 +114,10 @@ def choose(options: tuple[Option, ...], computes: float = 0.0) -> Choice:
     lead = ties[0] if ties else None
     beside = [o for o in running if lead and o not in ties and o.share >= max(HEALTHY, min(MUCH, BESIDE * lead.share))]
     beside.sort(key=lambda option: -option.share)
-    return Choice(lead, tuple(ties[1:]), tuple(beside), _explained(options, lead, reasons))
+    return Choice(lead, tuple(ties[1:]), tuple(beside), _list_candidates(options, lead, reasons))
 
 
-def _settled(options: tuple[Option, ...]) -> dict[str, str]:
+def _find_reasons_against(options: tuple[Option, ...]) -> dict[str, str]:
     """Return the reason against each option that another one explains, or whose time others explain, by key."""
     parts = {option.key: option for option in options if not option.within}
     reasons: dict[str, str] = {}
@@ -88,10 +143,12 @@ def _settled(options: tuple[Option, ...]) -> dict[str, str]:
         else:
             named = " and ".join(part.label for part in own)
             reasons[precise.key] = f"It explains {format_ratio(precise.share / whole)} of {named}, less than half."
-    return reasons | _sampled(options, parts, reasons)
+    return reasons | _find_sampled_reason(options, parts, reasons)
 
 
-def _sampled(options: tuple[Option, ...], parts: dict[str, Option], reasons: dict[str, str]) -> dict[str, str]:
+def _find_sampled_reason(
+    options: tuple[Option, ...], parts: dict[str, Option], reasons: dict[str, str]
+) -> dict[str, str]:
     """Return the reason against unexplained time if samples of more steps explain at least half of it."""
     known = [o for o in options if o.record and o.record.is_sampled and o.key not in reasons]
     largest = max(known, key=lambda option: option.share, default=None)
@@ -101,7 +158,7 @@ def _sampled(options: tuple[Option, ...], parts: dict[str, Option], reasons: dic
     return {UNEXPLAINED: f"{largest.code} says it by samples of more steps ({format_ratio(largest.share)})."}
 
 
-def _barred(option: Option, measured: float, computes: float) -> str:
+def _reason_not_to_lead(option: Option, measured: float, computes: float) -> str:
     """Return the reason why an option may not lead; empty if it may."""
     if option.share < HEALTHY:
         return f"Below {format_ratio(HEALTHY)}."
@@ -114,26 +171,21 @@ def _barred(option: Option, measured: float, computes: float) -> str:
     return ""
 
 
-def _explained(options: tuple[Option, ...], lead: Option | None, reasons: dict[str, str]) -> tuple[Candidate, ...]:
-    ordered = sorted(options, key=lambda option: (option is not lead, -option.share, option.key))
-    return tuple(
-        option.candidate(_why_first(option, options, reasons), leads=True)
-        if option is lead
-        else option.candidate(reasons.get(option.key) or _why_not(option, lead))
-        for option in ordered
-    )
-
-
-def _why_first(lead: Option, options: tuple[Option, ...], reasons: dict[str, str]) -> str:
+def _list_candidates(
+    options: tuple[Option, ...], lead: Option | None, reasons: dict[str, str]
+) -> tuple[Candidate, ...]:
+    """Return all options with the reason for or against each; the leading option is first."""
     others = [option for option in options if option is not lead and option.key not in reasons]
+    why_first = "The largest that is certain enough."
     if not others:
-        return "The only one that is large and certain enough."
-    if max(option.share for option in others) > lead.share:
-        return "As large as the largest, and more certain."
-    return "The largest that is certain enough."
-
-
-def _why_not(option: Option, lead: Option | None) -> str:
-    if lead is not None and option.share >= TIE * lead.share:
-        return "As large as the one that leads: said beside it."
-    return "Smaller."
+        why_first = "The only one that is large and certain enough."
+    elif lead is not None and max(option.share for option in others) > lead.share:
+        why_first = "As large as the largest, and more certain."
+    candidates = []
+    for option in sorted(options, key=lambda option: (option is not lead, -option.share, option.key)):
+        is_tie = lead is not None and option.share >= TIE * lead.share
+        why_not = reasons.get(option.key) or (
+            "As large as the one that leads: said beside it." if is_tie else "Smaller."
+        )
+        candidates.append(option.candidate(why_first if option is lead else why_not, leads=option is lead))
+    return tuple(candidates)

@@ -8,7 +8,7 @@ from traceviz.analyses.derived.frames import of_process, unions_by
 from traceviz.analyses.derived.host.classes import class_times, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, within_sentence
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.options import COMPUTE
+from traceviz.analyses.headline.choice import COMPUTE
 
 LEAST_USED = 0.05
 """A device with less work than this share of the busiest one's counts as unused."""
@@ -71,7 +71,7 @@ class Judged:
         return "the device idles" if self.devices <= 1 else "no device works"
 
 
-def judged(trace: TraceView) -> Judged:
+def measure_judged_time(trace: TraceView) -> Judged:
     """Return the judged time of ``trace``."""
     windows = {rank: judged_time(trace, rank) for rank in trace.ranks}
     times = class_times(trace, windows)
@@ -80,13 +80,13 @@ def judged(trace: TraceView) -> Judged:
         judged_words(trace),
         bool(trace.rank_busy),
         len(trace.device_busy),
-        _in_turn(trace),
+        _share_in_turn(trace),
         sees_host(trace),
         sampled=bool(trace.tables.rows("stacks")),
     )
 
 
-def _in_turn(trace: TraceView) -> float:
+def _share_in_turn(trace: TraceView) -> float:
     """Return the share of judged time in which the average device idles while another one of its process works."""
     lost = whole = 0.0
     for rank in trace.ranks:

@@ -1,4 +1,8 @@
-"""Exclusive parts of the judged time except computing: device activities, and the causes of their idle time."""
+"""Options for the first sentence.
+
+They are the exclusive parts of the judged time except computing (device activities, and the causes of their idle time),
+and findings that explain some of it more precisely.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +20,12 @@ from traceviz.analyses.derived.host.classes import HOST_CLASSES
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.headline.choice import HOST, IN_TURN, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.analyses.headline.judged_time import Judged
-from traceviz.analyses.headline.options import HOST, IN_TURN, INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.units import counted, format_ratio
+from traceviz.report import Finding, Severity
+from traceviz.report.findings.registry import record_of
 
 NAMED = 0.1
 """A cause is named within its group if it takes this part of the group's time."""
@@ -49,19 +56,37 @@ class Words:
 
 
 _IN = "in {share} of {whole}"
+_CALLS, _MOSTLY, _ABOVE = "{calls}", "{mostly}", "{above}"
+
+
+def _words(label: str, activity: str, place: str = "", *, alone: str = "", heading: str = "") -> Words:
+    """Return the texts for an activity of the host while devices idle.
+
+    Args:
+        label: The label of the part.
+        activity: Clause about the host.
+        place: Placeholder of its place.
+        alone: The clause if no device was captured, if it differs.
+        heading: Heading of the sentence; the label if omitted.
+    """
+    start = f"{heading or label[0].upper() + label[1:]}: {_IN}"
+    return Words(label, f"{start} {{idle}} while {activity}{place}.", f"{start} {alone or activity}{place}.")
+
+
 PARTS: dict[str, Words] = {
-    INPUT: Words("input", "Input: " + _IN + " the program waits for its next batch.", "Input: " + _IN + " it waits."),
+    INPUT: Words("input", f"Input: {_IN} the program waits for its next batch.", f"Input: {_IN} it waits."),
     "parameter_transfer": Words(
         "parameter transfer",
-        f"Parameter transfer: {_IN} parameters are copied to the device, and nothing computes{{mostly}}.",
+        f"Parameter transfer: {_IN} parameters are copied to the device, and nothing computes{_MOSTLY}.",
     ),
     "communication": Words(
         "exposed communication", f"Exposed communication: {_IN} devices communicate and compute nothing."
     ),
-    "host_collective": Words(
+    "host_collective": _words(
         "collectives on the host",
-        f"Collectives on the host: {_IN} {{idle}} while ranks exchange data through the host{{mostly}}.",
-        f"Collectives on the host: {_IN} the program waits in them{{mostly}}.",
+        "ranks exchange data through the host",
+        _MOSTLY,
+        alone="the program waits in them",
     ),
     "copy_d2h": Words(
         "copies to the host", f"Copies to the host: {_IN} results are copied from the device, and nothing computes."
@@ -73,106 +98,44 @@ PARTS: dict[str, Words] = {
         "copies and fills on the device",
         f"Copies and fills on the device: {_IN} the device moves or fills its own memory, and computes nothing.",
     ),
-    "blocking_copy": Words(
-        "blocking copies",
-        f"Blocking copies: {_IN} {{idle}} while the host waits in a copy call{{calls}}.",
-        f"Blocking copies: {_IN} the program waits in a copy call{{calls}}.",
+    "blocking_copy": _words(
+        "blocking copies", "the host waits in a copy call", _CALLS, alone="the program waits in a copy call"
     ),
-    "synchronisation": Words(
-        "synchronisation",
-        f"Synchronisation: {_IN} {{idle}} while the host waits for it{{calls}}.",
-        f"Synchronisation: {_IN} the program waits for a device{{calls}}.",
+    "synchronisation": _words(
+        "synchronisation", "the host waits for it", _CALLS, alone="the program waits for a device"
     ),
-    "device_wait": Words(
-        "waits for the device",
-        f"Exposed wait: {_IN} {{idle}} while the program waits for a result{{calls}}.",
-        f"Exposed wait: {_IN} the program waits for a result{{calls}}.",
-    ),
-    "allocation": Words(
-        "allocation",
-        f"Allocation: {_IN} {{idle}} while memory is allocated or freed{{calls}}.",
-        f"Allocation: {_IN} memory is allocated or freed{{calls}}.",
-    ),
-    "stream": Words(
-        "creation of streams",
-        f"Streams: {_IN} {{idle}} while streams are created or destroyed{{calls}}.",
-        f"Streams: {_IN} streams are created or destroyed{{calls}}.",
-    ),
-    "first_launch": Words(
-        "first launch",
-        f"First launch: {_IN} {{idle}} while a first call sets the device up and loads code{{calls}}.",
-        f"First launch: {_IN} a first call sets the device up and loads code{{calls}}.",
-    ),
-    "kernel_launch": Words(
-        "kernel launches",
-        f"Kernel launches: {_IN} {{idle}} while the host is in launch calls{{calls}}.",
-        f"Kernel launches: {_IN} the program launches work{{calls}}.",
+    "device_wait": _words("waits for the device", "the program waits for a result", _CALLS, heading="Exposed wait"),
+    "allocation": _words("allocation", "memory is allocated or freed", _CALLS),
+    "stream": _words("creation of streams", "streams are created or destroyed", _CALLS, heading="Streams"),
+    "first_launch": _words("first launch", "a first call sets the device up and loads code", _CALLS),
+    "kernel_launch": _words(
+        "kernel launches", "the host is in launch calls", _CALLS, alone="the program launches work"
     ),
     "launch_queue": Words(
         "work launched and not begun",
         f"Launched, not begun: {_IN} {{idle}} while work that was launched has not begun.",
     ),
-    "compilation": Words(
-        "compilation",
-        f"Compilation: {_IN} {{idle}} while code is compiled or loaded{{calls}}.",
-        f"Compilation: {_IN} code is compiled or loaded{{calls}}.",
-    ),
-    "os_call": Words(
+    "compilation": _words("compilation", "code is compiled or loaded", _CALLS),
+    "os_call": _words(
         "calls of the operating system",
-        f"Host blocked: {_IN} {{idle}} while the host waits in the operating system{{calls}}.",
-        f"Host blocked: {_IN} the program waits in the operating system{{calls}}.",
+        "the host waits in the operating system",
+        _CALLS,
+        alone="the program waits in the operating system",
+        heading="Host blocked",
     ),
-    "profiler": Words(
-        "the profiler",
-        f"The profiler: {_IN} {{idle}} while the profiler itself works.",
-        f"The profiler: {_IN} the profiler itself works.",
+    "profiler": _words("the profiler", "the profiler itself works"),
+    "waiting": _words("waits of the program", "the program waits", _CALLS, heading="Waiting"),
+    "saving": _words("saving", "the program saves", _ABOVE),
+    "io": _words("input and output", "the program reads or writes", _ABOVE),
+    "sleep": _words("sleep", "the program sleeps", _ABOVE),
+    "lock": _words("locks and queues", "the program waits for another thread or process", _ABOVE),
+    "gil": _words("waits for the GIL", "the program waits for other threads that run Python", _ABOVE, heading="GIL"),
+    "logging": _words(
+        "logging", "messages or metrics are written", _ABOVE, alone="the program writes messages or metrics"
     ),
-    "waiting": Words(
-        "waits of the program",
-        f"Waiting: {_IN} {{idle}} while the program waits{{calls}}.",
-        f"Waiting: {_IN} the program waits{{calls}}.",
-    ),
-    "saving": Words(
-        "saving",
-        f"Saving: {_IN} {{idle}} while the program saves{{above}}.",
-        f"Saving: {_IN} the program saves{{above}}.",
-    ),
-    "io": Words(
-        "input and output",
-        f"Input and output: {_IN} {{idle}} while the program reads or writes{{above}}.",
-        f"Input and output: {_IN} the program reads or writes{{above}}.",
-    ),
-    "sleep": Words(
-        "sleep",
-        f"Sleep: {_IN} {{idle}} while the program sleeps{{above}}.",
-        f"Sleep: {_IN} the program sleeps{{above}}.",
-    ),
-    "lock": Words(
-        "locks and queues",
-        f"Locks and queues: {_IN} {{idle}} while the program waits for another thread or process{{above}}.",
-        f"Locks and queues: {_IN} the program waits for another thread or process{{above}}.",
-    ),
-    "gil": Words(
-        "waits for the GIL",
-        f"GIL: {_IN} {{idle}} while the program waits for other threads that run Python{{above}}.",
-        f"GIL: {_IN} the program waits for other threads that run Python{{above}}.",
-    ),
-    "logging": Words(
-        "logging",
-        f"Logging: {_IN} {{idle}} while messages or metrics are written{{above}}.",
-        f"Logging: {_IN} the program writes messages or metrics{{above}}.",
-    ),
-    "serialization": Words(
-        "serialization",
-        f"Serialization: {_IN} {{idle}} while objects become bytes or text, or back{{above}}.",
-        f"Serialization: {_IN} objects become bytes or text, or back{{above}}.",
-    ),
-    "import": Words(
-        "imports",
-        f"Imports: {_IN} {{idle}} while modules are imported{{above}}.",
-        f"Imports: {_IN} modules are imported{{above}}.",
-    ),
-    HOST: Words("work of the host", f"Host-bound: {_IN} the device waits for the host{{mostly}}."),
+    "serialization": _words("serialization", "objects become bytes or text, or back", _ABOVE),
+    "import": _words("imports", "modules are imported", _ABOVE),
+    HOST: Words("work of the host", f"Host-bound: {_IN} the device waits for the host{_MOSTLY}."),
 }
 """Parts in the order of the report."""
 
@@ -182,10 +145,11 @@ _OF_KIND: dict[str, str] = {
     "launch": "kernel_launch",
 }
 """Part for kinds of causes that have no part of their own."""
+_MEANINGS = {c.key: c.meaning for c in HOST_CLASSES}
 _DEVICE_CLASSES = ("communication", "copy_d2h", "copy_h2d", "other_device", "parameter_transfer")
 
 
-def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -> Iterator[Option]:
+def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -> Iterator[Option]:
     """Yield all parts of judged time except computing, with their sentences. With computing, they are all of it.
 
     If no device was captured, the host's work counts as computing.
@@ -196,7 +160,7 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
         input_copies_ns: Exposed copies to the device that are part of the input.
         within: The event in which most of the host's own work is done; may be empty.
     """
-    causes = _of_parts(_without_steps(host_causes(trace)))
+    causes = _with_part(_without_steps(host_causes(trace)))
     by_part = {key: having(causes, "part", key) for key in causes["part"].unique().to_list()}
     times = {key: int(frame["time_ns"].sum()) for key, frame in by_part.items()}
     for key in _DEVICE_CLASSES:
@@ -208,16 +172,20 @@ def parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -
     for key, words in PARTS.items():
         if judged.share(times.get(key, 0)) >= WORTH_SAYING and (judged.has_device or key != HOST):
             own = by_part.get(key, causes.clear())
-            yield _option(key, words, times[key], own, judged, within)
+            yield _make_option(key, words, times[key], own, judged, within)
     if judged.in_turn >= WORTH_SAYING:
-        yield _in_turn(judged)
+        # This idle time of devices that share a process has no class, because one of the devices works.
+        share, label, evidence = judged.in_turn, "devices that idle in turn", "busy time of each device"
+        idles = f"in {format_ratio(share)} of {judged.whole} the average device idles while another one works"
+        sentence, time_ns = f"Devices in turn: {idles}.", round(share * judged.total_ns)
+        yield Option(IN_TURN, label, time_ns, share, judged.words, "measured", evidence, sentence)
     if judged.share(times.get(UNEXPLAINED, 0)) >= WORTH_SAYING:
         yield _unexplained(times[UNEXPLAINED], judged)
 
 
-def own_work(trace: TraceView) -> pl.DataFrame:
+def find_own_work(trace: TraceView) -> pl.DataFrame:
     """Return causes that are work of the host itself: rows of :func:`host_causes`."""
-    return having(_of_parts(_without_steps(host_causes(trace))), "part", HOST)
+    return having(_with_part(_without_steps(host_causes(trace))), "part", HOST)
 
 
 def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
@@ -226,7 +194,7 @@ def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
     return causes.with_columns(pl.when(~is_step).then("range").alias("range"))
 
 
-def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
+def _with_part(causes: pl.DataFrame) -> pl.DataFrame:
     """Return ``causes`` with the ``part`` that each belongs to."""
     by_kind = pl.col("kind").replace(_OF_KIND)
     by_class = (
@@ -246,62 +214,40 @@ def _of_parts(causes: pl.DataFrame) -> pl.DataFrame:
     return causes.with_columns(by_class.alias("part"))
 
 
-def _option(  # noqa: PLR0917 (a part, its time and where that was)
+def _make_option(  # noqa: PLR0917 (a part, its time and where that was)
     key: str, words: Words, time_ns: int, causes: pl.DataFrame, judged: Judged, within: str
 ) -> Option:
     share = judged.share(time_ns)
     template = words.sentence if judged.has_device or not words.alone else words.alone
-    calls = _called(causes, line=judged.sampled)
+    calls = _name_costliest(causes, line=judged.sampled)
     sentence = template.format(
         share=format_ratio(share),
         whole=judged.whole,
         idle=judged.idle,
         calls=f" ({calls})" if calls else "",
         above=f", above all {calls}" if calls else "",
-        mostly=kinds_in_words(causes, judged, within) if key == HOST else f", mostly in {calls}" if calls else "",
+        mostly=list_kinds(causes, judged, within) if key == HOST else f", mostly in {calls}" if calls else "",
     )
     count = int(causes["calls"].sum())
-    evidence = f"{counted(count, 'event')}{f': {calls}' if calls else ''}" if count else _meaning(key)
+    evidence = _MEANINGS.get(key, "what the devices did was recorded")
+    if count:
+        evidence = f"{counted(count, 'event')}{f': {calls}' if calls else ''}"
     return Option(key, words.label, time_ns, share, judged.words, "measured", evidence, sentence)
 
 
-def _in_turn(judged: Judged) -> Option:
-    """Return the idle time of devices that share a process. It has no class, because one of the devices works."""
-    share = judged.in_turn
-    said = f"in {format_ratio(share)} of {judged.whole} the average device idles while another one works"
-    sentence = f"Devices in turn: {said}."
-    label, evidence = "devices that idle in turn", "busy time of each device"
-    time_ns = round(share * judged.total_ns)
-    return Option(IN_TURN, label, time_ns, share, judged.words, "measured", evidence, sentence)
-
-
-def _meaning(key: str) -> str:
-    classes = {c.key: c.meaning for c in HOST_CLASSES}
-    return classes.get(key, "what the devices did was recorded")
-
-
 def _unexplained(time_ns: int, judged: Judged) -> Option:
-    share = judged.share(time_ns)
-    said = f"in {format_ratio(share)} of {judged.whole}"
+    share, evidence = judged.share(time_ns), "no recorded event covers it"
+    time = f"in {format_ratio(share)} of {judged.whole}"
     if not judged.has_device:
-        sentence = f"Unexplained: {said} nothing was recorded of what the program does."
+        sentence = f"Unexplained: {time} nothing was recorded of what the program does."
     elif judged.sees_host:
-        sentence = f"Unexplained: {said} {judged.idle}, and nothing recorded says what the host does."
+        sentence = f"Unexplained: {time} {judged.idle}, and nothing recorded says what the host does."
     else:
-        sentence = f"Mostly idle: {said} {judged.idle}, and what the host did meanwhile was not recorded."
-    return Option(
-        UNEXPLAINED,
-        "unexplained",
-        time_ns,
-        share,
-        judged.words,
-        "unexplained",
-        "no recorded event covers it",
-        sentence,
-    )
+        sentence = f"Mostly idle: {time} {judged.idle}, and what the host did meanwhile was not recorded."
+    return Option(UNEXPLAINED, "unexplained", time_ns, share, judged.words, "unexplained", evidence, sentence)
 
 
-def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:
+def list_kinds(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:
     """List the kinds of ``causes`` with most of their time, as shares of judged time, and the main event in it."""
     total = int(causes["time_ns"].sum())
     if not total:
@@ -312,7 +258,7 @@ def kinds_in_words(causes: pl.DataFrame, judged: Judged, within: str = "") -> st
         said = f", mostly {_PLURALS[listed[0][0]]}"
     else:
         said = f": {' and '.join(f'{_PLURALS[kind]} ({format_ratio(judged.share(time))})' for kind, time in listed)}"
-    called = _called(causes, line=judged.sampled)
+    called = _name_costliest(causes, line=judged.sampled)
     if within and not called.startswith(within):
         return f"{said}, mostly within {within}" if ":" in said else f"{said} within {within}"
     return f"{said}, above all {called}" if called else said
@@ -322,7 +268,7 @@ _OF_LINE = r":\d+ "
 """Text of a sampled line that its function lacks. Without it, the lines of a function form one group."""
 
 
-def _called(causes: pl.DataFrame, *, line: bool) -> str:
+def _name_costliest(causes: pl.DataFrame, *, line: bool) -> str:
     """Return the name that takes most of the time of ``causes``, and the place of most of that time; may be empty.
 
     Args:
@@ -339,18 +285,18 @@ def _called(causes: pl.DataFrame, *, line: bool) -> str:
         return ""
     own = having(named, "called", key).sort("time_ns", "cause", descending=[True, False])
     name = str(own["cause"][0])
-    place = _place(own, name, time, line=line)
+    place = _name_place(own, name, time, line=line)
     called = shortened(name.strip("# "), line=line)
     return f"{called} in {place}" if place and place != called else called
 
 
-def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
+def _name_place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
     """Return the range and operator in which most of these causes were, else the module, else the function.
 
     With ``line``, the line that ran comes first.
     """
     found = {}
-    if line and (lined := _line(causes, time_ns)):
+    if line and (lined := _name_line(causes, time_ns)):
         return lined
     for column in PLACES:
         if causes[column].null_count() == causes.height:
@@ -363,7 +309,7 @@ def _place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
     return " > ".join(around) or found.get("module") or found.get("location", "")
 
 
-def _line(causes: pl.DataFrame, time_ns: int) -> str:
+def _name_line(causes: pl.DataFrame, time_ns: int) -> str:
     """Return the function in which most of these causes were, with the line that took most of it; may be empty."""
     lines = knowing(causes, "location").group_by("location").agg(pl.col("time_ns").sum())
     functions = lines.with_columns(replaced(pl.col("location"), _OF_LINE, " ").alias("function"))
@@ -372,3 +318,48 @@ def _line(causes: pl.DataFrame, time_ns: int) -> str:
     if not found.height or found["time_ns"][0] < MOSTLY * time_ns:
         return ""
     return shortened(str(found["location"][0]), line=True)
+
+
+def find_precise_options(
+    findings: tuple[Finding, ...],
+    judged: Judged,
+    *,
+    input_copies: bool = False,
+    is_network: bool = True,
+) -> Iterator[Option]:
+    """Yield options from ``findings``, except from those that are only for information.
+
+    Args:
+        findings: All findings.
+        judged: The judged time.
+        input_copies: True if copies to the device are part of the input.
+        is_network: True if a framework may have run the program. Otherwise the program chose the precision of its
+            matrices itself.
+    """
+    for finding in findings:
+        record = record_of(finding.code)
+        if not record.is_candidate or finding.severity is Severity.INFO or not finding.cost_ns:
+            continue
+        if finding.code == "TV405" and not is_network:
+            continue
+        within = frozenset[str](record.explains)
+        within = within | {INPUT} if input_copies and "copy_h2d" in within else within
+        share = finding.share or 0.0
+        of = finding.share_of or judged.words
+        message = finding.message
+        if "%" not in message:
+            message = f"{message} At stake: {format_ratio(share)} of the {of}."
+        label = finding.heading or record.label or finding.slug.replace("-", " ")
+        sentence = message if finding.heading else f"{label[0].upper()}{label[1:]}: {continue_sentence(message)}"
+        yield Option(
+            finding.slug, label, finding.cost_ns, share, of, record.certainty, finding.code, sentence, within, record
+        )
+
+
+def suspect_input(share: float, time_ns: int, judged: Judged, sentence: str) -> Option:
+    """Return the input as a suspected cause: host time without launches that no recorded range explains."""
+    evidence = f"{format_ratio(share)} of host time without launches, and no range of data loading"
+    within = frozenset({"os_call", HOST, UNEXPLAINED})
+    return Option(
+        POSSIBLE_INPUT, "input, possibly", time_ns, share, judged.words, "suspected", evidence, sentence, within
+    )

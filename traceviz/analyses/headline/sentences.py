@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from traceviz.analyses.derived.capture.reasons import ReasonCode
-from traceviz.analyses.headline.choice import Choice
+from traceviz.analyses.derived.capture.training import ReasonCode
+from traceviz.analyses.headline.choice import INPUTS, Choice, Option
 from traceviz.analyses.headline.judged_time import Judged
-from traceviz.analyses.headline.options import INPUTS, Option
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.input.stages import SAMPLED, UNRECORDED
@@ -16,7 +15,7 @@ LONGEST = 350
 """Most characters of the first line. The least important sentences are left to the sections."""
 
 
-def input_cause(pipeline: InputPipelineResult) -> str:
+def describe_input_cause(pipeline: InputPipelineResult) -> str:
     """Return the sentence about input as the leading cause: the wait, its place, and the largest possible gain."""
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
     if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
@@ -28,19 +27,19 @@ def input_cause(pipeline: InputPipelineResult) -> str:
     best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""
     bound = f" ({pipeline.caveat})" if pipeline.caveat else ""
     kind = pipeline.verdict.title if pipeline.verdict.is_bound else "Input-bound"
-    where = f"{_mostly(pipeline)}{_line(pipeline)}"
+    where = f"{_name_stage(pipeline)}{_name_line(pipeline)}"
     return f"{kind}: {share} of steady step time waits for input{where}{best}{bound}."
 
 
-def _line(pipeline: InputPipelineResult) -> str:
+def _name_line(pipeline: InputPipelineResult) -> str:
     """Return the function that takes the time of the input, after the call in which the program waits."""
     words = pipeline.lines.words if pipeline.lines is not None else ""
     if not words:
         return ""
-    return f": {words}" if _mostly(pipeline) else f", {words}"
+    return f": {words}" if _name_stage(pipeline) else f", {words}"
 
 
-def _mostly(pipeline: InputPipelineResult) -> str:
+def _name_stage(pipeline: InputPipelineResult) -> str:
     stage = pipeline.stages[0] if pipeline.stages else None
     if stage is None or (stage.kind == SAMPLED and pipeline.lines is not None and pipeline.lines.words):
         return ""
@@ -50,7 +49,7 @@ def _mostly(pipeline: InputPipelineResult) -> str:
     return f", mostly {f'in the {stage.name}' if stage.kind == DATALOADER else named}"
 
 
-def about_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
+def describe_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
     """Return the verdict on the input as a short sentence, if the input does not lead."""
     if pipeline.verdict is InputVerdict.CANNOT_JUDGE and pipeline.reason is not None:
         if pipeline.reason.code is ReasonCode.TRAINS_NOTHING:
@@ -59,36 +58,43 @@ def about_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
     if lead is not None and lead.key in INPUTS:
         return ""
     share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
-    where = "" if pipeline.verdict is InputVerdict.NOT_BOUND else _mostly(pipeline)
+    where = "" if pipeline.verdict is InputVerdict.NOT_BOUND else _name_stage(pipeline)
     return f"{pipeline.verdict.title} ({share}{where})."
 
 
-def mildly(judged: Judged, lead: Option) -> str:
+def describe_minor_cause(judged: Judged, lead: Option) -> str:
     """Return the sentence about a leading cause that is small compared to the time in which devices compute."""
     share = format_ratio(judged.compute_share)
     small = f"{lead.label} ({format_ratio(lead.share)})"
     return f"{judged.opening} computes in {share} of {judged.whole}; the largest other part: {small}."
 
 
-def beside(choice: Choice, judged: Judged) -> str:
+def describe_others(choice: Choice, judged: Judged) -> str:
     """Return the sentence about options that are as large as the leading one, or also large."""
-    ties = [_shared(option, judged) for option in choice.ties[:2] if option.key not in INPUTS]
-    others = [_shared(option, judged) for option in choice.beside if option.key not in INPUTS][: 2 - len(ties)]
-    said = (f"As much: {_listed(ties)}." if ties else "", f"Also: {_listed(others)}." if others else "")
+    ties = [_with_share(option, judged) for option in choice.ties[:2] if option.key not in INPUTS]
+    others = [_with_share(option, judged) for option in choice.beside if option.key not in INPUTS][: 2 - len(ties)]
+    said = (f"As much: {_join(ties)}." if ties else "", f"Also: {_join(others)}." if others else "")
     return " ".join(filter(None, said))
 
 
-def _shared(option: Option, judged: Judged) -> str:
+def _with_share(option: Option, judged: Judged) -> str:
     bound = "at most " if option.certainty == "at most" else ""
     of = "" if option.share_of == judged.words else f" of the {option.share_of}"
     return f"{option.label} ({bound}{format_ratio(option.share)}{of})"
 
 
-def _listed(parts: list[str]) -> str:
+def _join(parts: list[str]) -> str:
     return " and ".join(parts)
 
 
-def fitting(sentences: list[tuple[int, str]]) -> str:
+def continue_sentence(sentence: str) -> str:
+    """Return a sentence for use after a colon. Its first letter is small unless the word is a name."""
+    first = sentence.partition(" ")[0].rstrip(":,")
+    is_name = first == "Python" or (len(first) > 1 and not first[1:].islower())
+    return sentence if is_name else f"{sentence[:1].lower()}{sentence[1:]}"
+
+
+def fit_sentences(sentences: list[tuple[int, str]]) -> str:
     """Join the sentences to one line, in their order. While it is too long, drop the sentence with the highest rank.
 
     Args:

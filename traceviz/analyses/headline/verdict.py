@@ -11,19 +11,23 @@ from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.capture.totals import PrintedTotals
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
-from traceviz.analyses.derived.capture.time_spent import before_work, begins_late
+from traceviz.analyses.derived.capture.time_spent import begins_late, describe_time_before_work
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import HEALTHY, MUCH, Choice, choose
-from traceviz.analyses.headline.finding_causes import precise, suspicion
-from traceviz.analyses.headline.judged_time import Judged, judged
-from traceviz.analyses.headline.options import COMPUTE, INPUT, INPUTS, UNEXPLAINED, Option
-from traceviz.analyses.headline.parts import kinds_in_words, own_work, parts
-from traceviz.analyses.headline.sentences import about_input, beside, fitting, input_cause, mildly
-from traceviz.analyses.headline.whole_run import is_of_the_run, of_the_capture, of_the_run
+from traceviz.analyses.headline.choice import COMPUTE, HEALTHY, INPUT, INPUTS, MUCH, UNEXPLAINED, Choice, Option, choose
+from traceviz.analyses.headline.judged_time import Judged, measure_judged_time
+from traceviz.analyses.headline.parts import find_own_work, find_parts, find_precise_options, list_kinds, suspect_input
+from traceviz.analyses.headline.sentences import (
+    describe_input,
+    describe_input_cause,
+    describe_minor_cause,
+    describe_others,
+    fit_sentences,
+)
+from traceviz.analyses.headline.whole_run import describe_capture, describe_run, has_whole_run
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.host.own_function import working_function
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
@@ -55,50 +59,51 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     pipeline = results.get("input_pipeline")
     if not isinstance(pipeline, InputPipelineResult):
         partial = "Only some sections were analysed; the verdict needs input_pipeline."
-        return Verdict(VerdictCode.PARTIAL, " ".join(filter(None, (partial, _largest(findings)))))
+        return Verdict(VerdictCode.PARTIAL, " ".join(filter(None, (partial, _name_largest_problem(findings)))))
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         return Verdict(VerdictCode.CANNOT_JUDGE, _summary_sentence(printed))
-    time = judged(trace)
-    lanes = _lanes(results)
+    time = measure_judged_time(trace)
+    lanes = _describe_lanes(results)
     says_nothing = _says_nothing(trace, pipeline, time) or lanes
     options = () if says_nothing else tuple(_options(trace, results, time, findings))
     choice = choose(options, 0.0 if lanes else _own_share(trace, time))
-    before = _before(trace, results)
-    late = bool(before) and begins_late(trace) and not steady_time(trace)
-    opening = _opening(results, pipeline)
-    is_plain = pipeline.kind.key in _WITHOUT_DEVICE and is_of_the_run(results.get("whole_run")) and time.sampled
+    before = _describe_time_before_work(trace, results)
+    late = bool(before) and begins_late(trace) and not steady_time(trace)  # then most of the capture is before work
+    cause_sentence = lanes or ("" if late else _describe_cause(trace, results, time, choice))
+    if late and not lanes and choice.lead is not None:
+        share = format_ratio(choice.lead.share)
+        cause_sentence = f"From first to last device work, mostly {choice.lead.label} ({share})."
+    opening = _name_kind(results, pipeline)
+    is_plain = pipeline.kind.key in _WITHOUT_DEVICE and has_whole_run(results.get("whole_run")) and time.sampled
     sentences = [
         (0, "" if is_plain else opening),
         (0, before if late else ""),
-        (0, lanes or (_briefly(choice) if late else _cause(trace, results, time, choice))),
+        (0, cause_sentence),
         (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
         (3, "" if late else before),
-        (1, beside(choice, time)),
-        (2, _unexplained_beside(trace, results, time, choice)),
-        (1, _to_record(results, choice)),
-        (2, about_input(pipeline, choice.lead) if pipeline.verdict is not InputVerdict.NOT_JUDGED else ""),
-        (6, _meanwhile(trace, time, choice)),
-        (5, _computing(time, pipeline, choice)),
+        (1, describe_others(choice, time)),
+        (2, _describe_unexplained(trace, results, time, choice)),
+        (1, _advise_recording(results, choice)),
+        (2, describe_input(pipeline, choice.lead) if pipeline.verdict is not InputVerdict.NOT_JUDGED else ""),
+        (6, _describe_host_while_idle(trace, time, choice)),
+        (5, _describe_computing(time, pipeline, choice)),
         (6, "" if choice.lead or before or lanes else pipeline.spent),
         (2, pipeline.remedy.brief),
-        (3, _caution(results)),
-        (0, _unseen(results)),
+        (3, _caution_about_steps(results)),
+        (0, _describe_unrecorded_work(results)),
         (0, trace.clock_doubt),
     ]
     cause = choice.lead.key if choice.lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
     judges_steps = bool(steady_time(trace))
     is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
     leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
-    run = of_the_run(results.get("whole_run"), are_steps_judged=judges_steps, leads=leads)
-    if (
-        not is_of_the_run(results.get("whole_run"))
-        and not (late or lanes)
-        and pipeline.verdict is not InputVerdict.NOT_JUDGED
-    ):
-        run = of_the_capture(trace)
+    whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED
+    run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads)
+    if is_judged and not (has_whole_run(whole_run) or late or lanes):
+        run = describe_capture(trace)
     cause = run.candidate.key if run.candidate else cause
-    return Verdict(pipeline.verdict.code, fitting(run.before(sentences)), cause, run.among(choice.candidates))
+    return Verdict(pipeline.verdict.code, fit_sentences(run.before(sentences)), cause, run.among(choice.candidates))
 
 
 def _options(
@@ -109,20 +114,20 @@ def _options(
         return
     pipeline, waits = results["input_pipeline"], results.get("host_waits")
     judges = pipeline.verdict.is_judged and pipeline.step_ns
-    for part in parts(trace, time, pipeline.copy_ns if judges else 0, waits.within if waits else ""):
+    for part in find_parts(trace, time, pipeline.copy_ns if judges else 0, waits.within if waits else ""):
         if not (judges and part.key == INPUT):
             yield part
     if judges and pipeline.wait_ns:
         share, label = pipeline.wait_ns / pipeline.step_ns, "input"
         where = f"mostly {pipeline.stages[0].name}" if pipeline.stages else "waits for batches and copies of them"
-        sentence = input_cause(pipeline) if pipeline.verdict is not InputVerdict.POSSIBLY_BOUND else ""
+        sentence = describe_input_cause(pipeline) if pipeline.verdict is not InputVerdict.POSSIBLY_BOUND else ""
         yield Option(INPUT, label, pipeline.wait_ns, share, time.words, "measured", where, sentence)
     if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
         share = pipeline.host_ns / pipeline.step_ns
-        yield suspicion(share, pipeline.host_ns, time, input_cause(pipeline))
+        yield suspect_input(share, pipeline.host_ns, time, describe_input_cause(pipeline))
     are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])
     may_be_network = bool(likely_frameworks(trace))
-    yield from precise(findings, time, trace.clock_doubt, input_copies=are_input, is_network=may_be_network)
+    yield from find_precise_options(findings, time, input_copies=are_input, is_network=may_be_network)
 
 
 def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged) -> bool:
@@ -132,7 +137,7 @@ def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged)
     return not time.has_device and (pipeline.verdict is InputVerdict.NOT_JUDGED or trace.api_calls("launch").height > 0)
 
 
-def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
+def _name_kind(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
     """Return the sentence that names the kind of capture."""
     if pipeline.verdict is not InputVerdict.NOT_JUDGED:
         return pipeline.kind.opening
@@ -142,41 +147,42 @@ def _opening(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
     return f"{pipeline.verdict.title}: {pipeline.reason.text}." if pipeline.reason else ""
 
 
-def _cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
+def _describe_cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
     """Return the sentence of the leading cause, or that there is none."""
     lead = choice.lead
-    if lead is not None and _is_less_than_computing(trace, time, lead):
-        return f"{_own_work(trace, results, time)} Beside it: {lead.label} ({format_ratio(lead.share)})."
+    own = _own_share(trace, time)
+    if lead is not None and not time.has_device and lead.share < min(MUCH, own) and lead.key != INPUT:
+        return f"{_describe_own_work(trace, results, time)} Beside it: {lead.label} ({format_ratio(lead.share)})."
     if lead is not None:
-        return mildly(time, lead) if _is_mild(time, lead) else lead.sentence
+        return describe_minor_cause(time, lead) if _is_mild(time, lead) else lead.sentence
     # The opening already reports missing device work, or how busy an engine keeps the device.
     if not time.total_ns or _says_nothing(trace, results["input_pipeline"], time) or "serving" in results:
         return ""
     if not time.has_device:
-        return _own_work(trace, results, time)
+        return _describe_own_work(trace, results, time)
     computing = f"{time.device} computes in {format_ratio(time.compute_share)} of {time.whole}."
     return f"Healthy: {computing}" if _is_healthy(time) else f"{computing[0].upper()}{computing[1:]}"
 
 
-def _lanes(results: dict[str, Any]) -> str:
+def _describe_lanes(results: dict[str, Any]) -> str:
     """Return the sentence about lanes that no profiler describes; empty if there are operators, which show more."""
     lanes = results.get("lanes")
     return lanes.sentence if isinstance(lanes, LaneTimes) and "cpu_steps" not in results else ""
 
 
-def _before(trace: TraceView, results: dict[str, Any]) -> str:
+def _describe_time_before_work(trace: TraceView, results: dict[str, Any]) -> str:
     """Return the sentence about the time before the first device work; empty for a program with steps."""
     times = results.get("steps")
     has_steps = isinstance(times, StepTimes) and not times.slight and times.steps.steady.height >= FEW_STEPS
-    return "" if has_steps else before_work(trace)
+    return "" if has_steps else describe_time_before_work(trace)
 
 
-def _unexplained_beside(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
+def _describe_unexplained(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
     """Return the unexplained time; if that leads, the host's computing. Empty if there is a device."""
     if time.has_device or not time.total_ns:
         return ""
     if choice.lead is not None and choice.lead.key == UNEXPLAINED:
-        return _own_work(trace, results, time)
+        return _describe_own_work(trace, results, time)
     share = _unexplained_alone(choice)
     return f"Also: unexplained ({format_ratio(share)})." if share else ""
 
@@ -187,7 +193,7 @@ def _unexplained_alone(choice: Choice) -> float:
     return 0.0 if choice.lead is not None else next(shares, 0.0)
 
 
-def _to_record(results: dict[str, Any], choice: Choice) -> str:
+def _advise_recording(results: dict[str, Any], choice: Choice) -> str:
     """Return what to record next if unexplained time leads."""
     waits = results.get("host_waits")
     leads = choice.lead is not None and choice.lead.key == UNEXPLAINED
@@ -196,19 +202,12 @@ def _to_record(results: dict[str, Any], choice: Choice) -> str:
     return f"To see more: {waits.record[0]}."
 
 
-def _meanwhile(trace: TraceView, time: Judged, choice: Choice) -> str:
+def _describe_host_while_idle(trace: TraceView, time: Judged, choice: Choice) -> str:
     """Return the sentence about the host's work while the device waits for its next launch."""
-    own = own_work(trace)
+    own = find_own_work(trace)
     if choice.lead is None or not choice.lead.is_launch_bound or time.share(int(own["time_ns"].sum())) < HEALTHY:
         return ""
-    return f"The host works meanwhile{kinds_in_words(own, time)}."
-
-
-def _briefly(choice: Choice) -> str:
-    """Return the leading option after the sentence about time before device work, which is most of the capture."""
-    if choice.lead is None:
-        return ""
-    return f"From first to last device work, mostly {choice.lead.label} ({format_ratio(choice.lead.share)})."
+    return f"The host works meanwhile{list_kinds(own, time)}."
 
 
 def _is_healthy(time: Judged) -> bool:
@@ -220,45 +219,35 @@ def _is_mild(time: Judged, lead: Option) -> bool:
     return _is_healthy(time) and lead.share < MUCH and lead.key != INPUT and COMPUTE not in lead.within
 
 
-def _is_less_than_computing(trace: TraceView, time: Judged, lead: Option) -> bool:
-    """Return whether a program without a device computes longer than the leading option, which is small."""
-    return not time.has_device and lead.share < min(MUCH, _own_share(trace, time)) and lead.key != INPUT
-
-
 def _own_share(trace: TraceView, time: Judged) -> float:
     """Return the share in which the program computes on the host; 0 if there is a device."""
-    return 0.0 if time.has_device else time.share(int(own_work(trace)["time_ns"].sum()))
+    return 0.0 if time.has_device else time.share(int(find_own_work(trace)["time_ns"].sum()))
 
 
-def _own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
+def _describe_own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
     """Return the sentence about the program's own work on the host, if there is no device."""
     share = _own_share(trace, time)
     if share < HEALTHY:
         return ""
     steps = results.get("cpu_steps") or CpuStepsAnalysis().run(trace)  # the line does not depend on the sections shown
     if not isinstance(steps, CpuSteps):
-        return f"The program works in {format_ratio(share)} of {time.whole}{kinds_in_words(own_work(trace), time)}."
+        return f"The program works in {format_ratio(share)} of {time.whole}{list_kinds(find_own_work(trace), time)}."
     computes = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS)))["time_ns"].sum()
     verb = "computes" if 2 * computes >= share * time.total_ns else "works"
-    return f"The program {verb} in {format_ratio(share)} of {time.whole}{_function(trace)}{_families(steps, time)}."
+    function = working_function(trace)  # not one in which a model learns, as all steps do
+    is_large = function is not None and function.share >= WORTH_A_FUNCTION
+    where = f", {format_ratio(function.share)} in {function.words}" if function is not None and is_large else ""
+    return f"The program {verb} in {format_ratio(share)} of {time.whole}{where}{_list_families(steps, time)}."
 
 
-def _function(trace: TraceView) -> str:
-    """Return the function of the program with much of its steps, unless a model learns in it, as all steps do."""
-    function = working_function(trace)
-    if function is None or function.share < WORTH_A_FUNCTION:
-        return ""
-    return f", {format_ratio(function.share)} in {function.words}"
-
-
-def _families(steps: CpuSteps, time: Judged) -> str:
+def _list_families(steps: CpuSteps, time: Judged) -> str:
     """Return the families of operators, or other work, that take most of it."""
     groups = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS | OF_THE_PROGRAM))).head(MOST_FAMILIES)
-    named = [
-        f"{_label(row)} ({format_ratio(time.share(row['time_ns']))})"
-        for row in groups.iter_rows(named=True)
-        if row["time_ns"] >= WORTH_NAMING * steps.judged_ns
-    ]
+    named = []
+    for row in groups.filter(pl.col("time_ns") >= WORTH_NAMING * steps.judged_ns).iter_rows(named=True):
+        label = str(row["label"])
+        label = label if row["group"] == "python" else label.lower()  # Python is a name
+        named.append(f"{label} ({format_ratio(time.share(row['time_ns']))})")
     if not named:
         return ""
     largest = shortened(str(groups["largest"][0]).strip("# "), line=time.sampled)
@@ -266,12 +255,7 @@ def _families(steps: CpuSteps, time: Judged) -> str:
     return f", mostly {' and '.join(named)}, above all {largest} ({format_ratio(share)})"
 
 
-def _label(group: dict[str, Any]) -> str:
-    """Return the name of a group within a sentence. Python is a name."""
-    return str(group["label"]) if group["group"] == "python" else str(group["label"]).lower()
-
-
-def _computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:
+def _describe_computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:
     """Return the sentence with the share in which the device computes, unless the cause states it."""
     if not time.total_ns or not time.has_device or choice.lead is None or choice.lead.key in INPUTS:
         return ""
@@ -291,7 +275,7 @@ def _summary_sentence(printed: PrintedTotals) -> str:
     return " ".join([no_events, *largest])
 
 
-def _caution(results: dict[str, Any]) -> str:
+def _caution_about_steps(results: dict[str, Any]) -> str:
     """Return the caution if the verdict rests on inferred steps or on few steps."""
     times = results.get("steps")
     if not isinstance(times, StepTimes) or times.slight:
@@ -301,13 +285,13 @@ def _caution(results: dict[str, Any]) -> str:
     return " ".join(filter(None, (few_steps(times.steps), inferred)))
 
 
-def _unseen(results: dict[str, Any]) -> str:
+def _describe_unrecorded_work(results: dict[str, Any]) -> str:
     """Return the sentence about unrecorded device work, if that is much of the capture."""
     capture = results.get("capture")
     return capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
 
 
-def _largest(findings: tuple[Finding, ...]) -> str:
+def _name_largest_problem(findings: tuple[Finding, ...]) -> str:
     serious = (finding for finding in findings if finding.severity is not Severity.INFO and finding.cost_ns)
     worth = [finding for finding in serious if not record_of(finding.code).is_of_input]
     if not worth:

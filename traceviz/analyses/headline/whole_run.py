@@ -11,8 +11,8 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import BOUND
-from traceviz.analyses.headline.options import UNEXPLAINED
+from traceviz.analyses.headline.choice import BOUND, UNEXPLAINED
+from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import Candidate, Certainty
@@ -30,7 +30,7 @@ OF_THE_RUN = "run"
 
 
 @dataclass(frozen=True, slots=True)
-class OfTheRun:
+class RunText:
     """Text about the whole run, which comes before any about steps.
 
     Args:
@@ -51,7 +51,7 @@ class OfTheRun:
         if not self.prefix or first is None:
             return list(sentences)
         rank, text = sentences[first]
-        return [*sentences[:first], (rank, f"{self.prefix}: {lowered(text)}"), *sentences[first + 1 :]]
+        return [*sentences[:first], (rank, f"{self.prefix}: {continue_sentence(text)}"), *sentences[first + 1 :]]
 
     def among(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         """Return the candidates of a verdict. If one of the run leads, the others do not."""
@@ -60,7 +60,7 @@ class OfTheRun:
         return (self.candidate, *(replace(candidate, leads=False) for candidate in candidates))
 
 
-def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
+def describe_run(run: object, *, are_steps_judged: bool, leads: bool) -> RunText:
     """Return the text of a verdict about the whole run; empty if steps are most of it.
 
     Args:
@@ -69,24 +69,23 @@ def of_the_run(run: object, *, are_steps_judged: bool, leads: bool) -> OfTheRun:
         leads: True if something leads within the steps.
     """
     if not isinstance(run, RunParts) or not run.judged.run_ns:
-        return OfTheRun()
+        return RunText()
     run = run.judged
     if not run.steps:
-        return OfTheRun() if are_steps_judged else _without_steps(run)
+        return RunText() if are_steps_judged else _describe_without_steps(run)
     if run.share(*STEPS) >= LEAST_STEPS:
-        return OfTheRun()
+        return RunText()
     before, outside = largest(run, BEFORE), run.time_ns(*OUTSIDE)
     if outside > run.time_ns(*STEPS) and run.share(*OUTSIDE) >= BOUND:
         part = largest(run, OUTSIDE if _is_a_start(run, before, leads=leads) else run.times)
     elif run.time_ns(*whole(before)) >= outside and _is_a_start(run, before, leads=leads):
-        share = format_ratio(run.share(*whole(before)))
-        return OfTheRun(prefix=f"In steps, {_steps(run)} of {run.words()} ({share} is {_label(before)})")
+        share, label = format_ratio(run.share(*whole(before))), START_UP if before in STARTUP else LABELS[before]
+        return RunText(prefix=f"In steps, {_share_of_steps(run)} of {run.words()} ({share} is {label})")
     else:
         part = largest(run, [key for key in run.times if key not in STEPS])
-    sentence = (
-        f"Steps are {_steps(run)} of {run.words()}; {format_ratio(run.share(*whole(part)))} is {said(run, part)}."
-    )
-    return OfTheRun(sentence, candidate=_candidate(run, part))
+    share = format_ratio(run.share(*whole(part)))
+    sentence = f"Steps are {_share_of_steps(run)} of {run.words()}; {share} is {said(run, part)}."
+    return RunText(sentence, candidate=_make_candidate(run, part))
 
 
 def _is_a_start(run: RunParts, before: str, *, leads: bool) -> bool:
@@ -99,60 +98,47 @@ def _is_a_start(run: RunParts, before: str, *, leads: bool) -> bool:
     return (leads or run.time_ns(*whole(before)) < LONG_STARTUP_NS) and not is_own
 
 
-def is_of_the_run(run: object) -> bool:
+def has_whole_run(run: object) -> bool:
     """Return whether all of the run was recorded."""
     return isinstance(run, RunParts) and run.run_ns > 0
 
 
-def _without_steps(run: RunParts) -> OfTheRun:
+def _describe_without_steps(run: RunParts) -> RunText:
     """Return the text about a run without steps: the two parts or places that took most of it."""
     parts = sorted((key for key in run.times if run.time_ns(key)), key=run.time_ns, reverse=True)
     if parts[0] == UNEXPLAINED:
-        return OfTheRun()
-    spent = [(run.time_ns(part), _said_alone(run, part)) for part in parts if part not in (OTHER, UNEXPLAINED)]
+        return RunText()
+    spent = [  # the start-up is not "before" any steps
+        (run.time_ns(part), LABELS[part] if part in STARTUP else said(run, part))
+        for part in parts
+        if part not in (OTHER, UNEXPLAINED)
+    ]
     spent += [(place.time_ns, place.name) for place in run.places.get(OTHER, ())]
     spent += [(run.time_ns(OTHER), "the program's own work")] if OTHER in parts and not run.places.get(OTHER) else []
     ranked = sorted(spent, reverse=True)[:2]
     worth = [(time, what) for time, what in ranked if time >= BOUND * run.run_ns] or ranked[:1]
     shares = ", ".join(f"{format_ratio(time / run.run_ns)} is {what}" for time, what in worth)
-    return OfTheRun(f"No steps were seen in {run.words()}: {shares}.", candidate=_candidate(run, parts[0]))
+    return RunText(f"No steps were seen in {run.words()}: {shares}.", candidate=_make_candidate(run, parts[0]))
 
 
-def _said_alone(run: RunParts, part: str) -> str:
-    """Return the name of a part of a run without steps; it is not "before" any steps."""
-    return LABELS[part] if part in STARTUP else said(run, part)
-
-
-def _label(part: str) -> str:
-    return START_UP if part in STARTUP else LABELS[part]
-
-
-def _steps(run: RunParts) -> str:
+def _share_of_steps(run: RunParts) -> str:
     return format_ratio(run.share(*STEPS))
 
 
-def _candidate(run: RunParts, part: str) -> Candidate:
+def _make_candidate(run: RunParts, part: str) -> Candidate:
     parts = whole(part)
     certainty: Certainty = "unexplained" if part == UNEXPLAINED else "measured"
-    reason = f"The largest part of {run.words('the run')}; steps are {_steps(run)} of it."
+    reason = f"The largest part of {run.words('the run')}; steps are {_share_of_steps(run)} of it."
     key = f"{OF_THE_RUN}_{'startup' if part in STARTUP else part}"
     time, share = run.time_ns(*parts), run.share(*parts)
     return Candidate(key, said(run, part), time, share, OF_THE_RUN, certainty, "the whole run", reason, leads=True)
 
 
-def of_the_capture(trace: TraceView) -> OfTheRun:
+def describe_capture(trace: TraceView) -> RunText:
     """Return the text for a capture of part of a run: the share of the steps, if that is small."""
     captured = IntervalSet.span(*trace.recorded_window)
     steps = unions_by(training_steps(trace).frame, "process_id")
     share = sum(own.intersect(captured).total for own in steps.values()) / max(len(steps) * captured.total, 1)
     if not steady_time(trace) or share >= LEAST_STEPS:
-        return OfTheRun()
-    return OfTheRun(prefix=f"In steps, {format_ratio(share)} of the captured time")
-
-
-def lowered(text: str) -> str:
-    """Return a sentence for use after a colon. Its first letter is small unless the word is a name."""
-    first = text.partition(" ")[0]
-    plain = first.rstrip(":,")
-    is_name = plain == "Python" or (not plain[1:].replace("-", "").islower() and len(first) > 1)
-    return text if is_name else f"{text[:1].lower()}{text[1:]}"
+        return RunText()
+    return RunText(prefix=f"In steps, {format_ratio(share)} of the captured time")

@@ -214,7 +214,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         )
         advice = record_of("TV615").advice
         own = advice if steps.is_called else tuple(line for line in advice if not line.startswith(_NO_CALLS))
-        yield finding("TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own)
+        cost, heading = round(share * steps.judged_ns), "garbage collection"
+        yield finding("TV615", message, facts, cost, steps.judged_ns, steps.words, advice=own, heading=heading)
 
     def _contends(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
         gil = result.gil
@@ -235,7 +236,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("location", "most of it in", location),
             Fact("samples", "samples in the steps", steps.samples, "number"),
         )
-        yield _finding("TV612", message, known(facts), share, steps)
+        yield _finding("TV612", message, known(facts), share, steps, "GIL")
 
     def _are_small(self, operators: SmallOperators) -> bool:
         is_many = operators.per_step >= self.small_calls and operators.steps >= FEW_STEPS
@@ -254,16 +255,17 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("operator_calls", "its calls in a step", operators.most_calls / max(operators.steps, 1), "number"),
             Fact("batch", "examples in a batch", operators.batch, "count"),
         )
-        code, message = "TV611", f"Small operators: {calls} in the median: {taken}."
+        code, heading, message = "TV611", "small operators", f"Small operators: {calls} in the median: {taken}."
         if operators.batch is not None and operators.batch <= self.small_batch:
-            code = "TV616"
+            code, heading = "TV616", "small batch"
             message = (
                 f"Small batch: {counted(operators.batch, 'example')} a step, and {calls}: {taken}, nearly as long as "
                 "for many examples."
             )
         cost = round(operators.share * operators.step_ns)
+        own = _advice(code, small=True)
         return finding(
-            code, message, known(facts), cost, operators.step_ns, STEADY_STEP_TIME, advice=_advice(code, small=True)
+            code, message, known(facts), cost, operators.step_ns, STEADY_STEP_TIME, advice=own, heading=heading
         )
 
     def _computes(self, result: HostLimits) -> Iterator[Finding]:
@@ -332,10 +334,11 @@ _OF_PART = {"io": "TV610", "python": "TV611", "lock": "TV613", "logging": "TV614
 """Findings of parts of the steps."""
 
 
-def _finding(code: str, message: str, facts: tuple[Fact, ...], share: float, steps: StepSamples) -> Finding:
-    return finding(
-        code, message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=_advice(code)
-    )
+def _finding(  # noqa: PLR0917 (the parts of a finding)
+    code: str, message: str, facts: tuple[Fact, ...], share: float, steps: StepSamples, heading: str
+) -> Finding:
+    cost, advice = round(share * steps.judged_ns), _advice(code)
+    return finding(code, message, facts, cost, steps.judged_ns, steps.words, advice=advice, heading=heading)
 
 
 def _advice(code: str, *, small: bool = False) -> tuple[str, ...]:
@@ -359,20 +362,19 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
     of, where = within_sentence(steps.words), placed(part.location)
     match code:
         case "TV610":
-            kind = "Saving" if _SAVES in part.activity else "Input and output"
-            message = f"{kind}: {part.words} of {of} is {_reads_or_writes(part, where)}."
+            heading = "Saving" if _SAVES in part.activity else "Input and output"
+            said = f"{part.words} of {of} is {_reads_or_writes(part, where)}"
         case "TV613":
-            does = _waits_for(part)
-            message = (
-                f"{does[0]}: in {part.words} of {of} the main thread {does[1]} in {where}{_others(result.meanwhile)}."
-            )
+            heading, does = _waits_for(part)
+            said = f"in {part.words} of {of} the main thread {does} in {where}{_others(result.meanwhile)}"
         case "TV614":
-            message = f"Logging: {part.words} of {of} is spent on messages and metrics{part.mostly}."
+            heading = "Logging"
+            said = f"{part.words} of {of} is spent on messages and metrics{part.mostly}"
+        case _ if part.activity == "serialization":
+            heading = "Serialization"
+            said = f"in {part.words} of {of} objects become text or bytes, or back{part.mostly}"
         case _:
-            is_text = part.activity == "serialization"
-            what = f"Python: {part.words} of {of} is Python itself"
-            what = f"Serialization: in {part.words} of {of} objects become text or bytes, or back" if is_text else what
-            message = f"{what}{part.mostly}."
+            heading, said = "Python", f"{part.words} of {of} is Python itself{part.mostly}"
     facts = (
         Fact("share", "of the steps", part.share, "ratio"),
         Fact("location", "mostly in", part.location),
@@ -382,7 +384,8 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
         Fact("low", "at least", part.interval[0], "ratio"),
         Fact("high", "at most", part.interval[1], "ratio"),
     )
-    return _finding(code, message, known(facts), part.share, steps)
+    name = heading if heading == "Python" else heading.lower()
+    return _finding(code, f"{heading}: {said}.", known(facts), part.share, steps, name)
 
 
 ONE_KIND = 0.8
@@ -407,8 +410,9 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
     about = "about " if function.samples is not None and function.samples < FEW else ""
     listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
     kinds = [f"{_KINDS.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
+    name = f"function {function.words}"
     message = (
-        f"The function {function.words} takes {about}{format_ratio(function.share)} of {within_sentence(steps.words)}: "
+        f"The {name} takes {about}{format_ratio(function.share)} of {within_sentence(steps.words)}: "
         f"{' and '.join(filter(None, (', '.join(kinds[:-1]), *kinds[-1:])))}."
     )
     low, high = (None, None) if steps.samples is None else wilson(min(function.share, 1.0), steps.samples)
@@ -419,7 +423,7 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
         Fact("low", "at least", low, "ratio"),
         Fact("high", "at most", high, "ratio"),
     )
-    return _finding("TV622", message, known(facts), function.share, steps)
+    return _finding("TV622", message, known(facts), function.share, steps, f"the {name}")
 
 
 _KINDS = {
@@ -451,7 +455,8 @@ def _stalls(pool: StalledPool) -> Finding:
         Fact("usual_ns", "it usually takes", pool.usual_ns, "ns"),
         Fact("mean_ns", "on average", pool.mean_ns, "ns"),
     )
-    return finding("TV621", message, known(facts), round(pool.share * pool.step_ns), pool.step_ns, STEADY_STEP_TIME)
+    cost, heading = round(pool.share * pool.step_ns), "threads wait for cores"
+    return finding("TV621", message, known(facts), cost, pool.step_ns, STEADY_STEP_TIME, heading=heading)
 
 
 def _reads_or_writes(part: Part, where: str) -> str:

@@ -11,11 +11,11 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.capture.time_spent import spent_in
+from traceviz.analyses.derived.capture.time_spent import find_costliest_name
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.places import PLACES
-from traceviz.analyses.derived.causes.sampling import ticks_within
+from traceviz.analyses.derived.causes.sampling import find_ticks_within
 from traceviz.analyses.derived.host.classes import host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import extracted
@@ -49,7 +49,7 @@ def _record(trace: TraceView) -> tuple[str, ...]:
     """Return what to record in addition so that less remains unexplained, the most helpful first."""
     framework = next((name for name in _MARK if name in trace.frameworks), "")
     if trace.tables.rows("stacks"):
-        few = all(ticks_within(trace, rank, judged_time(trace, rank)).is_empty() for rank in trace.ranks)
+        few = all(find_ticks_within(trace, rank, judged_time(trace, rank)).is_empty() for rank in trace.ranks)
         return (_MORE_STEPS if few else _MARK.get(framework, f"ranges {_PARTS}"),)
     if framework and "host_ops" in trace.tables:
         has_frames = "python" in trace.host_names["category"]
@@ -241,7 +241,7 @@ def _within(trace: TraceView, causes: pl.DataFrame) -> str:
         return ""
     rank = work.sort("time_ns", "process_id", descending=[True, False])["process_id"][0]
     idle = judged_time(trace, rank).subtract(trace.rank_busy.get(rank, IntervalSet.empty()))
-    return spent_in(trace, rank, host_classes(trace)[rank].sets["host_compute"].intersect(idle))[0]
+    return find_costliest_name(trace, rank, host_classes(trace)[rank].sets["host_compute"].intersect(idle))[0]
 
 
 def by_cause(causes: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.run_parts import texts
+from traceviz.analyses.derived.run_parts.main_process import is_own
 from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.stacks.kinds import frame_text
 from traceviz.analyses.derived.stacks.trees import StackTree, stack_tree
@@ -175,14 +175,14 @@ def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, ca
     is_made = tree.frames.select((pl.col("function") == "<module>") | pl.col("file").str.starts_with("<"))
     is_called = tree.around(text.str.contains(callers).fill_null(value=False).to_numpy()) >= 0
     is_nameless = is_made.to_series().fill_null(value=True).to_numpy()
-    return tree.outermost(texts.is_own(tree) & ~trains & ~holds_loop & ~is_nameless & ~is_called)
+    return tree.outermost(is_own(tree) & ~trains & ~holds_loop & ~is_nameless & ~is_called)
 
 
 def _of_framework(tree: StackTree) -> Mask:
     """Return stacks whose innermost library trains, or that have none, since operators have no frame of their own."""
     frames = tree.frames
     library = (frames["origin"] == "library").fill_null(value=False).to_numpy()
-    nearest = tree.around(library | texts.is_own(tree))
+    nearest = tree.around(library | is_own(tree))
     trains = frames["file"].str.contains(_FRAMEWORK).fill_null(value=False).to_numpy()
     called = frames["function"].str.contains(r"^(np|numpy|scipy|cv2|pd)\.").fill_null(value=False).to_numpy()
     return np.asarray(~called & ((nearest < 0) | ~library[nearest] | trains[nearest]), dtype=bool)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.causes.sampling import ticks
+from traceviz.analyses.derived.causes.sampling import find_ticks
 from traceviz.analyses.derived.frames import bounds, having, intervals
 from traceviz.analyses.derived.judged_time import judged_words, steady_time
 from traceviz.analyses.derived.run_parts.main_process import main_process
@@ -219,7 +219,7 @@ def _without_operators(trace: TraceView, process: int, rows: pl.DataFrame) -> pl
     A stack does not always show what its innermost line calls. ``step(batch)`` may be Python, or compiled code.
     """
     working = intervals(having(trace.host_ops("op", "runtime"), "process_id", process))
-    seen = having(ticks(trace, process), "did", "python")
+    seen = having(find_ticks(trace, process), "did", "python")
     recorded = steady_time(trace).get(process, IntervalSet.empty())
     moments = seen["moment_ns"].to_numpy()
     seen = seen.with_columns(pl.Series("computes", working.contains(moments), dtype=pl.Boolean))

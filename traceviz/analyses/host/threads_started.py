@@ -129,9 +129,9 @@ def threads_finding(found: StartedThreads | None, least: int, least_pools: int, 
     each = f", {format_number(round(found.per_step, 1))} a step" if found.per_step and found.per_step >= 1 else ""
     on = f" on {format_number(round(found.cores, 1))} {'core' if found.cores == 1 else 'cores'}" if found.cores else ""
     once = f"; up to {counted(found.highest, 'thread')} were there at once{on}" if found.highest else ""
-    message = f"The program started at least {what}{run}{each}{once}."
+    message, heading = f"The program started at least {what}{run}{each}{once}.", ""
     if found.managing >= _WORTH_SAYING:
-        share = f"{format_ratio(found.managing)} of {within_sentence(found.words)}"
+        heading, share = "threads", f"{format_ratio(found.managing)} of {within_sentence(found.words)}"
         message = (
             f"Threads: {share} goes into starting and joining threads: at least {what} were started{run}{each}{once}."
         )
@@ -144,4 +144,4 @@ def threads_finding(found: StartedThreads | None, least: int, least_pools: int, 
         Fact("managing", "of the steps, starting and joining", found.managing if found.step_ns else None, "ratio"),
     )
     cost = round(found.managing * found.step_ns)
-    return finding("TV618", message, known(facts), cost, found.step_ns, found.words)
+    return finding("TV618", message, known(facts), cost, found.step_ns, found.words, heading=heading)

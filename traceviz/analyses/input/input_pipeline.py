@@ -9,16 +9,22 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding, known
 from traceviz.analyses.derived.capture.kind import TRAINS_NOTHING, UNKNOWN, CaptureKind, capture_kind
-from traceviz.analyses.derived.capture.reasons import NO_REMEDY, Reason, ReasonCode, Remedy
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, why_no_steps
-from traceviz.analyses.derived.capture.time_spent import time_spent
-from traceviz.analyses.derived.capture.training import IF_IT_TRAINS, trains, why_nothing_trains
+from traceviz.analyses.derived.capture.time_spent import describe_time_spent
+from traceviz.analyses.derived.capture.training import (
+    IF_IT_TRAINS,
+    NO_REMEDY,
+    Reason,
+    ReasonCode,
+    Remedy,
+    trains,
+    why_nothing_trains,
+)
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import OPTIMIZER
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host.classes import class_times, host_classes, sees_host, sees_input
-from traceviz.analyses.derived.host.dispatch import dispatching
-from traceviz.analyses.derived.host.input_fetches import is_input
+from traceviz.analyses.derived.host.input_fetches import dispatching, is_input
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import engine_calls
@@ -286,7 +292,7 @@ def _function(result: InputPipelineResult) -> str:
 def _unjudged(trace: TraceView, reason: Reason, remedy: Remedy = NO_REMEDY) -> InputPipelineResult:
     kind, serves = capture_kind(trace), reason.code is ReasonCode.SERVES
     verdict = InputVerdict.NOT_JUDGED if serves else InputVerdict.CANNOT_JUDGE
-    spent = "" if serves else time_spent(trace)
+    spent = "" if serves else describe_time_spent(trace)
     return InputPipelineResult(verdict, 0, 0, 0, (), reason, remedy=remedy, kind=kind, spent=spent)
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, having, intervals, outermost
 from traceviz.analyses.derived.host.classes import host_classes
-from traceviz.analyses.derived.host.dispatch import dispatching
+from traceviz.analyses.derived.host.input_fetches import dispatching
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.stacks.functions import placed
 from traceviz.analyses.derived.view import TraceView

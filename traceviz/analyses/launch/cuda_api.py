@@ -15,8 +15,14 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, codes, intervals, is_one_name, parts_by, without_nulls
 from traceviz.analyses.derived.grouped import Groups
-from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
-from traceviz.analyses.derived.judged_time import host_time, judged_time, judged_words, steady_time
+from traceviz.analyses.derived.judged_time import (
+    host_time,
+    judged_time,
+    judged_words,
+    steady_grid,
+    steady_time,
+    sums_in_steps,
+)
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,

@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.capture.kind import why_no_device_work
 from traceviz.analyses.derived.capture.launch_delays import LaunchDelays, launch_delays
 from traceviz.analyses.derived.device.work import COMPUTING
 from traceviz.analyses.derived.frames import blocks, gathered, partners, parts_by, rows_where
@@ -78,7 +78,7 @@ class LaunchAnalysis(Analysis[LaunchTimes]):
             return self.skipped(f"all {captured:,} launch calls were captured in graphs, and launched nothing")
         if not calls.height:
             return self.skipped("the capture has no kernel launch calls")
-        if why := lacks_device(trace):
+        if why := why_no_device_work(trace):
             return self.skipped(f"{why}: only the calls are known")
         caused = rows_where(kernels[["dur_ns"]], pl.Series(call >= 0, dtype=pl.Boolean))
         caused = caused.with_columns(gathered(calls["name"], call[call >= 0]).alias("name"))

@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.calls.op_groups import op_groups
+from traceviz.analyses.derived.calls.op_names import op_groups
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.capture.kind import capture_kind, run_trouble
+from traceviz.analyses.derived.capture.kind import capture_kind, find_run_trouble
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindKey
 from traceviz.analyses.derived.causes.places import PLACES, located
@@ -130,7 +130,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         """Divide the judged time among families of operators and kinds of other work."""
         if trace.rank_busy or trace.api_calls("launch").height:
             return self.skipped("the program uses a device")
-        if trouble := run_trouble(trace):
+        if trouble := find_run_trouble(trace):
             return self.skipped(trouble)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         causes = host_causes(trace)

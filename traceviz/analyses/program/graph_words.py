@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from traceviz.analyses.derived.launch.graphs import GraphTime
+from traceviz.analyses.derived.launch.join import GraphTime
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.core.units import format_ratio
 from traceviz.report import Fact, Prose

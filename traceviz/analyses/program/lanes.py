@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import innermost
+from traceviz.analyses.derived.calls.call_tree import CallTree, innermost
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.frames import end_ns

@@ -24,8 +24,7 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named
 from traceviz.analyses.derived.frames import having
-from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
-from traceviz.analyses.derived.launch.join import work_with_calls
+from traceviz.analyses.derived.launch.join import GraphTime, graph_time, with_origins, work_with_calls
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.program.autograd import backward_work

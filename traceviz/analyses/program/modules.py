@@ -13,7 +13,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import having
-from traceviz.analyses.derived.launch.graphs import GraphTime
+from traceviz.analyses.derived.launch.join import GraphTime
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.graph_words import graph_facts, graph_words

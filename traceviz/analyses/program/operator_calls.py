@@ -16,7 +16,7 @@ Device work belongs to the innermost operator that runs on the thread and at the
 Work that a graph launched belongs to the operator in which its node was made, if that was recorded. Otherwise it
 belongs to the part of the graph that the program names. The operator that launched the graph then has it in total, not
 as its own. If neither is known, the work belongs to the operator that launched the graph
-(:mod:`traceviz.analyses.derived.launch.graphs`).
+(:mod:`traceviz.analyses.derived.launch.join`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.host_calls import argument, calls_named, values_of
 from traceviz.analyses.derived.calls.op_names import torch_matrix_op
 from traceviz.analyses.derived.frames import end_ns, outermost
-from traceviz.analyses.derived.launch.graphs import GraphTime, graph_time, with_origins
-from traceviz.analyses.derived.launch.join import work_with_calls
+from traceviz.analyses.derived.launch.join import GraphTime, graph_time, with_origins, work_with_calls
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array

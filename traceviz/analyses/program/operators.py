@@ -17,7 +17,7 @@ from traceviz.analyses.derived.calls.op_names import torch_matrix_op
 from traceviz.analyses.derived.frames import codes, knowing
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.judged_time import host_time
-from traceviz.analyses.derived.launch.graphs import GraphTime
+from traceviz.analyses.derived.launch.join import GraphTime
 from traceviz.analyses.derived.statistics import CALLS, frame_grid, ratio, share
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView

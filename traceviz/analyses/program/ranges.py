@@ -22,8 +22,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.frames import end_ns, knowing
-from traceviz.analyses.derived.launch.graphs import with_origins
-from traceviz.analyses.derived.launch.join import launched_work, work_with_calls
+from traceviz.analyses.derived.launch.join import launched_work, with_origins, work_with_calls
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.report import Block, Column, Fact, Facts, Prose, Section

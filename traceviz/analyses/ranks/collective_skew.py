@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.derived.device.rank_names import rank_numbers
+from traceviz.analyses.derived.device.names import rank_numbers
 from traceviz.analyses.derived.device.work import communication_names
 from traceviz.analyses.derived.frames import knowing, unions_by
 from traceviz.analyses.derived.host.collectives import joint_collectives

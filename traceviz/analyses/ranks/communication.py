@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
-from traceviz.analyses.derived.capture.kind import lacks_device
+from traceviz.analyses.derived.capture.kind import why_no_device_work
 from traceviz.analyses.derived.device.work import communication_names, exposed, judged_device_ns
 from traceviz.analyses.derived.frames import are_named, having, knowing, parts_by, unions_by
 from traceviz.analyses.derived.host.copy_purposes import places_of, telling_ranges
@@ -90,7 +90,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
     def run(self, trace: TraceView) -> CommunicationTimes | Skipped:
         """Separate communication kernels from compute kernels and overlay them per device."""
         described = "collectives" in trace.tables and trace.tables.rows("collectives")
-        if (why := lacks_device(trace)) and not described:
+        if (why := why_no_device_work(trace)) and not described:
             return self.skipped(why)
         columns = ("start_ns", "dur_ns", "device_id", "process_id", "name", "correlation_id")
         kernels = trace.frame("kernels", *columns)

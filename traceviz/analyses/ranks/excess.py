@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import polars as pl
@@ -43,12 +43,24 @@ class Excess:
     """A part of the steps of a rank that is larger than that of the others.
 
     Args:
-        what: Text that names a class of step time, or the recorded cause and its line.
+        cause: Name of a class of step time, of a recorded cause, or of a kind of stack; empty if only a line is known.
+        place: The line; empty if it is not known.
         time_ns: Time by which it exceeds the median of the others per step (in total, if there are no steps).
     """
 
-    what: str
+    cause: str
+    place: str
     time_ns: int
+
+    @property
+    def what(self) -> str:
+        """The cause and its place as text."""
+        return " in ".join(filter(None, (self.cause, self.place)))
+
+    @property
+    def has_place(self) -> bool:
+        """True if both the cause and its place are known."""
+        return bool(self.cause and self.place)
 
     def sentence(self, unit: str) -> str:
         """Return ``Most of the difference is clock_nanosleep (20.3 ms per step).``."""
@@ -104,12 +116,12 @@ def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataF
     }
     key = max(excess, key=lambda name: excess[name])
     named = _precise(others, slow, causes, excess[key] * _EXPLAINS)
-    if named and " in " in named.what:
+    if named and named.has_place:
         return named
     line = _line(others, slow, lines, excess[key] * (_PLACES if named else _EXPLAINS))
     if named and line:
-        return Excess(f"{named.what} in {line.what.rpartition(' in ')[2]}", named.time_ns)
-    return named or line or Excess(LABELS[key], round(excess[key]))
+        return replace(named, place=line.place)
+    return named or line or Excess(LABELS[key], "", round(excess[key]))
 
 
 def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, least: float) -> Excess | None:
@@ -123,8 +135,7 @@ def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, lea
         more = sums.get(slow.process_id, 0.0) - median(sums.get(rank.process_id, 0.0) for rank in others)
         if more > max(least, largest.time_ns if largest else 0):
             kind = same["kind"][0]
-            what = f"{STACK_LABELS[kind]} in {location}" if kind not in _RUNS else str(location)
-            largest = Excess(what, round(more))
+            largest = Excess("" if kind in _RUNS else STACK_LABELS[kind], str(location), round(more))
     return largest
 
 
@@ -139,13 +150,12 @@ def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame,
         per_round = {process: sums.get(process, 0) / count for process, count in rounds.items()}
         more = per_round[slow.process_id] - median(per_round[rank.process_id] for rank in others)
         if more > max(least, largest.time_ns if largest else 0):
-            largest = Excess(_words(same["class"][0], same["kind"][0], str(cause), location), round(more))
+            largest = Excess(*_cause_and_place(same["class"][0], same["kind"][0], str(cause), location), round(more))
     return largest
 
 
-def _words(key: str, kind: str, cause: str, location: object) -> str:
-    """Return ``time.sleep in train.py:19 main``, or, for a sampled line, ``sleep in train.py:19 main``."""
+def _cause_and_place(key: str, kind: str, cause: str, location: str | None) -> tuple[str, str]:
+    """Return ``time.sleep`` and ``train.py:19 main``, or, for a sampled line, ``sleep`` and ``train.py:19 main``."""
     if location == cause:
-        return f"{KIND_LABELS[kind]} in {cause}" if kind in _SAID_WITH_LINE else cause
-    what = LABELS[key] if key in _TOLD_BY_CLASS else shortened(cause)
-    return f"{what} in {location}" if location else what
+        return (KIND_LABELS[kind], cause) if kind in _SAID_WITH_LINE else (cause, "")
+    return LABELS[key] if key in _TOLD_BY_CLASS else shortened(cause), location or ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
-from traceviz.analyses.derived.device.rank_names import rank_numbers, stated_ranks, world_sizes
+from traceviz.analyses.derived.device.names import rank_numbers, stated_ranks, world_sizes
 from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.steps.search import training_steps
@@ -116,7 +116,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             Fact("cause", "most of the difference", excess.what),
         )
         rest = record_of("TV501").advice
-        advice = (excess.advice(rank.rank, unit), *rest[1:]) if " in " in excess.what else rest
+        advice = (excess.advice(rank.rank, unit), *rest[1:]) if excess.has_place else rest
         of = f"{result.judged_words} of a rank"
         return (finding("TV501", message, evidence, cost, result.judged_ns, of, advice=advice),)
 

@@ -19,7 +19,7 @@ from traceviz.analyses.derived.capture.step_words import (
     may_have_steps,
     why_no_steps,
 )
-from traceviz.analyses.derived.steps.coverage import Coverage
+from traceviz.analyses.derived.steps.bounds import Coverage
 from traceviz.analyses.derived.steps.kinds import TwoKinds, two_kinds
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,

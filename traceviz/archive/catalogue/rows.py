@@ -20,6 +20,7 @@ from traceviz.core.errors import UsageError
 from traceviz.gates.metrics import METRICS, Candidate, Metric
 from traceviz.parsers.ranks.names import RANK_IN_NAME, rank_in_name
 from traceviz.report import Finding, Report
+from traceviz.report.findings.registry import find_record
 from traceviz.trace.names.framework_signs import name_and_version
 from traceviz.trace.rows_to_table import rows_to_table, stated_integer
 from traceviz.trace.selection import Selection
@@ -209,13 +210,10 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
     }
 
 
-_OF_A_RANK = "of a rank"
-"""Suffix of a finding's share basis if the share does not sum the times of all ranks."""
-
-
 def _finding(finding: Finding, ranks: int) -> Row:
     """Return a finding with the stake of one rank. In a trace of several ranks without numbers, this is the mean."""
-    summed_over = 1 if finding.share_of.endswith(_OF_A_RANK) else ranks
+    record = find_record(finding.code)
+    summed_over = 1 if record is not None and record.is_per_rank else ranks
     return {
         "code": finding.code,
         "name": finding.slug,

@@ -12,7 +12,7 @@ from traceviz.compare.sides.by_tags import BASE_NAMES, sides_by, with_base
 from traceviz.compare.sides.sides import Side, fact
 from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.parsers.run.layout import is_run_folder
-from traceviz.parsers.sources import about, is_trace_folder, openable
+from traceviz.parsers.sources import is_trace_folder, openable, with_trace_path
 from traceviz.render import json as saved
 from traceviz.report import Report
 from traceviz.untrusted.regular_files import check_regular
@@ -153,7 +153,7 @@ def _of_file(path: Path, of_trace: Callable[[Path], T]) -> T | Report:
         with openable(path):
             return load_report(path) if is_saved_report(path) else of_trace(path)
     except TracevizError as error:
-        raise (error if str(path) in error.what else about(error, path, always=True)) from error
+        raise (error if str(path) in error.what else with_trace_path(error, path, always=True)) from error
 
 
 # Labels of the sides of a comparison ----------------------------------------------------------------------------------

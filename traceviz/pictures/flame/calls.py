@@ -9,8 +9,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.launch.graphs import with_origins
-from traceviz.analyses.derived.launch.join import work_with_calls
+from traceviz.analyses.derived.launch.join import with_origins, work_with_calls
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array
 from traceviz.core.arrays.nested import Codes, Mask, Rows, alike

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.calls.call_tree import CallTree
+from traceviz.analyses.derived.calls.call_tree import CallTree, innermost
 from traceviz.analyses.derived.calls.host_calls import calls_named
-from traceviz.analyses.derived.calls.segments import innermost
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.program.autograd import backward_links
 from traceviz.analyses.program.module_paths import MADE, PartNames, named_work, part_names

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.launch.graphs import graph_name
+from traceviz.analyses.derived.launch.join import graph_name
 from traceviz.core.arrays.nested import Codes
 from traceviz.pictures.timeline.names import always
 from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of

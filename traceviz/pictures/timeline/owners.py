@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from traceviz.analyses.derived.device.rank_names import stated_ranks
+from traceviz.analyses.derived.device.names import stated_ranks
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
 

@@ -13,8 +13,8 @@ from typing import cast
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.device.layouts import LAYOUT_KERNELS
-from traceviz.analyses.derived.device.rank_names import rank_numbers
+from traceviz.analyses.derived.device.names import rank_numbers
+from traceviz.analyses.derived.device.work import LAYOUT_KERNELS
 from traceviz.analyses.derived.frames import are_named, bounds, end_ns, parts_by, taken
 from traceviz.analyses.derived.host.classes import IDLE_CLASSES, host_classes
 from traceviz.analyses.derived.host.copy_calls import waiting_copies

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.device.rank_names import rank_numbers
+from traceviz.analyses.derived.device.names import rank_numbers
 from traceviz.analyses.derived.host.classes import LABELS, host_classes
 from traceviz.analyses.derived.run_parts.parts import LABELS as PARTS
 from traceviz.analyses.derived.run_parts.parts import run_parts

@@ -113,12 +113,12 @@ class FindingRecord:
         is_candidate: It may lead the first sentence. Others have no time at stake, or the time of classes that are
             candidates themselves, or time of the whole run.
         label: Name within a sentence; empty for the slug.
-        heading_end: Text after which the heading of its messages ends (*Saving: 48 % ...*); empty if they have none.
         counts_later_time: Its time at stake includes time after its classes: it leads only if they are half of it.
         disjoint_from: Codes of findings on other parts of the time of the same classes.
         is_sampled: It comes from samples of all steps of a run; a profiler recorded only a few of these steps.
         is_of_input: The verdict on the input states it.
         is_of_run: Its time at stake is a share of the whole run, not of the judged time.
+        is_per_rank: Its time at stake is that of one rank, not the sum of all.
         is_of_ranks: It is about communication between ranks: the rank waits for others, and not the others for it.
         tables: Tables that support it, the most informative first: ``section`` for the first table of a section,
             ``section:1`` for the second, ``section:Other`` for the first whose title starts so.
@@ -146,12 +146,12 @@ class FindingRecord:
     certainty: Certainty
     is_candidate: bool = True
     label: str = ""
-    heading_end: str = ""
     counts_later_time: bool = False
     disjoint_from: tuple[str, ...] = ()
     is_sampled: bool = False
     is_of_input: bool = False
     is_of_run: bool = False
+    is_per_rank: bool = False
     is_of_ranks: bool = False
     tables: tuple[str, ...]
     replaced_tables: tuple[tuple[str, str], ...] = ()

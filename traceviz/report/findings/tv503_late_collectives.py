@@ -27,6 +27,7 @@ RECORD = FindingRecord(
     explains=("communication", "host_collective"),
     certainty="measured",
     disjoint_from=("TV506",),
+    is_per_rank=True,
     is_of_ranks=True,
     tables=RANKS,
     place=TimelinePlace("late_collective", "the longest wait for a late rank"),

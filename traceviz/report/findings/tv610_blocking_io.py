@@ -25,7 +25,6 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615"),
     explains=("os_call", "waiting", "saving", "io"),
     certainty="measured",
-    heading_end=":",
     is_sampled=True,
     tables=("host_time", "os_calls", "host_limits"),
     place=TimelinePlace("sampled", "the longest input and output", ("io", "saving")),

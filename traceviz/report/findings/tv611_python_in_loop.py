@@ -35,7 +35,6 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615", "TV616"),
     explains=("serialization", "host"),
     certainty="measured",
-    heading_end=":",
     is_sampled=True,
     tables=("host_time", "operators", "host_limits"),
     place=TimelinePlace("sampled", "the longest stretch of Python", ("python",)),

@@ -26,7 +26,6 @@ RECORD = FindingRecord(
     half_of=("TV615",),
     explains=("waiting", "lock", "gil"),
     certainty="measured",
-    heading_end=":",
     is_sampled=True,
     tables=THREADS,
     place=TimelinePlace("sampled", "the longest wait for the interpreter", ("gil",)),

@@ -23,7 +23,6 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615", "TV618"),
     explains=("os_call", "waiting", "sleep", "lock"),
     certainty="measured",
-    heading_end=":",
     is_sampled=True,
     tables=THREADS,
     place=TimelinePlace("sampled", "the longest wait for a lock or a thread", ("lock", "sleep")),

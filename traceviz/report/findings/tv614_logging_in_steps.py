@@ -22,7 +22,6 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615"),
     explains=("logging",),
     certainty="measured",
-    heading_end=":",
     is_sampled=True,
     tables=HOST,
     place=TimelinePlace("sampled", "the longest logging", ("logging",)),

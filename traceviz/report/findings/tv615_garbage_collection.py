@@ -19,7 +19,6 @@ RECORD = FindingRecord(
     section="host_limits",
     explains=("host",),
     certainty="measured",
-    heading_end=":",
     is_sampled=True,
     tables=HOST,
     place=TimelinePlace("phase", "the longest garbage collection", ("collection",)),

@@ -22,7 +22,6 @@ RECORD = FindingRecord(
     section="host_limits",
     explains=("host",),
     certainty="measured",
-    heading_end=":",
     tables=("operators", "host_time", "host_limits"),
     place=None,
 )

@@ -30,7 +30,6 @@ RECORD = FindingRecord(
     section="host",
     explains=("os_call", "waiting", "lock", "gil", "host"),
     certainty="measured",
-    heading_end=":",
     tables=HOST,
     place=None,
 )

@@ -30,7 +30,6 @@ RECORD = FindingRecord(
     section="host_limits",
     explains=("host",),
     certainty="measured",
-    heading_end=":",
     tables=COMPUTING,
     place=None,
 )

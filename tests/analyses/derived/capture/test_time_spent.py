@@ -1,7 +1,9 @@
 """Use of the time in a capture that cannot be judged: the innermost name that has nearly all of it."""
 
+import pytest
+
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.capture.time_spent import time_spent
+from traceviz.analyses.derived.capture.time_spent import describe_time_spent
 
 FRAMES = [
     (0, 990, "run.py(3): main", "python"),
@@ -11,74 +13,74 @@ FRAMES = [
 ]
 
 
-def test_before_the_first_work_the_innermost_frame_with_nearly_all_of_it_is_named():
-    view = trace(host_ops=FRAMES, kernels=[(600, 370, "k")], span_ns=1_000)
-    assert time_spent(view) == (
-        "Before the first device work, 600 ns of the 1.00 µs captured pass, 595 ns of them in preprocess (video.py)."
-    )
-
-
-def test_between_work_the_range_in_which_the_device_was_idle_is_named():
-    # idle 100 to 500 and 600 to 900 of 1000 ns, 650 of them in "log"
-    view = trace(
-        nvtx=[(100, 400, "log"), (650, 250, "log"), (0, 100, "a")],
-        kernels=[(0, 100, "k"), (500, 100, "k"), (900, 100, "k")],
-    )
-    assert time_spent(view) == "While it was idle, the host was mostly in log (65.0 % of the captured time)."
-
-
-def test_half_of_the_time_is_enough_where_no_name_has_more():
-    view = trace(nvtx=[(0, 300, "a"), (300, 600, "b"), (900, 100, "c")])
-    assert time_spent(view) == "Of the 1.00 µs captured, 60.0 % were spent in b."
-
-
-def test_where_no_thread_leads_the_call_with_most_time_is_named():
-    calls = [(0, 300, "poll"), (0, 200, "sem_wait", {"thread_id": 1}), (500, 200, "sem_wait", {"thread_id": 1})]
-    assert time_spent(trace(os_calls=calls, span_ns=1_000)) == (
-        "Most of the recorded time of its threads is in sem_wait (400 ns)."
-    )
-
-
-def test_a_busy_device_is_told_by_its_kernel_with_most_time():
-    view = trace(kernels=[(0, 600, "void gemm<8>(int)"), (600, 300, "relu")], span_ns=1_000)
-    assert time_spent(view) == "The kernel with most of its time is gemm (66.7 %)."
-
-
-def test_where_no_name_has_half_of_the_idle_time_its_largest_class_is_said():
+IDLE_AT_ENDS = [(0, 1, "k"), (999, 1, "k")]
+CASES = {
+    "before the first work, the innermost frame with nearly all of it": (
+        {"host_ops": FRAMES, "kernels": [(600, 370, "k")], "span_ns": 1_000},
+        "Before the first device work, 600 ns of the 1.00 µs captured pass, 595 ns of them in preprocess (video.py).",
+    ),
+    "between work, the range in which the device was idle": (  # 100 to 500 and 600 to 900 of 1000 ns, 650 in "log"
+        {
+            "nvtx": [(100, 400, "log"), (650, 250, "log"), (0, 100, "a")],
+            "kernels": [(0, 100, "k"), (500, 100, "k"), (900, 100, "k")],
+        },
+        "While it was idle, the host was mostly in log (65.0 % of the captured time).",
+    ),
+    "half of the time is enough if no name has more": (
+        {"nvtx": [(0, 300, "a"), (300, 600, "b"), (900, 100, "c")]},
+        "Of the 1.00 µs captured, 60.0 % were spent in b.",
+    ),
+    "if no thread leads, the call with most time": (
+        {
+            "os_calls": [
+                *((0, 300, "poll"), (0, 200, "sem_wait", {"thread_id": 1})),
+                (500, 200, "sem_wait", {"thread_id": 1}),
+            ],
+            "span_ns": 1_000,
+        },
+        "Most of the recorded time of its threads is in sem_wait (400 ns).",
+    ),
+    "of a busy device, its kernel with most time": (
+        {"kernels": [(0, 600, "void gemm<8>(int)"), (600, 300, "relu")], "span_ns": 1_000},
+        "The kernel with most of its time is gemm (66.7 %).",
+    ),
     # idle 900 of 1000 ns, 675 of them in the 750 ns of three steady steps: 150 in synchronisation, 135 in ranges
-    steps = [(i * 250, 250, i) for i in range(4)]
-    view = trace(
-        steps=steps,
-        kernels=[(i * 250, 25, "k") for i in range(4)],
-        cuda_api=[(i * 250 + 30, 50, "cudaStreamSynchronize") for i in range(4)],
-        nvtx=[(i * 250 + 100, 45, "abcd"[i]) for i in range(4)],
-        span_ns=1_000,
-    )
-    assert time_spent(view) == "It was idle in 90.0 % of the captured time, mostly unexplained (57.8 %)."
+    "if no name has half of the idle time, its largest class": (
+        {
+            "steps": [(i * 250, 250, i) for i in range(4)],
+            "kernels": [(i * 250, 25, "k") for i in range(4)],
+            "cuda_api": [(i * 250 + 30, 50, "cudaStreamSynchronize") for i in range(4)],
+            "nvtx": [(i * 250 + 100, 45, "abcd"[i]) for i in range(4)],
+            "span_ns": 1_000,
+        },
+        "It was idle in 90.0 % of the captured time, mostly unexplained (57.8 %).",
+    ),
+    "work without a length begins nothing": (
+        {"kernels": [(10, 0, "a")], "nvtx": [(0, 90, "x")], "span_ns": 100},
+        "While it was idle, the host was mostly in x (90.0 % of the captured time).",
+    ),
+    "a range of 94.9 % of the capture": (
+        {"kernels": IDLE_AT_ENDS, "nvtx": [(5, 949, "main")]},
+        "While it was idle, the host was mostly in main (94.9 % of the captured time).",
+    ),
+    "a range of 96 % encloses the capture": ({"kernels": IDLE_AT_ENDS, "nvtx": [(5, 960, "main")]}, ""),
+    "an empty trace": ({}, ""),
+    "no events of the host": ({"kernels": IDLE_AT_ENDS}, ""),
+    "kernels may have been lost": (
+        {
+            "kernels": [],
+            "memcpy": [(900, 100, "h2d", "pinned", "device", 8)],
+            "nvtx": [(0, 900, "a")],
+            "notes": [("profiler-diagnostic", "warning", "2 records were lost")],
+        },
+        "",
+    ),
+}
 
 
-def test_work_without_a_length_begins_nothing():
-    assert time_spent(trace(kernels=[(10, 0, "a")], nvtx=[(0, 90, "x")], span_ns=100)) == (
-        "While it was idle, the host was mostly in x (90.0 % of the captured time)."
-    )
-
-
-def test_what_encloses_all_of_the_capture_says_nothing():
-    work = [(0, 1, "k"), (999, 1, "k")]
-    said = {length: time_spent(trace(kernels=work, nvtx=[(5, length, "main")])) for length in (949, 960)}
-    assert said == {949: "While it was idle, the host was mostly in main (94.9 % of the captured time).", 960: ""}
-
-
-def test_nothing_is_said_where_nothing_tells():
-    assert time_spent(trace()) == ""
-    assert time_spent(trace(kernels=[(0, 1, "k"), (999, 1, "k")])) == ""
-    lost = [("profiler-diagnostic", "warning", "2 records were lost")]
-    assert (
-        time_spent(
-            trace(kernels=[], memcpy=[(900, 100, "h2d", "pinned", "device", 8)], nvtx=[(0, 900, "a")], notes=lost)
-        )
-        == ""
-    )
+@pytest.mark.parametrize(("tables", "sentence"), CASES.values(), ids=CASES)
+def test_the_sentence_names_what_had_the_time(tables, sentence):
+    assert describe_time_spent(trace(**tables)) == sentence
 
 
 MS = 1_000_000
@@ -89,11 +91,11 @@ def test_a_first_call_that_takes_all_of_the_capture_is_named_with_what_it_does()
     calls = [(0, 970 * MS, "cudaMalloc"), (980 * MS, 10_000, "cudaLaunchKernel", {"correlation_id": 1})]
     kernels = [(999 * MS, MS, "k", {"correlation_id": 1})]
     view = trace(nvtx=[(0, 1_000 * MS, "main")], cuda_api=calls, kernels=kernels)
-    assert time_spent(view) == "Most of it is in cudaMalloc, which creates the context of the device."
+    assert describe_time_spent(view) == "Most of it is in cudaMalloc, which creates the context of the device."
 
 
 def test_the_profiler_that_holds_up_the_first_launch_is_said():
     calls = [(0, 970 * MS, "cudaLaunchKernel", {"correlation_id": 1})]
     kernels = [(999 * MS, MS, "k", {"correlation_id": 1})]
     view = trace(cuda_api=calls, kernels=kernels, overhead=[(20 * MS, 900 * MS, "Instrumentation")])
-    assert time_spent(view) == "Most of it is in cudaLaunchKernel, and 900 ms are the work of the profiler."
+    assert describe_time_spent(view) == "Most of it is in cudaLaunchKernel, and 900 ms are the work of the profiler."

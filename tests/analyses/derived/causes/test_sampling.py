@@ -6,7 +6,7 @@ import pytest
 from tests.analyses.builders import trace
 from tests.analyses.stacks import sampled
 from traceviz.analyses.derived.causes.attribution import host_causes
-from traceviz.analyses.derived.causes.sampling import ticks
+from traceviz.analyses.derived.causes.sampling import find_ticks, find_working_time
 from traceviz.analyses.derived.view import TraceView
 
 LOAD = "train.py:90 main > train.py:41 load"
@@ -84,7 +84,7 @@ def test_samples_of_another_thread_say_nothing_of_the_main_one() -> None:
 
 def test_a_row_of_several_samples_is_one_moment_for_each() -> None:
     view = trace(**sampled((0, 30, LOAD), (30, 10, "train.py:5 throttle > time.sleep")))
-    rows = ticks(view, 0)
+    rows = find_ticks(view, 0)
     assert rows.select("begin_ns", "moment_ns", "did", "what").rows() == [
         (0, 9, "python", "train.py:41 load"),
         (10, 19, "python", "train.py:41 load"),
@@ -166,3 +166,37 @@ def test_a_wait_for_a_thread_that_does_not_compute_stays_a_wait(does: str) -> No
     stacks = {"sleep": " > time.sleep", "read": " > f.read", "loop": ""}
     busy = f"threading.py:1002 run > train.py:18 publish{stacks[does]}"
     assert with_worker(busy, (0, 200, "futex")) == [("lock", "lock.acquire", "train.py:60 add_metric", 200)]
+
+
+def bounds(**given: list[tuple[object, ...]]) -> list[tuple[int, int]] | None:
+    found = find_working_time(trace(nvtx=[(0, 100, "run")], **given))
+    return None if found is None else list(zip(found.starts.tolist(), found.ends.tolist(), strict=True))
+
+
+def test_a_sample_stands_for_the_time_since_the_one_before_it() -> None:
+    samples = [
+        (0, CPU, 200.0),
+        (10, CPU, 100.0),
+        (20, CPU, 3.0),
+        (30, CPU, 50.0),
+        (40, CPU, 49.9),
+    ]
+    assert bounds(samples=samples) == [(0, 10), (20, 30)]
+
+
+def test_waiting_for_a_core_counts_although_it_is_sampled_at_other_times() -> None:
+    samples = [
+        (0, CPU, 0.0),
+        (10, CPU, 10.0),
+        (20, CPU, 10.0),
+        (30, CPU, 10.0),
+        (15, QUEUED, 0.0),
+        (35, QUEUED, 80.0),
+    ]
+    assert bounds(samples=sorted(samples)) == [(10, 30)]
+
+
+def test_without_samples_it_is_not_known() -> None:
+    assert bounds() is None
+    assert bounds(samples=[(0, CPU, 100.0)]) is None
+    assert bounds(samples=[(0, "machine CPU", 100.0), (10, "machine CPU", 100.0)]) is None

@@ -35,24 +35,22 @@ def every_step(*work: tuple[int, int, str, int], stream: int = 7) -> dict[str, l
     return {"memcpy": copies, "kernels": kernels, "nvtx": list(STEPS)}
 
 
-def test_a_copy_at_the_begin_of_each_step_is_input() -> None:
+@pytest.mark.parametrize(
+    ("copy", "stream", "purpose"),
+    [
+        ((50, 40, "h2d", 12 * MB), 7, "input"),
+        ((700, 40, "h2d", 12 * MB), 7, "input"),
+        ((340, 5, "h2d", 12 * MB), 7, "unknown"),
+        ((340, 5, "h2d", 12 * MB), 20, "input"),
+    ],
+    ids=["before the kernels", "after them, of the next step", "amid them", "amid them, on a stream of its own"],
+)
+def test_a_copy_in_each_step_is_input_by_its_place(copy: tuple[int, int, str, int], stream: int, purpose: str) -> None:
     """
     kernels  |    ##########|    ##########|
     copies   | cc           | cc           |
     """
-    assert purposes(trace(**every_step((50, 40, "h2d", 12 * MB)))) == [("input", 4)]
-
-
-def test_a_copy_after_the_last_kernels_of_each_step_is_input_of_the_next() -> None:
-    assert purposes(trace(**every_step((700, 40, "h2d", 12 * MB)))) == [("input", 4)]
-
-
-def test_a_copy_amid_the_kernels_of_each_step_is_unknown() -> None:
-    assert purposes(trace(**every_step((340, 5, "h2d", 12 * MB)))) == [("unknown", 4)]
-
-
-def test_a_copy_amid_kernels_on_a_stream_of_its_own_is_the_next_batch() -> None:
-    assert purposes(trace(**every_step((340, 5, "h2d", 12 * MB), stream=20))) == [("input", 4)]
+    assert purposes(trace(**every_step(copy, stream=stream))) == [(purpose, 4)]
 
 
 def test_a_copy_that_is_not_in_most_steps_is_unknown() -> None:
@@ -212,51 +210,32 @@ def test_a_program_without_a_framework_has_no_parameters() -> None:
     assert {purpose for purpose, _ in purposes(round_trips({}, FEW + 1))} == {"unknown"}
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "FSDP::pre_forward (blocks.7), op_id = 3",
-        "FSDP::pre_backward",
-        "FSDP::backward_prefetch for layers.3",
-        "FullyShardedDataParallel._pre_forward",
-        "torch/distributed/fsdp/_runtime_utils.py(291): _unshard",
-        "DeepSpeedZeRoOffload._prefetch",
-        "fetch_sub_module",
-        "zero_offload",
-        "accelerate/hooks.py(328): pre_forward",
-        "diffusers/hooks/group_offloading.py(120): onload_",
-        "model_cpu_offload",
-        "offload",
-        "optimizer state swap_in",
-    ],
-)
-def test_names_of_ranges_that_bring_parameters(name: str) -> None:
-    assert pl.Series([name]).str.contains(PARAMETERS).to_list() == [True]
+NAMES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    PARAMETERS: (
+        (
+            *("FSDP::pre_forward (blocks.7), op_id = 3", "FSDP::pre_backward", "FSDP::backward_prefetch for layers.3"),
+            *("FullyShardedDataParallel._pre_forward", "torch/distributed/fsdp/_runtime_utils.py(291): _unshard"),
+            *("DeepSpeedZeRoOffload._prefetch", "fetch_sub_module", "zero_offload", "offload", "model_cpu_offload"),
+            *("accelerate/hooks.py(328): pre_forward", "diffusers/hooks/group_offloading.py(120): onload_"),
+            "optimizer state swap_in",
+        ),
+        (
+            *("forward", "optimizer.step", "zero_grad", "json.loads", "jsonload_model", "shard_dataset", "prefetch"),
+            *("omp target offload 3", "FSDP::inputs_to_device", "nccl:_all_gather_base"),
+        ),
+    ),
+    BATCHES: (
+        (
+            *("## copy_batch_to_gpu ##", "Copy to device", "H2D", "[pl][profile]batch_to_device", "to_device 3"),
+            "FSDP::inputs_to_device, op_id = 4",
+        ),
+        ("copy", "aten::to", "model.to_device_layers", "send"),
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["forward", "optimizer.step", "zero_grad", "json.loads", "jsonload_model", "shard_dataset", "omp target offload 3",
-     "FSDP::inputs_to_device", "nccl:_all_gather_base", "prefetch"],
-)  # fmt: skip
-def test_names_of_other_ranges_are_not_about_parameters(name: str) -> None:
-    assert pl.Series([name]).str.contains(PARAMETERS).to_list() == [False]
-
-
-@pytest.mark.parametrize(
-    ("name", "moves"),
-    [
-        ("## copy_batch_to_gpu ##", True),
-        ("Copy to device", True),
-        ("H2D", True),
-        ("[pl][profile]batch_to_device", True),
-        ("FSDP::inputs_to_device, op_id = 4", True),
-        ("to_device 3", True),
-        ("copy", False),
-        ("aten::to", False),
-        ("model.to_device_layers", False),
-        ("send", False),
-    ],
-)
-def test_names_of_ranges_that_move_batches(name: str, moves: bool) -> None:  # noqa: FBT001 (a column of the table)
-    assert pl.Series([name]).str.contains(BATCHES).to_list() == [moves]
+@pytest.mark.parametrize("pattern", NAMES, ids=["parameters", "batches"])
+def test_names_of_ranges_that_move_parameters_or_batches_and_of_others(pattern: str) -> None:
+    moving, others = NAMES[pattern]
+    names = pl.Series([*moving, *others])
+    assert names.filter(names.str.contains(pattern)).to_list() == list(moving)

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.host.input_fetches import ANNOTATION, SAME_SHARE, _covered, input_ops, is_input
+from traceviz.analyses.derived.host.input_fetches import ANNOTATION, SAME_SHARE, _is_covered, input_ops, is_input
 
 
 def spans(*pairs):
@@ -23,7 +23,7 @@ def spans(*pairs):
 )
 def test_of_3_ranges_those_are_recorded_that_hold_operations_if_most_of_them_is_covered(operations, again):
     ranges = spans((0, 1), (10, 11), (20, 120))
-    assert _covered(ranges, spans(*operations)).to_list() == again
+    assert _is_covered(ranges, spans(*operations)).to_list() == again
 
 
 @pytest.mark.parametrize(

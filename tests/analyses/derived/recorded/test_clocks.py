@@ -4,7 +4,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from traceviz.analyses.derived.capture.launch_delays import launch_delays
-from traceviz.analyses.derived.recorded.clocks import NOTE, ClockError, clock_errors, doubt
+from traceviz.analyses.derived.recorded.clocks import NOTE, ClockError, clock_errors, describe_clock_errors
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.run import analyze
 from traceviz.report import Prose
@@ -120,10 +120,10 @@ def test_launches_that_wait_behind_one_another_say_nothing_of_a_clock():
 def test_many_clocks_are_counted():
     errors = [ClockError(device, COUNT, -1_000_000 * (device + 1)) for device in range(3)]
     trace = tables(kernels=[(0, 1, "k", {"device_id": device}) for device in range(3)])
-    assert doubt(trace, tuple(errors[:2])) == (
+    assert describe_clock_errors(trace, tuple(errors[:2])) == (
         "The clocks of GPU 0 and GPU 1 were moved by up to 2.00 ms: idle times are as uncertain."
     )
-    assert doubt(trace, tuple(errors)).startswith("The clocks of 3 devices were moved by up to 3.00 ms")
+    assert describe_clock_errors(trace, tuple(errors)).startswith("The clocks of 3 devices were moved by up to 3.00 ms")
 
 
 def test_a_finding_that_rests_on_one_clock_only_has_no_doubt():

@@ -45,18 +45,74 @@ def test_time_before_the_first_and_after_the_last_step_is_start_up_and_end():
     assert parts.share("steps") == 0.2
 
 
+AFTER_STEPS = {"preparation": 100, "steps": 200, "shutdown": 700}
+DIVISIONS = {
+    "what another thread saves is no wait of the loop": (
+        [PROGRAM, *steps(10), phase(100, 300, "saving", **BESIDE)],
+        {},
+        AFTER_STEPS,
+    ),
+    "a phase without an end takes no time": (
+        [PROGRAM, *steps(10), (150 * MS, None, "saving", "torch.save")],
+        {},
+        AFTER_STEPS,
+    ),
+    "in a validation, a checkpoint and a compilation have their own time": (
+        [
+            *(PROGRAM, *steps(30)),
+            *(phase(100, 700, "validation"), phase(200, 400, "saving"), phase(300, 500, "compilation")),
+        ],
+        {},
+        {"preparation": 100, "compilation": 100, "saving": 200, "validation": 300, "shutdown": 300},
+    ),
+    "a long first step is warm-up, except what it compiles": (
+        [
+            *(PROGRAM, (100 * MS, 300 * MS, "step", "keras", {"number": 0})),
+            *(*steps(15, begin=400, number=1), phase(150, 250, "compilation")),
+        ],
+        {},
+        {"preparation": 100, "compilation": 100, "warmup": 200, "steps": 300, "shutdown": 300},
+    ),
+    "without steps, what was not sampled is no shut-down": (
+        [PROGRAM, phase(400, 1_000, "unsampled")],
+        {"stacks": [sampled(0, 400, 0)], "frames": [(0, None, "main", "train.py", 3, "program")]},
+        {"other": 400, "unsampled": 600},
+    ),
+    "samples of other threads show nothing": (
+        [PROGRAM, *steps(20)],
+        {"stacks": [sampled(100, 400, 0, **BESIDE)], "frames": [(0, None, "save_checkpoint", "train.py", 30)]},
+        {"preparation": 100, "steps": 400, "shutdown": 500},
+    ),
+    "ranges show what the program does between steps": (
+        [PROGRAM, *steps(20)],
+        {"nvtx": [(200 * MS, 100 * MS, "validation"), (300 * MS, 50 * MS, "save ckpt")]},
+        {"preparation": 100, "steps": 250, "validation": 100, "saving": 50, "shutdown": 500},
+    ),
+    "a stack that is its own caller has no caller": (
+        [PROGRAM, *steps(20)],
+        {
+            "stacks": [sampled(300, 450, 0), sampled(100, 200, 1), sampled(200, 300, 5)],
+            "frames": [
+                *((0, 0, "save_checkpoint", "train.py", 30), (1, 5, "work", "train.py", 31)),
+                (5, 1, "f", "train.py", 32),
+            ],
+        },
+        {"preparation": 100, "steps": 250, "saving": 150, "shutdown": 500},
+    ),
+}
+
+
+@pytest.mark.parametrize(("phases", "more", "times"), DIVISIONS.values(), ids=DIVISIONS)
+def test_each_moment_belongs_to_one_part(phases, more, times):
+    assert times_of(parts_of(phases, **more)) == times
+
+
 def test_what_was_not_sampled_is_neither_start_up_nor_shut_down_and_steps_that_hooks_count_stay_steps():
     parts = parts_of([PROGRAM, *steps(10), phase(50, 1_000, "unsampled", "stacks")])
     assert times_of(parts) == {"preparation": 50, "unsampled": 750, "steps": 200}
     assert (parts.run_ns // MS, parts.judged.run_ns // MS, parts.is_cut) == (1_000, 250, True)
     assert (parts.share("steps"), parts.judged.share("steps")) == (0.2, 0.8)
     assert (parts.words(), parts.judged.words()) == ("the sampled part of this run",) * 2
-
-
-def test_of_a_run_without_steps_what_was_not_sampled_is_no_shut_down():
-    frames = [(0, None, "main", "train.py", 3, "program")]
-    parts = parts_of([PROGRAM, phase(400, 1_000, "unsampled")], [sampled(0, 400, 0)], frames)
-    assert times_of(parts) == {"other": 400, "unsampled": 600}
 
 
 def test_with_a_profiler_around_what_was_not_sampled_is_not_its_saving():
@@ -71,34 +127,6 @@ def test_what_hooks_tell_lies_over_the_step_around_it():
     assert [(place.name, place.time_ns, place.samples) for place in parts.places["saving"]] == [
         ("torch.save", 60 * MS, None)
     ]
-
-
-def test_of_a_checkpoint_and_a_compilation_in_a_validation_each_has_its_own_time():
-    told = [phase(100, 700, "validation"), phase(200, 400, "saving"), phase(300, 500, "compilation")]
-    parts = parts_of([PROGRAM, *steps(30), *told])
-    assert times_of(parts) == {
-        "preparation": 100,
-        "compilation": 100,
-        "saving": 200,
-        "validation": 300,
-        "shutdown": 300,
-    }
-
-
-def test_what_another_thread_saves_is_no_wait_of_the_loop():
-    parts = parts_of([PROGRAM, *steps(10), phase(100, 300, "saving", **BESIDE)])
-    assert times_of(parts) == {"preparation": 100, "steps": 200, "shutdown": 700}
-
-
-def test_a_phase_without_an_end_takes_no_time():
-    parts = parts_of([PROGRAM, *steps(10), (150 * MS, None, "saving", "torch.save")])
-    assert times_of(parts) == {"preparation": 100, "steps": 200, "shutdown": 700}
-
-
-def test_a_long_first_step_is_warm_up_but_for_what_it_compiles():
-    first = (100 * MS, 300 * MS, "step", "keras", {"number": 0})
-    parts = parts_of([PROGRAM, first, *steps(15, begin=400, number=1), phase(150, 250, "compilation")])
-    assert times_of(parts) == {"preparation": 100, "compilation": 100, "warmup": 200, "steps": 300, "shutdown": 300}
 
 
 def test_time_between_steps_is_unexplained_where_nothing_was_seen_of_it():
@@ -263,29 +291,12 @@ def test_of_several_processes_the_one_with_most_steps_is_divided():
     assert (parts.process_id, parts.processes, parts.run_ns) == (1, 2, 2_000 * MS)
 
 
-def test_samples_of_other_threads_say_nothing_of_the_run():
-    frames = [(0, None, "save_checkpoint", "train.py", 30)]
-    parts = parts_of([PROGRAM, *steps(20)], [sampled(100, 400, 0, **BESIDE)], frames)
-    assert times_of(parts) == {"preparation": 100, "steps": 400, "shutdown": 500}
-
-
 def test_the_main_thread_is_known_by_its_name_where_no_step_tells():
     frames = [(0, None, "work", "work.py", 30), (1, None, "wait", "work.py", 40)]
     threads = [(0, 0, "QueueFeederThread"), (1, 0, "MainThread")]
     stacks = [sampled(0, 900, 1), sampled(0, 900, 0, **BESIDE)]
     parts = parts_of([PROGRAM], stacks, frames, threads=threads)
     assert parts.places["other"][0].name == "work (work.py:30)"
-
-
-def test_ranges_of_the_program_tell_what_it_does_between_steps():
-    parts = parts_of([PROGRAM, *steps(20)], nvtx=[(200 * MS, 100 * MS, "validation"), (300 * MS, 50 * MS, "save ckpt")])
-    assert times_of(parts) == {"preparation": 100, "steps": 250, "validation": 100, "saving": 50, "shutdown": 500}
-
-
-def test_a_stack_that_is_its_own_caller_has_no_caller():
-    frames = [(0, 0, "save_checkpoint", "train.py", 30), (1, 5, "work", "train.py", 31), (5, 1, "f", "train.py", 32)]
-    parts = parts_of([PROGRAM, *steps(20)], [sampled(300, 450, 0), sampled(100, 200, 1), sampled(200, 300, 5)], frames)
-    assert times_of(parts) == {"preparation": 100, "steps": 250, "saving": 150, "shutdown": 500}
 
 
 def test_a_run_that_recorded_nothing_but_itself_has_no_parts_to_share():

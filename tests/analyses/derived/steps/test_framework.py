@@ -1,8 +1,13 @@
 """Steps of framework traces: declared by the host or a device, annotated, or inferred from calls and modules."""
 
+import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
+from tests.analyses.stacks import sampled
+from traceviz.analyses.derived.judged_time import judged_words
+from traceviz.analyses.derived.run_parts.parts import run_parts
+from traceviz.analyses.derived.steps.framework import best_source
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.options import AnalysisOptions
@@ -82,23 +87,36 @@ def test_calls_of_a_compiled_function_that_repeat_are_steps():
     assert bounds_of(view) == [(i * 100 + 10, i * 100 + 110) for i in range(5)]
 
 
-def test_a_cycle_of_outermost_calls_is_a_loop():
-    each = [(0, 30, "fetch"), (5, 10, "inner"), (40, 30, "forward"), (75, 20, "backward")]
-    calls = [(i * 100 + start, dur, name, "runtime") for i in range(6) for start, dur, name in each]
-    view = trace(host_ops=calls)
-    assert (training_steps(view).source, training_steps(view).frame.height) == ("host_cycle", 5)
+EACH = [(0, 30, "fetch"), (5, 10, "inner"), (40, 30, "forward"), (75, 20, "backward")]
+REPEATS = {
+    "a cycle of outermost calls": (
+        [(i * 100 + start, dur, name, "runtime") for i in range(6) for start, dur, name in EACH],
+        None,
+        ("host_cycle", 5),
+    ),
+    "one small operation": ([(i * 10, 5, "MemoryAllocation", "runtime") for i in range(50)], None, ("none", 0)),
+    "calls within a frame of Python": (
+        [(0, 1000, "$train.py:1 <module>", "python"), *((i * 100, 60, "PjitFunction(f)", "op") for i in range(6))],
+        None,
+        ("host_cycle", 5),
+    ),
+    "annotations with a step-like name": (
+        [(i * 100, 100, f"train_step {i}", "runtime") for i in range(5)],
+        None,
+        ("annotation", 5),
+    ),
+    "annotations with the user's marker": (
+        [(i * 100, 100, "do_it", "runtime") for i in range(5)],
+        "^do_it$",
+        ("annotation", 5),
+    ),
+}
 
 
-def test_one_small_operation_that_repeats_is_no_loop():
-    assert (
-        training_steps(trace(host_ops=[(i * 10, 5, "MemoryAllocation", "runtime") for i in range(50)])).source == "none"
-    )
-
-
-def test_python_frames_around_the_calls_do_not_hide_them():
-    frames = [(0, 1000, "$train.py:1 <module>", "python")]
-    view = trace(host_ops=frames + [(i * 100, 60, "PjitFunction(f)", "op") for i in range(6)])
-    assert training_steps(view).source == "host_cycle"
+@pytest.mark.parametrize(("host_ops", "marker", "found"), REPEATS.values(), ids=REPEATS)
+def test_the_source_of_steps_of_repeating_operations(host_ops, marker, found):
+    steps = training_steps(trace(host_ops=host_ops, options=AnalysisOptions(step_marker=marker)))
+    assert (steps.source, steps.frame.height) == found
 
 
 def test_repeating_modules_of_the_busiest_device_are_steps():
@@ -107,17 +125,6 @@ def test_repeating_modules_of_the_busiest_device_are_steps():
     view = trace(device_ops=once + modules, kernels=[(i * 100, 80, "fusion.1") for i in range(6)])
     assert (training_steps(view).source, training_steps(view).marker) == ("module_cycle", "jit_f")
     assert bounds_of(view) == [(i * 100 + 1, i * 100 + 101) for i in range(5)]
-
-
-def test_annotations_with_a_step_like_name_are_steps():
-    view = trace(host_ops=[(i * 100, 100, f"train_step {i}", "runtime") for i in range(5)])
-    assert (training_steps(view).source, training_steps(view).frame.height) == ("annotation", 5)
-
-
-def test_the_users_marker_may_be_an_annotation():
-    calls = [(i * 100, 100, "do_it", "runtime") for i in range(5)]
-    view = trace(host_ops=calls, options=AnalysisOptions(step_marker="^do_it$"))
-    assert (training_steps(view).source, training_steps(view).frame.height) == ("annotation", 5)
 
 
 def test_a_marker_with_too_few_annotations_says_how_many():
@@ -151,3 +158,46 @@ def test_without_steps_the_report_says_how_this_framework_marks_them(framework, 
     report = analyze(view.tables)
     assert report.verdict.code == "cannot-judge"
     assert advice in str(report.section("input_pipeline"))
+
+
+MS = 1_000_000
+ROUND = "boost.py:34 main > boost.py:14 objective"
+
+
+def boosting(*, rounds=20, more=(), **tables):
+    phases = [(n * 100 * MS, 90 * MS, "step", "found_update Booster.update", {"number": n}) for n in range(rounds)]
+    stacks = [(n * 100 * MS, 100 * MS, ROUND, {"samples": 10}) for n in range(rounds)]
+    return trace(span_ns=rounds * 100 * MS, phases=[*more, *phases], **sampled(*stacks), **tables)
+
+
+def test_of_20_rounds_are_the_steps_of_the_trace_and_of_its_run():
+    view = boosting()
+    steps = training_steps(view)
+    assert (steps.source, steps.frame.height, judged_words(view)) == ("counted", 20, "steps of the run")
+    assert run_parts(view).steps == 20
+
+
+def test_a_report_with_20_steps_does_not_say_that_there_are_none():
+    report = analyze(boosting().tables)
+    assert "no steps were found" not in report.verdict.sentence
+    assert "Python: 100.0 % of the steps of the run is Python itself, mostly in objective" in report.verdict.sentence
+
+
+@pytest.mark.parametrize(("rounds", "source"), [(2, "none"), (3, "counted")])
+def test_needs_three(rounds, source):
+    assert training_steps(boosting(rounds=rounds)).source == source
+
+
+def test_of_a_run_of_which_a_profiler_recorded_operators_are_not_those_of_the_whole_run():
+    assert training_steps(boosting(host_ops=[(0, MS, "aten::mm", "op")])).source == "none"
+
+
+def test_5_calls_of_a_model_before_its_optimizer_is_found_are_no_steps_of_their_own():
+    calls = [(n * MS, MS, "step", "torch_call", {"number": n}) for n in range(-5, 0)]
+    view = boosting(more=calls)
+    assert training_steps(view).frame.height == run_parts(view).steps == 20
+
+
+def test_the_source_that_sees_learning_is_better_than_one_with_50_repeats():
+    noted = pl.DataFrame({"name": ["torch_call"] * 50 + ["torch_optimizer"] * 11})
+    assert best_source(noted) == ("torch_optimizer", False)

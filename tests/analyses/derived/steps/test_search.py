@@ -5,12 +5,13 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.judged_time import host_time, steady_time
 from traceviz.analyses.derived.steps.bounds import cut_beside_whole
 from traceviz.analyses.derived.steps.search import count_lost_steps, training_steps
 from traceviz.analyses.derived.steps.steps import STEP_NAME, fold_numbers, warmup_steps
 from traceviz.analyses.options import AnalysisOptions
 from traceviz.analyses.run import analyze
+from traceviz.analyses.steps.steps import StepAnalysis
 
 
 def bounds_of(view):
@@ -35,10 +36,40 @@ def test_a_step_owns_the_time_from_its_start_to_the_next_and_the_last_is_cut():
     assert steps.steady.height == 3
 
 
-def test_where_marks_nearly_touch_the_last_step_is_no_worse_than_the_others():
-    view = trace(nvtx=[(i * 100, 95, f"step {i}") for i in range(5)])
-    assert bounds_of(view)[-2:] == [(300, 400), (400, 495)]
-    assert training_steps(view).steady.height == 5
+MARKED = {
+    "if marks nearly touch, the last step is no worse than the others": (
+        {"nvtx": [(i * 100, 95, f"step {i}") for i in range(5)]},
+        [(0, 100), (100, 200), (200, 300), (300, 400), (400, 495)],
+    ),
+    "a pause that nothing claims belongs to the loop, however long": (
+        {"nvtx": [(base + i * 100, 99, "step") for base in (0, 50_000) for i in range(2)]},
+        [(0, 100), (100, 50_000), (50_000, 50_100), (50_100, 50_199)],
+    ),
+    "an annotation of a framework claims the time between two declared steps": (
+        {
+            "steps": [(0, 100, 0), (100, 100, 1), (500, 100, 2)],
+            "host_ops": [(210, 280, "evaluate", "annotation")],
+        },
+        [(0, 100), (100, 210), (500, 600)],
+    ),
+    "an evaluation on another thread claims nothing": (
+        {"nvtx": [*((i * 300, 100, f"step {i}") for i in range(3)), (100, 200, "validation", {"thread_id": 3})]},
+        [(0, 300), (300, 600), (600, 700)],
+    ),
+    "parents around single steps are no epochs": (
+        {"nvtx": [r for i in range(3) for r in ((i * 100, 90, f"round {i}"), (i * 100 + 20, 40, "step"))]},
+        [(20, 120), (120, 220), (220, 260)],
+    ),
+    "marks that overlap or nest count no time twice": (
+        {"nvtx": [(0, 120, "step"), (100, 120, "step"), (110, 10, "step"), (200, 100, "step")]},
+        [(0, 100), (100, 200), (200, 300)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("marks", "bounds"), MARKED.values(), ids=MARKED)
+def test_a_marked_step_lasts_to_the_start_of_the_next(marks, bounds):
+    assert bounds_of(trace(**marks)) == bounds
 
 
 def test_a_cut_step_is_judged_where_it_is_all_there_is():
@@ -46,13 +77,6 @@ def test_a_cut_step_is_judged_where_it_is_all_there_is():
     kept = training_steps(view).frame.filter(pl.col("step") == 3)
     assert kept["cut"].item()
     assert not kept.with_columns(cut_beside_whole())["cut"].item()
-
-
-def test_a_pause_that_nothing_claims_is_the_loops_however_long():
-    ranges = [(i * 100, 99, f"step {i}") for i in range(5)] + [
-        (50_000 + i * 100, 99, f"step {5 + i}") for i in range(5)
-    ]
-    assert bounds_of(trace(nvtx=ranges))[4:6] == [(400, 50_000), (50_000, 50_100)]
 
 
 @pytest.mark.parametrize(
@@ -73,34 +97,12 @@ def test_time_between_marks_that_an_evaluation_or_a_checkpoint_fills_by_half_is_
     assert bounds_of(view)[3:5] == [(300, end), (800, 900)]
 
 
-def test_an_annotation_of_a_framework_claims_the_time_between_two_declared_steps():
-    steps = [(0, 100, 0), (100, 100, 1), (500, 100, 2)]
-    view = trace(steps=steps, host_ops=[(210, 280, "evaluate", "annotation")])
-    assert bounds_of(view) == [(0, 100), (100, 210), (500, 600)]
-
-
-def test_an_evaluation_on_another_thread_claims_nothing():
-    marks = [(i * 300, 100, f"step {i}") for i in range(4)]
-    view = trace(nvtx=[*marks, (100, 200, "validation", {"thread_id": 3})])
-    assert bounds_of(view)[0] == (0, 300)
-
-
 def test_the_last_step_of_each_of_two_epochs_is_cut_where_it_ends():
     epochs = [(0, 400, "epoch 1"), (450, 400, "epoch 2")]
     steps = [(base + i * 100, 80, "step") for base in (0, 450) for i in range(4)]
     view = trace(nvtx=epochs + steps)
     assert bounds_of(view)[3:5] == [(300, 380), (450, 550)]
     assert training_steps(view).frame["cut"].to_list() == [False, False, False, True] * 2
-
-
-def test_parents_around_single_steps_are_no_epochs():
-    ranges = [r for i in range(5) for r in ((i * 100, 90, f"round {i}"), (i * 100 + 20, 40, "step"))]
-    assert bounds_of(trace(nvtx=ranges))[:2] == [(20, 120), (120, 220)]
-
-
-def test_marks_that_overlap_or_nest_count_no_time_twice():
-    view = trace(nvtx=[(0, 120, "step"), (100, 120, "step"), (110, 10, "step"), (200, 100, "step")])
-    assert bounds_of(view) == [(0, 100), (100, 200), (200, 300)]
 
 
 def test_the_outer_of_two_step_like_families_is_used():
@@ -217,3 +219,59 @@ def test_steps_whose_device_work_lay_behind_the_end_of_a_file_are_not_judged(ker
     assert "TV901" in [finding.code for finding in report.findings]
     cut_off = "the file is cut off, and device work of its 4 steps is missing" in report.verdict.sentence
     assert cut_off == (not steady)
+
+
+HOST = [0, 10, 20, 30, 130, 230]
+"""Start of each step on the host: the first three only launch, the others wait for space in the queue."""
+
+
+def ahead(lag=5, lasts=90, **others):
+    """Return six steps whose work takes 90 of 100 on the device, from ``lag`` on, launched at their start."""
+    ends = [*HOST[1:], 330]
+    marks = [(start, end - start, step) for step, (start, end) in enumerate(zip(HOST, ends, strict=True))]
+    calls = [(start + 1, 2, "cudaLaunchKernel", {"correlation_id": step}) for step, start in enumerate(HOST)]
+    work = [(lag + 100 * step, lasts, "k", {"correlation_id": step}) for step in range(6)]
+    return trace(**{"steps": marks, "cuda_api": calls, "kernels": work, **others})
+
+
+def test_6_steps_last_from_their_first_work_to_that_of_the_next():
+    view = ahead()
+    assert bounds_of(view) == [*((5 + 100 * step, 105 + 100 * step) for step in range(5)), (505, 595)]
+    assert host_time(view)[0].total == 330
+    result = StepAnalysis().run(view)
+    facts = {fact.key: fact.value for fact in StepAnalysis().describe(result).blocks[0].facts}
+    assert (facts["median_ns"], facts["device_median_ns"], facts["host_median_ns"]) == (100, 100, 55)
+
+
+def test_the_last_step_is_cut_where_the_device_idles_between_steps():
+    steps = training_steps(ahead(lasts=60))
+    assert steps.frame["cut"].to_list() == [*[False] * 5, True]
+    assert steps.frame["end_ns"].to_list()[-2:] == [505, 565]
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"kernels": [(start + 2, 5, "k", {"correlation_id": step}) for step, start in enumerate(HOST)]},
+        {"kernels": [(5 + 100 * step, 90, "k", {"correlation_id": step}) for step in range(5)]},
+        {"kernels": [(5 + 100 * step, 90, "k", {"correlation_id": 5 - step}) for step in range(6)]},
+        {"cuda_api": []},
+    ],
+    ids=["work within its step", "a step without work", "work in another order", "no calls"],
+)
+def test_6_marks_stay_as_they_are_where_work_does_not_follow_them(others):
+    assert bounds_of(ahead(**others))[0] == (0, 10)
+    assert training_steps(ahead(**others)).host is None
+
+
+def test_marks_stay_where_host_and_device_take_equally_long():
+    marks = [(100 * step, 100, step) for step in range(6)]
+    calls = [(100 * step + 90, 2, "cudaLaunchKernel", {"correlation_id": step}) for step in range(6)]
+    work = [(100 * step + 105, 90, "k", {"correlation_id": step}) for step in range(6)]
+    assert bounds_of(trace(steps=marks, cuda_api=calls, kernels=work))[0] == (0, 100)
+
+
+def test_steps_with_the_same_number_stay_those_of_the_host():
+    ends = [*HOST[1:], 330]
+    marks = [(start, end - start, step % 3) for step, (start, end) in enumerate(zip(HOST, ends, strict=True))]
+    assert training_steps(ahead(steps=marks)).host is None

@@ -6,6 +6,13 @@
     row 1       |-----------|                       parent  0
     row 2         |--|                              parent  1
     row 3                     |----|                parent  0
+
+A sweep over the starts and ends of nested events finds the innermost event of a thread at every moment::
+
+    range    |----------------------------|
+    op           |-----------|
+    call            |---|
+    owner    |-r-|o-|-c-|-o--|-----r------|
 """
 
 from __future__ import annotations
@@ -18,7 +25,17 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, taken
 from traceviz.core.arrays.intervals import Array, nesting
-from traceviz.core.arrays.nested import Codes, Rows, contexts, nearest, nested, nesting_order, running, topmost
+from traceviz.core.arrays.nested import (
+    Codes,
+    Rows,
+    contexts,
+    nearest,
+    nested,
+    nesting_order,
+    running,
+    stretches,
+    topmost,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,3 +161,28 @@ def _cross(ends: Array, parent: Rows) -> bool:
     """Return whether any call ends after the call around it."""
     inside = np.flatnonzero(parent >= 0)
     return bool((ends[inside] > ends[parent[inside]]).any())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """Time intervals, disjoint on each thread, and the row of the innermost call in each."""
+
+    starts: Array
+    ends: Array
+    owner: Rows
+
+    def of(self, keep: npt.NDArray[np.bool_]) -> Segments:
+        """Return the segments that ``keep`` marks."""
+        return Segments(self.starts[keep], self.ends[keep], self.owner[keep])
+
+
+def innermost(tree: CallTree, wanted: npt.NDArray[np.bool_] | None = None) -> Segments:
+    """Return the innermost call of each thread at every moment at which one runs; calls of no duration own none.
+
+    If ``wanted`` is given, return only segments of those calls: with millions of calls, each segment takes memory.
+
+    If calls of a thread cross instead of nesting, a moment belongs to the running call that started last.
+    """
+    threads = tree.calls["thread_id"].to_numpy().astype(np.int64)
+    depth = None if tree.nests else tree.depth
+    return Segments(*stretches(threads, tree.starts, tree.ends, tree.parent, wanted, depth))

@@ -1,4 +1,4 @@
-"""Host operations selected by their distinct names: a few names filter millions of rows."""
+"""Host operations selected by their distinct names (a few names filter millions of rows), and their likely thread."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import codes, gathered
+from traceviz.analyses.derived.grouped import counted
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import HOST_OPS_VIEW, TraceView, once_per_trace
 from traceviz.core.arrays.matching import Pairs, first_rows
 from traceviz.core.arrays.nested import alike
@@ -31,7 +33,9 @@ def calls_named(trace: TraceView, names: pl.DataFrame) -> pl.DataFrame:
     else:
         rows = trace.frame("host_ops", *_COLUMNS)
     known = _with_names(rows.with_columns(pl.col("dur_ns").fill_null(0)), names)
-    return known if _are_by_start(known) else known.sort("start_ns", "op_id")
+    starts, ids = known["start_ns"].to_numpy(), known["op_id"].to_numpy()
+    follows = (starts[1:] > starts[:-1]) | ((starts[1:] == starts[:-1]) & (ids[1:] >= ids[:-1]))
+    return known if follows.all() else known.sort("start_ns", "op_id")
 
 
 def _with_names(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
@@ -45,12 +49,6 @@ def _with_names(rows: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
     if (of_row < 0).any():
         rows, of_row = rows.filter(pl.Series(of_row >= 0)), of_row[of_row >= 0]
     return rows.drop("name", "category").hstack(known.drop("group").select(pl.all().gather(of_row)))
-
-
-def _are_by_start(calls: pl.DataFrame) -> bool:
-    starts, ids = calls["start_ns"].to_numpy(), calls["op_id"].to_numpy()
-    later = starts[1:] > starts[:-1]
-    return bool((later | ((starts[1:] == starts[:-1]) & (ids[1:] >= ids[:-1]))).all())
 
 
 def annotated_calls(trace: TraceView, pattern: str) -> pl.DataFrame:
@@ -87,3 +85,32 @@ def values_of(ids: pl.Series, recorded: pl.DataFrame) -> pl.Series:
     """Return the values that :func:`argument` gives for the operations ``ids``, or null if nothing was recorded."""
     sought, among = (Pairs(np.zeros(len(some), np.int8), some.to_numpy()) for some in (ids, recorded["op_id"]))
     return gathered(recorded.to_series(1), first_rows(sought, among))
+
+
+_EVENTS = ("nvtx", "cuda_api", "os_calls", "host_ops")
+_PYTHON_THREAD = r"(?i)^(python|ipykernel|jupyter|main)"
+_WORKER_THREAD = r"(?i)^(tf_|tsl|xla|pjrt|eigen|grpc|jax)|pool|worker"
+
+
+@once_per_trace
+def likely_threads(trace: TraceView) -> dict[int, int]:
+    """Return the likeliest training thread of each process that has host events, by ``process_id``.
+
+    Choose the process's first thread (tid = pid), else a thread named like Python's, else a thread not named like a
+    framework worker. Among several, choose the thread with the most host events.
+    """
+    events = [counted(trace.frame(name, "thread_id")["thread_id"]) for name in _EVENTS if trace.tables.rows(name)]
+    if not events:
+        return {}
+    counts = pl.concat(events)
+    active = counts.group_by("thread_id").agg(pl.col("len").sum())
+    threads = active.join(trace.frame("threads", "thread_id", "process_id", "tid", "name"), on="thread_id")
+    threads = threads.join(trace.frame("processes", "process_id", "pid"), on="process_id").with_columns(
+        (pl.col("tid") == pl.col("pid")).fill_null(value=False).alias("first"),
+        matches(pl.col("name"), _PYTHON_THREAD).fill_null(value=False).alias("python"),
+        matches(pl.col("name"), _WORKER_THREAD).fill_null(value=False).alias("worker"),
+    )
+    descending = [True, True, False, True, False]
+    ranked = threads.sort("first", "python", "worker", "len", "thread_id", descending=descending)
+    best = ranked.unique("process_id", keep="first", maintain_order=True)[["process_id", "thread_id"]]
+    return dict(best.iter_rows())

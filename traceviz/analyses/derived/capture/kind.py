@@ -15,7 +15,7 @@ import polars as pl
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
-from traceviz.analyses.derived.device.shapes import kernels_by_name
+from traceviz.analyses.derived.device.occupancy import kernels_by_name
 from traceviz.analyses.derived.frames import outermost
 from traceviz.analyses.derived.host.classes import sees_input
 from traceviz.analyses.derived.recorded.losses import losses
@@ -136,16 +136,16 @@ _WERE = {"no-device-work": "was", "no-kernels": "were"}
 @once_per_trace
 def capture_kind(trace: TraceView) -> CaptureKind:
     """Return the first kind that the capture shows."""
-    searches = (_summary, _serving, _graph_capture, _without_device, _without_kernels, _benchmark)
+    searches = (_find_summary, _find_serving, _find_graph_capture, _without_device, _without_kernels, _find_benchmark)
     # If the trace is a part, or events were lost, the absence of an event shows nothing.
     lacks_work = any(window.lacks_first or window.lacks_last for window in trace.device_windows.values())
     is_whole = not (trace.is_window or lacks_work or losses(trace.tables))
-    parts = (_start_up, _training, _one_kernel, _forward) if is_whole else ()
-    results = (search(trace) for search in (*searches, *parts, _training, _loop))
+    parts = (_find_start_up, _find_training, _find_one_kernel, _find_forward) if is_whole else ()
+    results = (search(trace) for search in (*searches, *parts, _find_training, _find_loop))
     return next((kind for kind in results if kind is not None), UNKNOWN)
 
 
-def lacks_device(trace: TraceView) -> str:
+def why_no_device_work(trace: TraceView) -> str:
     """Return why device work cannot be judged; empty if it was captured."""
     if not trace.rank_busy:
         return "no device work was captured"
@@ -163,7 +163,7 @@ STOPPED = ("run-failed", "run-killed", "run-interrupted", "run-timed-out")
 """Codes of the notes on a run that did not end normally."""
 
 
-def run_trouble(trace: TraceView) -> str:
+def find_run_trouble(trace: TraceView) -> str:
     """Return the plainest note on what went wrong in a run; empty if nothing did."""
     if trace.tables.run_facts().get("format") != "run":
         return ""
@@ -171,13 +171,13 @@ def run_trouble(trace: TraceView) -> str:
     return next((messages[code] for code in (*NOT_RECORDED, *STOPPED) if code in messages), "")
 
 
-def _summary(trace: TraceView) -> CaptureKind | None:
+def _find_summary(trace: TraceView) -> CaptureKind | None:
     if "totals" not in trace.tables or trace.span_ns:
         return None
     return CaptureKind("summary", "it holds totals by name")
 
 
-def _serving(trace: TraceView) -> CaptureKind | None:
+def _find_serving(trace: TraceView) -> CaptureKind | None:
     calls = engine_calls(trace)
     if not calls.height:
         return None
@@ -188,24 +188,21 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
     """Return why there is no device work: it was not used, not recorded, or lost."""
     if trace.rank_busy:
         return None
-    if trouble := run_trouble(trace):
+    if trouble := find_run_trouble(trace):
         return CaptureKind("unknown", trouble)
-    if _is_of_any_program(trace):
+    is_of_any_program = trace.tables.run_facts().get("producer") == OF_ANY_PROGRAM and not (
+        sees_input(trace)
+        or _marks_steps(trace)
+        or _names_like(trace, TRAINING_EVENT)
+        or _names_like(trace, TRAINING_MARKER)
+    )
+    if is_of_any_program:  # no framework profiler wrote the events, and nothing in them looks like training
         lanes = trace.frame("host_ops", "thread_id")["thread_id"].n_unique()
         return CaptureKind("other-program", f"{counted(lanes, 'lane')} in the format of Chrome's trace viewer")
     launches = trace.api_calls("launch").height
     if "host_ops" in trace.tables and not (trace.has_device_tables or launches or trace.tables.rows("devices")):
         return CaptureKind("cpu-only", "no device work was captured")
     return CaptureKind("no-device-work", *_why_no_device(trace, launches))
-
-
-def _is_of_any_program(trace: TraceView) -> bool:
-    """Return whether no framework profiler wrote the events and nothing in them looks like training."""
-    if trace.tables.run_facts().get("producer") != OF_ANY_PROGRAM:
-        return False
-    return not (
-        sees_input(trace) or _declared(trace) or _named(trace, TRAINING_EVENT) or _named(trace, TRAINING_MARKER)
-    )
 
 
 def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
@@ -226,16 +223,11 @@ def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
     if not trace.has_device_tables:
         is_of_cuda = trace.tables.run_facts().get("format") in {"nsys", "nvprof"}
         return "CUDA was not traced" if is_of_cuda else "nothing of a device was recorded", RECORD_DEVICE
-    return _why_unused(trace, [note["message"] for note in notes]), ""
-
-
-def _why_unused(trace: TraceView, messages: list[str]) -> str:
-    if any("No CUDA events collected" in message for message in messages):
-        return "CUDA was traced, and the profiler says that the process did not use it"
-    calls = trace.tables.rows("cuda_api") if "cuda_api" in trace.tables else 0
-    if calls:
-        return f"the device's API was called {calls:,} times, and nothing was launched"
-    return "a device would have been recorded, and nothing used one"
+    if any("No CUDA events collected" in note["message"] for note in notes):
+        return "CUDA was traced, and the profiler says that the process did not use it", ""
+    if called := trace.tables.rows("cuda_api"):
+        return f"the device's API was called {called:,} times, and nothing was launched", ""
+    return "a device would have been recorded, and nothing used one", ""
 
 
 COUNTERS = "kernels-measured-with-counters"
@@ -253,26 +245,26 @@ def _without_kernels(trace: TraceView) -> CaptureKind | None:
     return CaptureKind("no-kernels", words, "Record once more; where it says so, with larger buffers.")
 
 
-def _benchmark(trace: TraceView) -> CaptureKind | None:
-    names = _named(trace, BENCHMARK)
-    if not names or _named(trace, TRAINING_EVENT):
+def _find_benchmark(trace: TraceView) -> CaptureKind | None:
+    names = _names_like(trace, BENCHMARK)
+    if not names or _names_like(trace, TRAINING_EVENT):
         return None
     return CaptureKind("benchmark", f"annotated as such ({shortened(max(names, key=len))})")
 
 
-def _graph_capture(trace: TraceView) -> CaptureKind | None:
+def _find_graph_capture(trace: TraceView) -> CaptureKind | None:
     inside = trace.captured_calls("launch").height
     if not inside:
         return None
     launches = trace.api_calls("launch").height
     kernels = trace.tables.rows("kernels") if "kernels" in trace.tables else 0
-    if inside < CAPTURED_SHARE * (inside + launches) or kernels > launches or _declared(trace):
+    if inside < CAPTURED_SHARE * (inside + launches) or kernels > launches or _marks_steps(trace):
         return None
     share = format_ratio(inside / (inside + launches))
     return CaptureKind("graph-capture", f"{share} of the launch calls are recorded into a graph, and run nothing")
 
 
-def _start_up(trace: TraceView) -> CaptureKind | None:
+def _find_start_up(trace: TraceView) -> CaptureKind | None:
     if training_steps(trace).frame.height or not trace.rank_busy or not trace.rank_extents:
         return None
     first = min(start for start, _ in trace.rank_extents.values()) - trace.device_window[0]
@@ -285,9 +277,9 @@ def _start_up(trace: TraceView) -> CaptureKind | None:
     return CaptureKind("start-up", evidence, RECORD_LATER)
 
 
-def _training(trace: TraceView) -> CaptureKind | None:
+def _find_training(trace: TraceView) -> CaptureKind | None:
     steps = training_steps(trace)
-    if names := _named(trace, TRAINING_EVENT):
+    if names := _names_like(trace, TRAINING_EVENT):
         return CaptureKind("training", f"{shortened(names[0])} was recorded")
     kernels = [name for name in trace.kernel_classes if re.search(TRAINING_KERNEL, name)]
     if kernels:
@@ -299,8 +291,8 @@ def _training(trace: TraceView) -> CaptureKind | None:
     return None
 
 
-def _one_kernel(trace: TraceView) -> CaptureKind | None:
-    if _declared(trace) or not trace.tables.rows("kernels") or sees_input(trace):
+def _find_one_kernel(trace: TraceView) -> CaptureKind | None:
+    if _marks_steps(trace) or not trace.tables.rows("kernels") or sees_input(trace):
         return None
     if trace.tables.rows("graphs"):  # graphs recorded as a whole contain other kernels
         return None
@@ -316,23 +308,23 @@ def _one_kernel(trace: TraceView) -> CaptureKind | None:
     return CaptureKind("one-kernel", f"{name} has {format_ratio(share)} of kernel time, in {runs}")
 
 
-def _forward(trace: TraceView) -> CaptureKind | None:
+def _find_forward(trace: TraceView) -> CaptureKind | None:
     """Recognize forward passes of a model: PyTorch operators without a backward pass or an optimizer."""
     if "pytorch" not in trace.frameworks or "host_ops" not in trace.tables:
         return None
-    model, count = _models(trace)
+    model, count = _find_model(trace)
     no_more = "and neither a backward pass nor an optimizer"
     if model:
         key: Kind = "forward-pass" if count == 1 else "inference"
         return CaptureKind(key, f"{counted(count, 'call')} of {shortened(model)}, {no_more}")
-    if names := _named(trace, PREDICTING):
+    if names := _names_like(trace, PREDICTING):
         return CaptureKind("inference", f"annotations such as {shortened(min(names, key=len))}, {no_more}")
-    if _named(trace, MATRIX_OP):
+    if _names_like(trace, MATRIX_OP):
         return CaptureKind("inference", f"operators of a model, {no_more}")
     return None
 
 
-def _models(trace: TraceView) -> tuple[str, int]:
+def _find_model(trace: TraceView) -> tuple[str, int]:
     """Return the outermost call of a model or of a compiled graph, and its number of calls."""
     for prefix in (MODULE, COMPILED):
         names = trace.host_names.filter(pl.col("name").str.starts_with(prefix))
@@ -345,18 +337,18 @@ def _models(trace: TraceView) -> tuple[str, int]:
     return "", 0
 
 
-def _loop(trace: TraceView) -> CaptureKind | None:
+def _find_loop(trace: TraceView) -> CaptureKind | None:
     steps = training_steps(trace)
     return CaptureKind("unknown", f"steps repeat ({shortened(steps.marker)})") if steps.frame.height else None
 
 
-def _declared(trace: TraceView) -> bool:
+def _marks_steps(trace: TraceView) -> bool:
     """Return whether the program marks its own steps: it runs a loop of any kind."""
     steps = training_steps(trace)
     return steps.source not in INFERRED and steps.frame.height >= MIN_STEPS
 
 
-def _named(trace: TraceView, pattern: str) -> list[str]:
+def _names_like(trace: TraceView, pattern: str) -> list[str]:
     """Return the distinct names of operations, annotations and NVTX ranges that match ``pattern``, sorted."""
     known = trace.host_names.filter(pl.col("category").is_in(["op", "annotation"]))["name"]
     if "nvtx" in trace.tables:

@@ -57,8 +57,8 @@ def launch_delays(trace: TraceView) -> tuple[LaunchDelays, ...]:
     works = Groups.of(trace.device_work, "device_id")
     counts = dict(zip(works.keys["device_id"], works.counts.tolist(), strict=True))
     del works
-    trace.spare(host_classes)
-    rows = pl.concat([_joined(trace, process) for process in trace.rank_busy] or [_NOTHING])
+    trace.free_memory(host_classes)
+    rows = pl.concat([_join_launches(trace, process) for process in trace.rank_busy] or [_NOTHING])
     found = []
     for device, own in parts_by(rows, "device_id").items() if rows.height else ():
         delays = own.filter("is_first")["delay_ns"]
@@ -71,7 +71,7 @@ def launch_delays(trace: TraceView) -> tuple[LaunchDelays, ...]:
 _NOTHING = pl.DataFrame(schema={"device_id": pl.Int16, "delay_ns": pl.Int64, "is_first": pl.Boolean})
 
 
-def _joined(trace: TraceView, process: int) -> pl.DataFrame:
+def _join_launches(trace: TraceView, process: int) -> pl.DataFrame:
     """Return ``device_id, delay_ns, is_first`` of a process's work whose call is known.
 
     ``is_first`` marks the first work of its call on its device. Calls and work are sorted by start, so the first row

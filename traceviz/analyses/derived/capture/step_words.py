@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from traceviz.analyses.derived.capture.kind import BENCHMARK, NOT_RECORDED, STOPPED, Kind, capture_kind
-from traceviz.analyses.derived.capture.reasons import Remedy
+from traceviz.analyses.derived.capture.training import Remedy
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,

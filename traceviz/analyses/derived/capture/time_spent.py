@@ -43,24 +43,24 @@ _CALLS = ("cuda_api", "os_calls")
 """Tables of calls that never enclose a capture, however long they take."""
 
 
-def time_spent(trace: TraceView) -> str:
+def describe_time_spent(trace: TraceView) -> str:
     """Return a sentence about where most of the captured time went; empty if nothing shows it."""
     if not trace.captured_ns or not trace.ranks or capture_kind(trace).key == "no-kernels":
         return ""
     rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
     idle = trace.idle_of(rank)
     if idle.total < IDLE_SHARE * trace.captured_ns:
-        return "" if capture_kind(trace).key == "one-kernel" else _of_device(trace)
-    return _beside_device(trace, rank, idle) if trace.rank_busy else _of_host(trace, rank, idle)
+        return "" if capture_kind(trace).key == "one-kernel" else _describe_device(trace)
+    return _describe_idle_time(trace, rank, idle) if trace.rank_busy else _describe_host(trace, rank, idle)
 
 
-def before_work(trace: TraceView) -> str:
+def describe_time_before_work(trace: TraceView) -> str:
     """Return a sentence about the time before the first device work; empty if it is not most of the idle time."""
     if not trace.captured_ns or not trace.rank_busy or capture_kind(trace).key == "no-kernels":
         return ""
     rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
     idle = trace.idle_of(rank)
-    return _before_work(trace, rank, idle) if idle.total >= IDLE_SHARE * trace.captured_ns else ""
+    return _describe_before_work(trace, rank, idle) if idle.total >= IDLE_SHARE * trace.captured_ns else ""
 
 
 def begins_late(trace: TraceView) -> bool:
@@ -69,23 +69,23 @@ def begins_late(trace: TraceView) -> bool:
     return bool(extents) and 2 * min(extents) > trace.captured_ns
 
 
-def _beside_device(trace: TraceView, rank: int, idle: IntervalSet) -> str:
-    if before := _before_work(trace, rank, idle):
+def _describe_idle_time(trace: TraceView, rank: int, idle: IntervalSet) -> str:
+    if before := _describe_before_work(trace, rank, idle):
         return before
-    name, inside = spent_in(trace, rank, idle)
+    name, inside = find_costliest_name(trace, rank, idle)
     share = format_ratio(inside / trace.captured_ns)
     of_captured = f"({share} of the captured time)"
-    return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _by_kind(trace, rank)
+    return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _describe_kind(trace, rank)
 
 
-def _before_work(trace: TraceView, rank: int, idle: IntervalSet) -> str:
+def _describe_before_work(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     begin = trace.window_of(rank)[0]
     first = trace.rank_extents.get(rank, (begin, begin))[0]
     if 2 * (first - begin) < idle.total:
         return ""
     window = IntervalSet.span(begin, first)
-    name, inside = spent_in(trace, rank, window)
-    why = _why_long(trace, rank, name, window) if name else ""
+    name, inside = find_costliest_name(trace, rank, window)
+    why = _explain_length(trace, rank, name, window) if name else ""
     if capture_kind(trace).key == "start-up":  # its evidence already gives the amount
         return f"Most of it is in {name}{why}." if name else ""
     where = f", {format_ns(inside)} of them in {name}{why}" if name else ""
@@ -96,7 +96,7 @@ def _before_work(trace: TraceView, rank: int, idle: IntervalSet) -> str:
 _WHAT_FIRST_CALLS_DO = {"context": ", which creates the context of the device", "code": ", which loads device code"}
 
 
-def _why_long(trace: TraceView, rank: int, name: str, window: IntervalSet) -> str:
+def _explain_length(trace: TraceView, rank: int, name: str, window: IntervalSet) -> str:
     """Return why calls of this name took so long, if known: profiler overhead, or first calls."""
     overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
     of_rank = pl.col("process_id").is_null() | (pl.col("process_id") == rank)
@@ -109,7 +109,7 @@ def _why_long(trace: TraceView, rank: int, name: str, window: IntervalSet) -> st
     return _WHAT_FIRST_CALLS_DO[long["what"][0]] if long.height else ""
 
 
-def _by_kind(trace: TraceView, rank: int) -> str:
+def _describe_kind(trace: TraceView, rank: int) -> str:
     """Describe the host's activity in steps while the device was idle, if steps hide the total idle time."""
     if not steady_time(trace) or not sees_host(trace):
         return ""
@@ -124,12 +124,12 @@ def _by_kind(trace: TraceView, rank: int) -> str:
     )
 
 
-def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
-    name, inside = spent_in(trace, rank, time)
+def _describe_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
+    name, inside = find_costliest_name(trace, rank, time)
     if name:
         share = format_ratio(inside / trace.captured_ns)
         return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}."
-    calls = pl.concat([_events(trace, table) for table in _HOST])
+    calls = pl.concat([trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns()) for table in _HOST])
     totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
     if not totals.height:
         return ""
@@ -137,7 +137,7 @@ def _of_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
     return f"Most of the recorded time of its threads is in {shortened(name)} ({format_ns(total)})."
 
 
-def _of_device(trace: TraceView) -> str:
+def _describe_device(trace: TraceView) -> str:
     kernels = trace.frame("kernels", "name", "dur_ns").group_by("name").agg(pl.col("dur_ns").sum().alias("time"))
     if not kernels.height or not kernels["time"].sum():
         return ""
@@ -149,13 +149,13 @@ def _of_device(trace: TraceView) -> str:
     return f"The kernel with most of its time is {shortened(function_of(name))} ({share})."
 
 
-def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
+def find_costliest_name(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
     """Return the name with the shortest events among those that cover most of ``time``, and its time; may be empty."""
     thread = training_thread(trace, rank)
     if thread == NO_THREAD or not time.total:
         return "", 0
     tables = [
-        _times(trace, table, thread, time).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST
+        _sum_times(trace, table, thread, time).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST
     ]
     events = pl.concat(tables).filter(~matches(pl.col("name"), _SAYS_NOTHING))
     names = events.group_by("name", "is_call").agg(pl.col("inside").sum().clip(0, time.total), pl.col("total").sum())
@@ -169,7 +169,7 @@ def spent_in(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, int]:
     return "", 0
 
 
-def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.DataFrame:
+def _sum_times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.DataFrame:
     """Return ``name, inside, total``: the total time of a thread's events, and their time within ``time``, by name.
 
     A name may occur several times.
@@ -181,8 +181,3 @@ def _times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.D
         inside, total = groups.sums(time.overlap(*bounds(own))), groups.sums(durations)
         sums.append(groups.keys.with_columns(pl.Series("inside", inside), pl.Series("total", total)))
     return pl.concat(sums)
-
-
-def _events(trace: TraceView, table: str) -> pl.DataFrame:
-    """Return ``name, start_ns, end_ns`` of the events of a table."""
-    return trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns())

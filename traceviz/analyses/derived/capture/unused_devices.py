@@ -92,15 +92,17 @@ def unused_devices(trace: TraceView) -> UnusedDevices | None:
     if any(pattern.fullmatch(settings[key].strip()) for key, pattern in _HIDDEN.items() if key in settings):
         return None
     names, count = _devices(trace, settings)
-    shown_by = _shown_by(trace, settings) if count else ""
+    shown_by = _find_evidence(trace, settings) if count else ""
     if not shown_by:
         return None
     judged = {rank: judged_time(trace, rank) for rank in trace.ranks}
+    events = (trace.host_names.filter(pl.col("category") != "python")["name"], trace.ranges["name"].unique())
+    learns = any(bool(own.str.contains(TRAINING_EVENT).any()) for own in events)
     return UnusedDevices(
         names=names,
         count=count,
         shown_by=shown_by,
-        trains=sees_input(trace) or _learns(trace),
+        trains=learns or sees_input(trace),
         host_ns=class_times(trace, judged)["host_compute"],
         judged_ns=sum(window.total for window in judged.values()),
         judged_words=judged_words(trace),
@@ -116,12 +118,6 @@ def _computes(trace: TraceView) -> bool:
     return bool(training_steps(trace).frame.height) or (trace.host_names["category"] == "op").any()
 
 
-def _learns(trace: TraceView) -> bool:
-    """Return whether a backward pass or an optimizer was recorded."""
-    names = (trace.host_names.filter(pl.col("category") != "python")["name"], trace.ranges["name"].unique())
-    return any(bool(own.str.contains(TRAINING_EVENT).any()) for own in names)
-
-
 def _devices(trace: TraceView, settings: dict[str, str]) -> tuple[tuple[str, ...], int]:
     """Return products and number of the GPUs in the trace, else of the GPUs of a run's machine."""
     rows = trace.frame("devices", "kind", "name").filter(pl.col("kind").cast(pl.String) == "gpu")
@@ -131,17 +127,17 @@ def _devices(trace: TraceView, settings: dict[str, str]) -> tuple[tuple[str, ...
     return tuple(filter(None, names)), len(names)
 
 
-def _shown_by(trace: TraceView, settings: dict[str, str]) -> str:
+def _find_evidence(trace: TraceView, settings: dict[str, str]) -> str:
     """Return the evidence that no device is used; empty if there is none, or if a device works."""
     samples = trace.frame("samples", "start_ns", "device_id", "metric", "value")
     samples = samples.filter(pl.col("metric").cast(pl.String) == UTILISATION)
     highest = max(samples["value"].to_list(), default=0.0)
-    if highest > IDLE_PERCENT or "used" in _seen(settings).values():
+    if highest > IDLE_PERCENT or "used" in _read_use(settings).values():
         return ""
     if _covers(trace, samples):
         times = samples["start_ns"].n_unique()
         return f"{counted(times, 'sample')} of its utilisation show {highest:.0f} % at most"
-    if words := _said_by_frameworks(settings):
+    if words := _evidence_of_frameworks(settings):
         return words
     if trace.has_device_tables and not trace.api_calls("launch", "blocking_copy", "async_copy").height:
         said = any(NO_CUDA in note["message"] for note in trace.tables.arrow("notes").to_pylist())
@@ -150,7 +146,7 @@ def _shown_by(trace: TraceView, settings: dict[str, str]) -> str:
     return ""
 
 
-def _seen(settings: dict[str, str]) -> dict[str, str]:
+def _read_use(settings: dict[str, str]) -> dict[str, str]:
     """Return each framework's use of GPUs. It counts as used if one of several processes uses some."""
     seen: dict[str, str] = {}
     for key, value in sorted(settings.items()):
@@ -160,9 +156,9 @@ def _seen(settings: dict[str, str]) -> dict[str, str]:
     return seen
 
 
-def _said_by_frameworks(settings: dict[str, str]) -> str:
+def _evidence_of_frameworks(settings: dict[str, str]) -> str:
     """Return what all frameworks of the run report about GPUs; empty if one reports nothing."""
-    seen = _seen(settings)
+    seen = _read_use(settings)
     said = []
     for key, value in sorted(settings.items()):
         match = re.search(_FRAMEWORK_VERSION, key)

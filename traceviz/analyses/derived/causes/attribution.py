@@ -28,8 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import Segments, innermost
+from traceviz.analyses.derived.calls.call_tree import CallTree, Segments, innermost
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of
 from traceviz.analyses.derived.causes.places import (
     MODULE,
@@ -42,7 +41,7 @@ from traceviz.analyses.derived.causes.places import (
     part_of_program,
     places_around,
 )
-from traceviz.analyses.derived.causes.sampling import divided, owners_at, ticks_within
+from traceviz.analyses.derived.causes.sampling import divide_among_samples, find_ticks_within, owners_at
 from traceviz.analyses.derived.frames import (
     are_named,
     blocks,
@@ -116,21 +115,21 @@ def host_causes(trace: TraceView) -> pl.DataFrame:
         recorded. For each process and class, ``time_ns`` adds up to the class's part of
         :func:`~traceviz.analyses.derived.judged_time.judged_time` without device work. ``calls`` counts the events.
     """
-    parts = [part for rank in trace.ranks for part in _of_rank(trace, rank)]
+    parts = [part for rank in trace.ranks for part in _find_causes_of_rank(trace, rank)]
     known = [part.select(list(_SCHEMA)) for part in parts if part.height]
     frame = pl.concat(known) if known else pl.DataFrame(schema=_SCHEMA)
     return frame.sort("time_ns", *CAUSE_COLUMNS, descending=[True, *[False] * len(CAUSE_COLUMNS)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Stretches:
+class _Intervals:
     """Intervals of a thread in which events explain time, sorted by time, and their union."""
 
     segments: Segments
     covered: IntervalSet
 
     @classmethod
-    def of(cls, segments: Segments) -> _Stretches:
+    def of(cls, segments: Segments) -> _Intervals:
         """Return the intervals for the ``segments`` of one thread, which do not overlap."""
         begins = np.append(True, segments.starts[1:] > segments.ends[:-1])[: segments.starts.size]
         ends = np.append(begins[1:], True)[: segments.starts.size]
@@ -156,7 +155,7 @@ class _Events:
 
     def are(self, kinds: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
         """Return which calls are of these kinds."""
-        return _are(self.kinds, kinds)
+        return _is_of_kinds(self.kinds, kinds)
 
     def stretches(self, selected: npt.NDArray[np.bool_]) -> Segments:
         """Return the intervals that ``selected`` events explain."""
@@ -165,7 +164,7 @@ class _Events:
         found = innermost(self.tree, selected[self.explaining])
         return Segments(found.starts, found.ends, self.explaining[found.owner])
 
-    def of_threads(self, selected: npt.NDArray[np.bool_]) -> Iterator[_Stretches]:
+    def of_threads(self, selected: npt.NDArray[np.bool_]) -> Iterator[_Intervals]:
         """Yield these intervals per thread, the leader first, then by time: earlier ones take the time they cover."""
         segments = self.stretches(selected)
         if not segments.owner.size:
@@ -174,20 +173,20 @@ class _Events:
         rows, first = alike(threads)
         totals, numbers = summed(rows, segments.ends - segments.starts, first.size), threads[first]
         for n in sorted(range(first.size), key=lambda n: (numbers[n] != self.leader, -totals[n], numbers[n])):
-            yield _Stretches.of(segments if first.size == 1 else segments.of(rows == n))
+            yield _Intervals.of(segments if first.size == 1 else segments.of(rows == n))
 
     @cached_property
-    def strong(self) -> _Stretches:
+    def strong(self) -> _Intervals:
         """Intervals of the leading thread that explain its time regardless of other threads."""
-        return _Stretches.of(self.stretches(self.leads & (self.kinds != _NO_KIND) & ~self.may_wait))
+        return _Intervals.of(self.stretches(self.leads & (self.kinds != _NO_KIND) & ~self.may_wait))
 
     @cached_property
-    def weak(self) -> _Stretches:
+    def weak(self) -> _Intervals:
         """Intervals of the leading thread in which it may only wait for another thread."""
-        return _Stretches.of(self.stretches(self.leads & self.may_wait))
+        return _Intervals.of(self.stretches(self.leads & self.may_wait))
 
     @cached_property
-    def works(self) -> tuple[_Stretches, ...]:
+    def works(self) -> tuple[_Intervals, ...]:
         """Intervals in which other threads work."""
         return tuple(self.of_threads(~self.leads & self.are(_WORKS)))
 
@@ -199,14 +198,14 @@ class _Events:
         """
         if not self.tree.nests or self.explaining is not None:
             found = self.weak.segments
-            free.add_overlap(found.starts, found.ends, _explained(self, key, found.owner), total)
+            free.add_overlap(found.starts, found.ends, _name_owners(self, key, found.owner), total)
             return free.subtract(self.weak.covered).total
         rows = np.flatnonzero(self.leads)
         if not rows.size:
             return free.total
         own = slice(int(rows[0]), int(rows[-1]) + 1)  # a thread's calls are contiguous
         time = free.overlap(self.tree.starts[own], self.tree.ends[own])
-        owners = _explained(self, key, np.arange(own.start, own.stop)) if key == _BY_WAITS else None
+        owners = _name_owners(self, key, np.arange(own.start, own.stop)) if key == _BY_WAITS else None
         return free.total - add_own(own.start, self.tree.parent[own], time, self.may_wait[own], owners, total)
 
     @cached_property
@@ -222,7 +221,7 @@ class _Events:
         return np.append(self.tree.topmost(self.are(["input"])), np.int32(-1))
 
 
-def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
+def _find_causes_of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
     """Yield the rows of :func:`host_causes` of a rank, if it has any."""
     busy = trace.rank_busy.get(rank, IntervalSet.empty())
     judged = judged_time(trace, rank).subtract(busy)
@@ -230,26 +229,28 @@ def _of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
     if not any(owned.total for owned in sets.values()):  # also if a trace states steps outside of its capture
         return
     if trace.tables.rows("cuda_api"):
-        _what_they_did(trace)  # first, since it needs much memory that is not needed later
-    trace.spare(host_classes, _what_they_did, first_calls)
-    events = _events(trace, rank, judged)
-    samples = ticks_within(trace, rank, judged)
-    shares = [_of_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]
+        _kinds_by_behaviour(trace)  # first, since it needs much memory that is not needed later
+    trace.free_memory(host_classes, _kinds_by_behaviour, first_calls)
+    events = _read_events(trace, rank, judged)
+    samples = find_ticks_within(trace, rank, judged)
+    shares = [_divide_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]
     owned, taken = (pl.concat(frames) for frames in zip(*shares, strict=True))
-    named = _named(events, owned)
+    named = _to_text(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
     if taken.height:
-        named = divided(named, _named_samples(events, taken), _NAMED)
+        named = divide_among_samples(named, _to_text(_with_names(events, taken)), _NAMED)
         named = named.group_by(_NAMED, maintain_order=True).agg(pl.col("time_ns", "calls").sum())
     yield named.with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
 
 
-def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _divide_class(
+    events: _Events, key: str, free: IntervalSet, samples: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Divide the time of one class among events, and return the samples that were taken in it.
 
     Returns:
         First, ``owner, time_ns, calls, kind, class``, one row for the owners with the same names and kind: the first
         owner, their time and their number. Owner -1 is the remaining time. Second, ``owner, kind, class, weight`` and
-        the columns of samples (:func:`~traceviz.analyses.derived.causes.sampling.divided`).
+        the columns of samples (:func:`~traceviz.analyses.derived.causes.sampling.divide_among_samples`).
     """
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
     weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
@@ -258,7 +259,7 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     by_samples = moments.size > 0
     for stretches in _by_precedence(events, key, weak=by_samples):
         found = stretches.segments
-        free.add_overlap(found.starts, found.ends, _explained(events, key, found.owner), total)
+        free.add_overlap(found.starts, found.ends, _name_owners(events, key, found.owner), total)
         if by_samples:
             taken = np.where(taken < 0, owners_at(found.starts, found.ends, found.owner, moments), taken)
         free = free.subtract(stretches.covered)
@@ -267,15 +268,15 @@ def _of_class(events: _Events, key: str, free: IntervalSet, samples: pl.DataFram
     has_weak = key not in _DEFAULT and not by_samples and free.total
     total[-1] = events.add_weak(key, free, total) if has_weak else free.total
     of_class = pl.lit(key, _CLASS).alias("class")
-    owned = _owned(events, key, total).with_columns(of_class)
+    owned = _sum_by_owner(events, key, total).with_columns(of_class)
     codes_taken = _explaining_kinds(events, key, taken)
-    columns_taken = {"owner": _explained(events, key, taken), "kind": codes_taken, "weight": weight}
+    columns_taken = {"owner": _name_owners(events, key, taken), "kind": codes_taken, "weight": weight}
     seen = pl.concat([pl.DataFrame(columns_taken), samples[["did", "what", "line", "works"]]], how="horizontal")
     return owned, seen.with_columns(of_class)
 
 
-def _owned(events: _Events, key: str, total: Array) -> pl.DataFrame:
-    """Return ``owner, time_ns, calls, kind`` of :func:`_of_class` from the time of each event, and the remaining time.
+def _sum_by_owner(events: _Events, key: str, total: Array) -> pl.DataFrame:
+    """Return ``owner, time_ns, calls, kind`` of :func:`_divide_class` from the time of each event, and the rest.
 
     Events with the same names are grouped by name numbers, since there may be millions of events.
     """
@@ -289,7 +290,7 @@ def _owned(events: _Events, key: str, total: Array) -> pl.DataFrame:
     return pl.DataFrame({**columns, "calls": calls, "kind": kinds[first]})
 
 
-def _explained(events: _Events, key: str, rows: Rows) -> Rows:
+def _name_owners(events: _Events, key: str, rows: Rows) -> Rows:
     """Return the events whose names stand for ``rows``; -1 is no event."""
     if key != _BY_WAITS:
         return rows
@@ -306,7 +307,7 @@ def _explaining_kinds(events: _Events, key: str, rows: Rows) -> npt.NDArray[np.u
     return np.asarray(kinds[rows], np.uint8)
 
 
-def _by_precedence(events: _Events, key: str, *, weak: bool) -> Iterator[_Stretches]:
+def _by_precedence(events: _Events, key: str, *, weak: bool) -> Iterator[_Intervals]:
     """Yield the intervals that may explain time of a class; earlier ones take the time that they cover.
 
     The :attr:`~_Events.weak` intervals are last, and only included if ``weak``.
@@ -325,16 +326,6 @@ _NAMED = ("class", "kind", "cause", *PLACES)
 """Columns that distinguish causes of one process."""
 
 
-def _named(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
-    """Return names and places of the owners of time: rows of :func:`host_causes` without the process."""
-    return _plain(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
-
-
-def _named_samples(events: _Events, taken: pl.DataFrame) -> pl.DataFrame:
-    """Return the same for the samples taken in the time: ``weight, did, what, line`` with names and places."""
-    return _plain(_with_names(events, taken))
-
-
 def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     """Return ``owned`` with the name and the places of each owner, as they are stored."""
     owner = owned["owner"].to_numpy()
@@ -342,7 +333,7 @@ def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
 
 
-def _plain(named: pl.DataFrame) -> pl.DataFrame:
+def _to_text(named: pl.DataFrame) -> pl.DataFrame:
     """Convert names to text, without the parts that differ between calls."""
     # There are few rows by now, so text functions are cheap
     texts = named.with_columns(pl.col("class", "cause", *PLACES).cast(pl.String))
@@ -354,44 +345,35 @@ def _plain(named: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
+def _read_events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
+    """Return the events of a process that run in ``judged`` time."""
     leader = training_thread(trace, rank)
-    tree = _tree(trace, rank, leader, judged)
+    sources = [source for source in _SOURCES if trace.tables.rows(source)] or _SOURCES[:1]
+    frames = [_read_rows(trace, source, rank, leader, judged) for source in sources]
+    rows = pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
+    # The tree's sort is stable, so equal events keep their order
+    tree = CallTree.of(rows.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     leads = tree.calls["thread_id"].to_numpy() == leader
     is_system = (tree.calls["source"] == "os_calls").to_numpy()
     names = tree.calls["name"].filter(pl.Series(is_system)).unique().cast(pl.String)
-    may_wait = _are(kinds, _WEAK)
+    may_wait = _is_of_kinds(kinds, _WEAK)
     if waits := names.filter(matching(names, THREAD_CALLS)).to_list():
         may_wait |= is_system & are_named(tree.calls["name"], waits).to_numpy()
-    return _Events(tree, kinds, may_wait, places_around(tree), _explaining(tree, kinds, is_system), leads, leader)
+    return _Events(
+        tree, kinds, may_wait, places_around(tree), _find_explaining_calls(tree, kinds, is_system), leads, leader
+    )
 
 
-def _are(kinds: npt.NDArray[np.uint8], wanted: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
+def _is_of_kinds(kinds: npt.NDArray[np.uint8], wanted: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
     """Return a mask of the ``kinds`` that are ``wanted``."""
     lookup = np.zeros(_NO_KIND + 1, dtype=bool)
     lookup[[_CODES[kind] for kind in wanted]] = True
     return np.asarray(lookup[kinds])
 
 
-def _tree(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> CallTree:
-    """Return the events of a process that run in ``judged`` time: ``thread_id, source, name, kind, part``."""
-    # The tree's sort is stable, so equal events keep their order
-    return CallTree.of(
-        _all_rows(trace, rank, leader, judged).rename({"inside": "op_id"}),
-        ("thread_id", "source", "name", "kind", "part"),
-    )
-
-
-def _all_rows(trace: TraceView, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
-    """Return the rows of :func:`_rows` of all tables, concatenated."""
-    there = [source for source in _SOURCES if trace.tables.rows(source)]
-    frames = [_rows(trace, source, rank, leader, judged) for source in there or _SOURCES[:1]]
-    return pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
-
-
 @once_per_trace
-def _what_they_did(trace: TraceView) -> npt.NDArray[np.uint8]:
+def _kinds_by_behaviour(trace: TraceView) -> npt.NDArray[np.uint8]:
     """Return, for each row of ``cuda_api``, the kind that no name shows: blocking or other copies, and first calls.
 
     :data:`_NO_KIND` if the name determines the kind.
@@ -404,28 +386,14 @@ def _what_they_did(trace: TraceView) -> npt.NDArray[np.uint8]:
     return did
 
 
-def _unless_they_did(trace: TraceView, kinds: pl.Series, rows: npt.NDArray[np.integer]) -> pl.Series:
+def _replace_by_behaviour(trace: TraceView, kinds: pl.Series, rows: npt.NDArray[np.integer]) -> pl.Series:
     """Return ``kinds`` of calls in these ``rows`` of ``cuda_api``, replaced by what the calls did if that is known."""
-    did = _what_they_did(trace)[rows]
+    did = _kinds_by_behaviour(trace)[rows]
     told = did != _NO_KIND
     if not told.any():
         return kinds
     numbers = np.where(told, did, kinds.to_physical().fill_null(_NO_KIND).to_numpy())
     return pl.Series([*KIND.categories, None], dtype=KIND).gather(numbers).alias(kinds.name)
-
-
-def _that_explain(  # noqa: PLR0917 (of one table)
-    trace: TraceView, source: str, piece: pl.DataFrame, before: int, rank: int, leader: int
-) -> pl.DataFrame:
-    """Return the rows of a ``piece`` that may explain time of a process; ``before`` rows of the table precede it."""
-    if source == "host_ops":
-        piece = piece.with_columns(pl.Series("said", trace.host_name_rows[before : before + piece.height]))
-    if source == "cuda_api":
-        piece = piece.with_row_index("row", before)
-    own = of_process(piece, rank)
-    if source == "os_calls":
-        return having(own, "thread_id", leader)
-    return own.filter(pl.col("kind") != "mark") if source == "nvtx" else own
 
 
 def _rows_within(judged: IntervalSet, events: pl.DataFrame) -> Codes:
@@ -438,7 +406,7 @@ def _rows_within(judged: IntervalSet, events: pl.DataFrame) -> Codes:
     return rows[:count]
 
 
-def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
+def _read_rows(trace: TraceView, source: str, rank: int, leader: int, judged: IntervalSet) -> pl.DataFrame:
     """Return the events of a table that run in ``judged`` time.
 
     Columns are ``start_ns, end_ns, thread_id, source, name``; ``kind`` and ``part``, from the name; and ``inside``, the
@@ -447,10 +415,18 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     kind = ("kind",) if source == "nvtx" else ()
     parts, before = [], 0
     for piece in trace.pieces(source, "process_id", "start_ns", "dur_ns", "thread_id", "name", *kind):
-        own = _that_explain(trace, source, piece, before, rank, leader)
-        parts.append(taken(own.drop("process_id", *kind), _rows_within(judged, own)))
+        numbered = piece
+        if source == "host_ops":
+            numbered = piece.with_columns(pl.Series("said", trace.host_name_rows[before : before + piece.height]))
+        elif source == "cuda_api":
+            numbered = piece.with_row_index("row", before)
         before += piece.height
-
+        own = of_process(numbered, rank)
+        if source == "os_calls":
+            own = having(own, "thread_id", leader)
+        elif source == "nvtx":
+            own = own.filter(pl.col("kind") != "mark")
+        parts.append(taken(own.drop("process_id", *kind), _rows_within(judged, own)))
     rows = in_one_piece(parts)
     name = rows["name"].cast(pl.Categorical)
     if "said" in rows.columns:
@@ -458,9 +434,9 @@ def _rows(trace: TraceView, source: str, rank: int, leader: int, judged: Interva
     else:
         said, first = alike(codes(name))
         distinct = pl.DataFrame([name.gather(first).cast(pl.String)])
-    meanings = taken(_meanings(source, distinct), said)
+    meanings = taken(_find_meanings(source, distinct), said)
     if "row" in rows.columns:
-        meanings = meanings.with_columns(_unless_they_did(trace, meanings["kind"], rows["row"].to_numpy()))
+        meanings = meanings.with_columns(_replace_by_behaviour(trace, meanings["kind"], rows["row"].to_numpy()))
     known = pl.lit(source, _SOURCE).alias("source"), name
     return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(meanings)
 
@@ -469,7 +445,7 @@ _SOURCE = pl.Enum(_SOURCES)
 _CLASS = pl.Enum([c.key for c in CLASSES])
 
 
-def _meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
+def _find_meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
     """Return ``kind`` of cause, ``part`` of the program, and ``inside`` for distinct names (text) of a table.
 
     If events have the same bounds, those of earlier tables enclose the others. Among host operations, those of earlier
@@ -501,7 +477,9 @@ def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
     return pl.when(~is_mark).then("kind").alias("kind")
 
 
-def _explaining(tree: CallTree, kinds: npt.NDArray[np.uint8], is_system: npt.NDArray[np.bool_]) -> Array | None:
+def _find_explaining_calls(
+    tree: CallTree, kinds: npt.NDArray[np.uint8], is_system: npt.NDArray[np.bool_]
+) -> Array | None:
     """Return, for each call, the call that explains its time; ``None`` if each call explains its own.
 
     This is the outermost call of the device's API around it, which includes calls of the driver and the system. The
@@ -510,12 +488,12 @@ def _explaining(tree: CallTree, kinds: npt.NDArray[np.uint8], is_system: npt.NDA
     """
     if not tree.depth.any():
         return None
-    explains = _are(kinds, ("host_collective", "device_wait")) | (tree.calls["source"] == "cuda_api").to_numpy()
+    explains = _is_of_kinds(kinds, ("host_collective", "device_wait")) | (tree.calls["source"] == "cuda_api").to_numpy()
     rows = np.arange(explains.size)
     found = rows
     if is_system.any():
         caller = tree.nearest(~is_system)
-        found = np.where(is_system & (caller >= 0) & _are(kinds, _FRAMEWORK)[caller], caller, rows)
+        found = np.where(is_system & (caller >= 0) & _is_of_kinds(kinds, _FRAMEWORK)[caller], caller, rows)
     if explains.any():
         outermost = tree.topmost(explains)
         found = np.where(outermost >= 0, outermost, found)
@@ -533,13 +511,13 @@ def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:
         One row for each of ``causes``. Times of calls that nest, or run on several threads, add up.
     """
     judged = union_all(judged_time(trace, rank) for rank in trace.ranks)
-    parts = [_times_of(trace, source, causes, judged) for source in _SOURCES if trace.tables.rows(source)]
+    parts = [_sum_times(trace, source, causes, judged) for source in _SOURCES if trace.tables.rows(source)]
     empty = pl.DataFrame(schema={"cause": pl.String, "total_ns": pl.Int64})
     sums = pl.concat([empty, *parts]).group_by("cause").agg(pl.col("total_ns").sum())
     return pl.DataFrame({"cause": causes}).join(sums, on="cause", how="left", maintain_order="left")
 
 
-def _times_of(trace: TraceView, source: str, causes: pl.Series, judged: IntervalSet) -> pl.DataFrame:
+def _sum_times(trace: TraceView, source: str, causes: pl.Series, judged: IntervalSet) -> pl.DataFrame:
     """Return rows of :func:`time_in_calls` of one table. Names are compared once each; events use name numbers."""
     events = trace.frame(source, "start_ns", "dur_ns", "name")
     groups = Groups.of(events, "name")

@@ -26,7 +26,7 @@ def call_places(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     """
     if not calls.height:
         return calls.with_columns(pl.lit(None, pl.String).alias(place) for place in PLACES)
-    events = pl.concat([_around(trace, table, calls) for table in ("nvtx", "host_ops")])
+    events = pl.concat([_events_around(trace, table, calls) for table in ("nvtx", "host_ops")])
     parts = part_of_program(*(pl.col(name) for name in ("source", "category", "name")))
     tree = CallTree.of(events.with_columns(parts.alias("part"), pl.int_range(pl.len(), dtype=pl.Int64).alias("op_id")))
     rows = pl.Series(tree.around(calls["thread_id"].to_numpy(), calls["start_ns"].to_numpy()), dtype=pl.Int64)
@@ -47,7 +47,7 @@ def costliest_place(calls: pl.DataFrame, cost: str) -> str:
     return ", ".join(text for text in (around, line) if text)
 
 
-def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
+def _events_around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
     """Return ranges or operations in which a call starts, with the columns for :func:`part_of_program` and a tree."""
     texts = ("name", "category") if table == "host_ops" else ("name",)
     threads = calls["thread_id"].unique().to_list()
@@ -59,7 +59,12 @@ def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
         rows = scan.select("start_ns", end_ns(), "thread_id", *texts).collect(engine=trace.tables.engine)
     else:
         rows = trace.frame(table, "start_ns", end_ns(), "thread_id", *texts)
-    inner = [_holding(part, having(calls, "thread_id", thread)) for thread, part in parts_by(rows, "thread_id").items()]
+    inner = []
+    for thread, events in parts_by(rows, "thread_id").items():  # those within which a call starts
+        starts, ends = bounds(events)
+        begins = np.sort(having(calls, "thread_id", thread)["start_ns"].to_numpy())
+        holds = np.searchsorted(begins, ends) > np.searchsorted(begins, starts)
+        inner.append(events.filter(pl.Series(holds, dtype=pl.Boolean)))
     kept = pl.concat(inner) if inner else rows
     category = pl.col("category") if table == "host_ops" else pl.lit(None)
     return kept.select(
@@ -68,11 +73,3 @@ def _around(trace: TraceView, table: str, calls: pl.DataFrame) -> pl.DataFrame:
         category.cast(pl.String).alias("category"),
         pl.lit(table).alias("source"),
     )
-
-
-def _holding(events: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return the ``events`` of a thread within which one of its ``calls`` starts."""
-    starts, ends = bounds(events)
-    begins = np.sort(calls["start_ns"].to_numpy())
-    first, behind = np.searchsorted(begins, starts), np.searchsorted(begins, ends)
-    return events.filter(pl.Series(behind > first, dtype=pl.Boolean))

@@ -16,12 +16,41 @@ import polars as pl
 from traceviz.analyses.derived.causes.kinds import KindKey
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import THREAD_CALLS
-from traceviz.analyses.derived.host.processor_use import working
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.stacks.kinds import StackKind
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet
+
+PROGRAM_CPU = "program CPU"
+"""Metric: processor time of all threads and processes of the program, in percent of a core."""
+QUEUED = "program waits for a core"
+"""Metric: number of the program's threads that are ready and wait for a core, in percent of one thread."""
+
+WORKS = 50.0
+"""Percentage of a core, used or waited for, from which the program counts as working."""
+
+
+@once_per_trace
+def find_working_time(trace: TraceView) -> IntervalSet | None:
+    """Return the time in which the program uses a core, or waits for one that other programs use.
+
+    A sample stands for the time since the previous sample.
+
+    Returns:
+        The time, or ``None`` if the program's processor time was not sampled.
+    """
+    samples = trace.frame("samples", "start_ns", "value", pl.col("metric").cast(pl.String)).sort("start_ns")
+    used, queued = having(samples, "metric", PROGRAM_CPU), having(samples, "metric", QUEUED)
+    if used.height < 2:
+        return None
+    times, values = used["start_ns"].to_numpy(), used["value"].to_numpy().copy()
+    if queued.height:
+        until = np.searchsorted(queued["start_ns"].to_numpy(), times)
+        values += queued["value"].to_numpy()[np.minimum(until, queued.height - 1)]
+    works = values[1:] >= WORKS
+    return IntervalSet.of(times[:-1][works], times[1:][works])
+
 
 LEAST_SAMPLES = 10
 """With fewer samples in the judged time, none are used."""
@@ -61,11 +90,11 @@ TICKS = {
     **dict.fromkeys(("did", "what", "line"), pl.String),
     "works": pl.Boolean,
 }
-"""Columns of :func:`ticks`."""
+"""Columns of :func:`find_ticks`."""
 
 
 @once_per_trace
-def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
+def find_ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     """Return samples of the main thread of a process, one row each, by time.
 
     Returns:
@@ -85,13 +114,15 @@ def ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     start, length = rows["start_ns"].to_numpy()[of_row], (rows["end_ns"] - rows["start_ns"]).to_numpy()[of_row]
     count = rows["samples"].to_numpy()[of_row]
     begin, end = start + length * number // count, start + length * (number + 1) // count
+    # Without a device, a device wait counts as computation
+    kinds = _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}
     said = rows.select(
-        pl.col("kind").replace_strict(_kinds(trace, process_id), default="python").alias("did"),
-        _what(),
+        pl.col("kind").replace_strict(kinds, default="python").alias("did"),
+        _name_of_code(),
         pl.col("location").alias("line"),
     )
     times = pl.DataFrame({"begin_ns": begin, "moment_ns": end - 1})
-    known = working(trace)
+    known = find_working_time(trace)
     works = pl.lit(None, pl.Boolean) if known is None else pl.Series(known.contains(end - 1), dtype=pl.Boolean)
     times = times.with_columns(works.alias("works"))
     found = pl.concat([times, said.select(pl.all().gather(pl.Series(of_row)))], how="horizontal").sort("moment_ns")
@@ -123,7 +154,7 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
     row = np.full(samples.height, -1)
     row[waits] = worker
     index = pl.Series(row).set(pl.Series(row < 0), None)
-    said = work.select(_what(), pl.col("location").alias("line"))
+    said = work.select(_name_of_code(), pl.col("location").alias("line"))
     does = pl.DataFrame({name: said[name].gather(index) for name in said.columns})
     is_work = pl.Series(row >= 0)
     return samples.with_columns(
@@ -133,25 +164,20 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
     )
 
 
-def _what() -> pl.Expr:
+def _name_of_code() -> pl.Expr:
     """Return the name of the compiled function that ran, else the line."""
     is_called = ~pl.col("leaf").str.contains(r"[ :]")
     return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
 
 
-def _kinds(trace: TraceView, process_id: int) -> dict[StackKind, KindKey]:
-    """Return the kinds of causes by kind of stack. Without a device, a device wait counts as computation."""
-    return _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}
-
-
-def ticks_within(trace: TraceView, process_id: int, within: IntervalSet) -> pl.DataFrame:
-    """Return the :func:`ticks` taken in a part of the run; none if there are too few to be reliable."""
-    rows = ticks(trace, process_id)
+def find_ticks_within(trace: TraceView, process_id: int, within: IntervalSet) -> pl.DataFrame:
+    """Return the :func:`find_ticks` taken in a part of the run; none if there are too few to be reliable."""
+    rows = find_ticks(trace, process_id)
     rows = rows.filter(pl.Series(within.contains(rows["moment_ns"].to_numpy()), dtype=pl.Boolean))
     return rows if rows.height >= LEAST_SAMPLES else rows.clear()
 
 
-def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+def divide_among_samples(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
     """Return ``causes`` with their time divided among the samples taken in it; sums do not change.
 
     Args:
@@ -162,14 +188,19 @@ def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) 
     """
     if not samples.height:
         return causes
-    replaced = pl.col("kind").is_in(list(REPLACED)) | ((pl.col("kind") == "os_call") & _says_more())
+    # A numeric library may wait for its own threads, which compute. That counts as computation unless the program uses
+    # no processor at the time: then only the wait is known.
+    computes = matches(pl.col("cause"), THREAD_CALLS) & pl.col("works").fill_null(value=True)
+    is_specific = ~pl.col("did").is_in(list(_SAY_NO_MORE))
+    says_more = pl.when(pl.col("did") == "library").then(computes).otherwise(is_specific)
+    replaced = pl.col("kind").is_in(list(REPLACED)) | ((pl.col("kind") == "os_call") & says_more)
     seen = samples.group_by(*keys, *_SAID).agg(pl.col("weight").sum())
     seen = seen.filter(pl.col("weight") > 0).sort("weight", *_SAID, descending=[True, *[False] * len(_SAID)])
-    joined = _joined(causes.with_row_index("row"), seen, keys)
+    joined = _join_samples(causes.with_row_index("row"), seen, keys)
     # Waits are short and steps many: waits of a step without samples are divided by the samples of other steps
     alone = (pl.col("kind") == "os_call") & pl.col("weight").is_null()
     others = seen.group_by(*_OF_CALL, *_SAID, maintain_order=True).agg(pl.col("weight").sum())
-    lent = _joined(joined.filter(alone).drop(*_SAID, "weight"), others, _OF_CALL)
+    lent = _join_samples(joined.filter(alone).drop(*_SAID, "weight"), others, _OF_CALL)
     joined = pl.concat([joined.filter(~alone), lent]).sort("row", maintain_order=True)
     share = pl.col("weight").cum_sum().over("row") / pl.col("weight").sum().over("row")
     until = (pl.col("time_ns") * share).round(0).cast(pl.Int64)
@@ -185,19 +216,9 @@ def divided(causes: pl.DataFrame, samples: pl.DataFrame, keys: tuple[str, ...]) 
     ).select(causes.columns)
 
 
-def _joined(causes: pl.DataFrame, seen: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
+def _join_samples(causes: pl.DataFrame, seen: pl.DataFrame, keys: tuple[str, ...]) -> pl.DataFrame:
     """Join each cause to all samples of it; null if there are none."""
     return causes.join(seen, on=keys, how="left", maintain_order="left_right", nulls_equal=True)
-
-
-def _says_more() -> pl.Expr:
-    """Return whether a sample is more specific than the system call that it was taken in.
-
-    A numeric library may wait for its own threads, which compute. That counts as computation unless the program uses no
-    processor at the time: then only the wait is known.
-    """
-    computes = matches(pl.col("cause"), THREAD_CALLS) & pl.col("works").fill_null(value=True)
-    return pl.when(pl.col("did") == "library").then(computes).otherwise(~pl.col("did").is_in(list(_SAY_NO_MORE)))
 
 
 def owners_at(starts: Array, ends: Array, owner: Array, moments: Array) -> Array:

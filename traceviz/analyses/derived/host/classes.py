@@ -139,9 +139,9 @@ class HostClasses:
         another thread communicates, the leading thread's own activity takes precedence.
         """
         leading, beside = host_communication(self._trace, self.process_id)
-        self._trace.spare(host_classes)
+        self._trace.free_memory(host_classes)
         layers = [(c.key, getattr(self, c.key)) for c in CLASSES[:-1]]
-        self._trace.spare(host_classes)
+        self._trace.free_memory(host_classes)
         for key, time, before in zip(_ON_HOST, (leading, beside), ("synchronisation", "host_blocked"), strict=True):
             layers.insert([name for name, _ in layers].index(before), (key, time))
         return exclusive(layers, 0, self._trace.span_ns, CLASSES[-1].key)
@@ -226,12 +226,8 @@ class HostClasses:
         own = rows.filter((pl.col("process_id") == self.process_id) & (pl.col("thread_id") == thread))
         own = own.filter((pl.col("kind") == "input") & pl.col("samples").is_not_null())
         steady = steady_time(self._trace).get(self.process_id, IntervalSet.empty())
-        return (
-            own
-            if own.filter(pl.Series(steady.overlap(*bounds(own)) > 0, dtype=pl.Boolean))["samples"].sum()
-            >= LEAST_SAMPLES
-            else own.clear()
-        )
+        in_steps = own.filter(pl.Series(steady.overlap(*bounds(own)) > 0, dtype=pl.Boolean))
+        return own if in_steps["samples"].sum() >= LEAST_SAMPLES else own.clear()
 
     @property
     def infeed(self) -> IntervalSet:
@@ -266,13 +262,10 @@ class HostClasses:
         leads = copies["thread_id"].is_in(leading.implode())
         if not len(leading) or leads.all():
             return intervals(copies)
-        return intervals(copies.filter(leads)).union(intervals(copies.filter(~leads)).subtract(self._at_work(leading)))
-
-    def _at_work(self, threads: pl.Series) -> IntervalSet:
-        """Return the time in operators and calls of the device's API on these threads."""
-        is_own = pl.col("thread_id").is_in(threads.implode())
-        calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(is_own)
-        return intervals(calls).union(intervals(self._trace.host_ops("op").filter(is_own)))
+        is_leading = pl.col("thread_id").is_in(leading.implode())
+        calls = self._own("cuda_api", "start_ns", "dur_ns", "thread_id").filter(is_leading)
+        at_work = intervals(calls).union(intervals(self._trace.host_ops("op").filter(is_leading)))
+        return intervals(copies.filter(leads)).union(intervals(copies.filter(~leads)).subtract(at_work))
 
     @kept_property
     def _framework_waits(self) -> IntervalSet:

@@ -75,10 +75,12 @@ def host_communication(trace: TraceView, process_id: int) -> tuple[IntervalSet, 
         return IntervalSet.empty(), IntervalSet.empty()
     leads = pl.col("thread_id") == training_thread(trace, process_id)
     beside = intervals(calls.filter(~leads))
-    return intervals(calls.filter(leads)), beside.subtract(_computing(trace, process_id)) if len(beside) else beside
+    return intervals(calls.filter(leads)), beside.subtract(_time_of_operations(trace, process_id)) if len(
+        beside
+    ) else beside
 
 
-def _computing(trace: TraceView, process_id: int) -> IntervalSet:
+def _time_of_operations(trace: TraceView, process_id: int) -> IntervalSet:
     """Return the time in computing operations of the framework, on any thread of a process."""
     own = pl.col("process_id") == process_id
     operations = trace.host_ops("op").filter(own)

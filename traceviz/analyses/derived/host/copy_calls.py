@@ -48,7 +48,7 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
 @once_per_trace
 def waiting_copies(trace: TraceView) -> pl.DataFrame:
     """Return the :func:`copy_calls` that wait for their copy."""
-    if _copies(trace).height:
+    if _read_copies(trace).height:
         return knowing(copy_calls(trace), "wait_ns")
     return knowing(_with_copies(trace, trace.api_calls()), "wait_ns")  # without copies, only blocking calls can wait
 
@@ -58,7 +58,7 @@ def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
     blocking = trace.api_calls("blocking_copy").with_columns(pl.lit(value=True).alias("blocks"))
     calls = asynchronous.with_columns(pl.lit(value=False).alias("blocks"))
     calls = pl.concat([calls, blocking]) if blocking.height else calls  # avoids copying millions of calls
-    copies = _copies(trace)
+    copies = _read_copies(trace)
     row = partners(calls, copies)
     did = ("copy_end_ns", "bytes", "kind", "host_memory")
     if not copies.height:
@@ -70,7 +70,7 @@ def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
         return known.with_columns(pl.lit(None, pl.Int64).alias("wait_ns")).drop("blocks")
     places = np.full(calls.height, -1, np.int32)
     places[looked_at] = np.arange(looked_at.size, dtype=np.int32)
-    waits = _waits(trace, known[looked_at])
+    waits = _find_waits(trace, known[looked_at])
     return known.with_columns(gathered(waits, places).alias("wait_ns")).drop("blocks")
 
 
@@ -91,9 +91,12 @@ def asked_waits(trace: TraceView) -> pl.DataFrame:
     return waiting_copies(trace).join(unasked_waits(trace), on=_CALL, how="anti", nulls_equal=True)
 
 
-def _waits(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
+def _find_waits(trace: TraceView, calls: pl.DataFrame) -> pl.Series:
     """Return :func:`_wait` of each of ``calls``."""
-    timed = calls.join(_launch_times(trace), on="process_id", how="left", maintain_order="left")
+    launches = trace.api_calls("launch").group_by("process_id").agg(_MEDIAN_LAUNCH)
+    launches = trace.frame("processes", "process_id").join(launches, on="process_id", how="left")
+    launch_ns = pl.col("launch_ns").fill_null(LAUNCH_AT_MOST_NS).clip(upper_bound=LAUNCH_AT_MOST_NS).cast(pl.Int64)
+    timed = calls.join(launches.with_columns(launch_ns), on="process_id", how="left", maintain_order="left")
     return timed.select(_wait().alias("wait_ns")).to_series()
 
 
@@ -117,7 +120,7 @@ def _wait() -> pl.Expr:
 
 
 @once_per_trace
-def _copies(trace: TraceView) -> pl.DataFrame:
+def _read_copies(trace: TraceView) -> pl.DataFrame:
     """Return calls with known copies or fills: :data:`LAUNCH_KEY`, ``kind, host_memory, bytes, copy_end_ns``."""
     times = (*LAUNCH_KEY, "start_ns", "dur_ns", "bytes")
     copies = knowing(trace.frame("memcpy", *times, "kind", "src_memory", "dst_memory"), "correlation_id")
@@ -135,15 +138,3 @@ def _copies(trace: TraceView) -> pl.DataFrame:
         return rows
     sums = (pl.col("copy_end_ns").max(), pl.col("bytes").sum(), pl.col("kind", "host_memory").first())
     return rows.group_by(LAUNCH_KEY, maintain_order=True).agg(*sums)  # a call that moved its data in pieces
-
-
-def _launch_times(trace: TraceView) -> pl.DataFrame:
-    """Return ``process_id, launch_ns``: the median launch of each process, at most :data:`LAUNCH_AT_MOST_NS`."""
-    launches = trace.api_calls("launch").group_by("process_id").agg(_MEDIAN_LAUNCH)
-    return (
-        trace.frame("processes", "process_id")
-        .join(launches, on="process_id", how="left")
-        .with_columns(
-            pl.col("launch_ns").fill_null(LAUNCH_AT_MOST_NS).clip(upper_bound=LAUNCH_AT_MOST_NS).cast(pl.Int64)
-        )
-    )

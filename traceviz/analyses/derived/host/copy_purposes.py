@@ -95,24 +95,41 @@ def copy_purposes(trace: TraceView) -> pl.DataFrame:
     texts = pl.col("kind", "src_memory", "dst_memory").cast(pl.String)
     frame = trace.frame("memcpy", *_SCHEMA, *_KEYS).with_columns(texts, pl.col("dur_ns").fill_null(0))
     frame = frame.filter(pl.col("kind").is_in(["h2d", "d2h"]))
-    parts = [_of_process(trace, process, part) for process, part in parts_by(frame, "process_id").items()]
+    parts = [_find_purposes(trace, process, part) for process, part in parts_by(frame, "process_id").items()]
     columns = {**_SCHEMA, "purpose": pl.String, "place": pl.String}
     return pl.concat(parts).select(list(columns)) if parts else pl.DataFrame(schema=columns)
 
 
-def _of_process(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
+def _find_purposes(trace: TraceView, process: int, copies: pl.DataFrame) -> pl.DataFrame:
     copies = copies.with_row_index("row")
     calls, telling = _calls_of(trace, process, copies), telling_ranges(trace, process)
     copies = copies.join(places_of(calls, telling), on="row", how="left", maintain_order="left")
-    copies = copies.with_columns(pl.col("purpose").fill_null(_by_size(copies)))
+    # Copies of a size that parameter ranges copy, and input ranges do not, are parameters
+    tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
+    of = {purpose: set(having(tensors, "purpose", purpose)["bytes"].to_list()) for purpose in ("parameters", "input")}
+    sizes = list(of["parameters"] - of["input"])
+    by_size = pl.when(pl.col("bytes").is_in(sizes)).then(pl.lit("parameters"))
+    copies = copies.with_columns(pl.col("purpose").fill_null(by_size))
     loop = _Loop.of(trace, process)
     copies = loop.placed(copies, calls)
-    copies = copies.with_columns(pl.col("purpose").fill_null(_round_trips(trace, copies)))
+    copies = copies.with_columns(pl.col("purpose").fill_null(_find_round_trips(trace, copies)))
     takes = telling.filter((pl.col("purpose") == "input") & pl.col("thread_id").is_in(calls["thread_id"].implode()))
     if not loop.has_input_in_most(copies):
-        copies = copies.with_columns(pl.col("purpose").fill_null(_after_takes(copies, takes, loop)))
+        # Mark few copies as input if they directly follow the taking of a batch, with no launch in between.
+        ends, moments = np.sort(takes["end_ns"].to_numpy()), loop.moments(copies)
+        taken = np.searchsorted(ends, moments, side="right") - 1
+        launched = np.searchsorted(loop.launches, moments) - 1
+        follows = taken >= 0
+        both = follows & (launched >= 0)
+        follows[both] = ends[taken[both]] >= loop.launches[launched[both]]
+        since = copies.select("row", "purpose", "kind", "dur_ns", pl.Series("taken", taken)).filter(pl.Series(follows))
+        since = since.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null())
+        is_large = pl.col("dur_ns") >= SMALL * pl.col("dur_ns").sum()
+        few = since.filter((is_large.sum() <= FEW).over("taken"))
+        after_takes = pl.when(pl.col("row").is_in(few["row"].implode())).then(pl.lit("input"))
+        copies = copies.with_columns(pl.col("purpose").fill_null(after_takes))
     if not loop.has_input_in_most(copies):
-        copies = copies.with_columns(pl.col("purpose").fill_null(_batches(copies, loop)))
+        copies = copies.with_columns(pl.col("purpose").fill_null(_find_batches(copies, loop)))
     return copies.with_columns(pl.col("purpose").fill_null("unknown"))
 
 
@@ -166,26 +183,16 @@ def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
         )
         rows = rows.with_columns(pl.col("name", "category").cast(pl.String), end_ns())
         operations = rows.join(names, on=["name", "category"]).select(ranges.columns)
-    return pl.concat([ranges, operations]).with_columns(_short(pl.col("name")).alias("place"))
+    without_line = replaced(pl.col("name"), r"\.py\(\d+\): ", ".py: ")
+    # The rest differs between layers: ``FSDP::pre_forward (encoder.block.3), op_id = 12``
+    place = replaced(without_line, r"(?: \(|, ).*$", "").alias("place")
+    return pl.concat([ranges, operations]).with_columns(place)
 
 
 def _purpose(takes_input: pl.Expr) -> pl.Expr:
     parameters = matches(pl.col("name"), PARAMETERS)
     moves = matches(pl.col("name"), BATCHES)
     return pl.when(parameters).then(pl.lit("parameters")).when(takes_input | moves).then(pl.lit("input"))
-
-
-def _short(name: pl.Expr) -> pl.Expr:
-    """Remove the parts of a name that differ between layers: ``FSDP::pre_forward (encoder.block.3), op_id = 12``."""
-    return replaced(replaced(name, r"\.py\(\d+\): ", ".py: "), r"(?: \(|, ).*$", "")
-
-
-def _by_size(copies: pl.DataFrame) -> pl.Expr:
-    """Mark copies as parameters if parameter ranges have copies of the same size, and input ranges have none."""
-    tensors = copies.filter(pl.col("bytes") >= TENSOR_BYTES)
-    of = {purpose: set(having(tensors, "purpose", purpose)["bytes"].to_list()) for purpose in ("parameters", "input")}
-    sizes = list(of["parameters"] - of["input"])
-    return pl.when(pl.col("bytes").is_in(sizes)).then(pl.lit("parameters"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,22 +272,7 @@ class _Loop:
         return bool(known.height) and known["step"].n_unique() >= USUAL * self.starts.size
 
 
-def _after_takes(copies: pl.DataFrame, takes: pl.DataFrame, loop: _Loop) -> pl.Expr:
-    """Mark few copies as input if they directly follow the taking of a batch, with no launch in between."""
-    ends, moments = np.sort(takes["end_ns"].to_numpy()), loop.moments(copies)
-    taken = np.searchsorted(ends, moments, side="right") - 1
-    launched = np.searchsorted(loop.launches, moments) - 1
-    follows = taken >= 0
-    both = follows & (launched >= 0)
-    follows[both] = ends[taken[both]] >= loop.launches[launched[both]]
-    since = copies.select("row", "purpose", "kind", "dur_ns", pl.Series("taken", taken)).filter(pl.Series(follows))
-    since = since.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null())
-    is_large = pl.col("dur_ns") >= SMALL * pl.col("dur_ns").sum()
-    few = since.filter((is_large.sum() <= FEW).over("taken"))
-    return pl.when(pl.col("row").is_in(few["row"].implode())).then(pl.lit("input"))
-
-
-def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
+def _find_round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
     """Mark copies as parameters if a framework moves many tensors to the host and as much back in most steps.
 
     Either more than a few tensors of the same sizes come back, or about as many bytes come back as left in many copies:
@@ -307,7 +299,7 @@ def _round_trips(trace: TraceView, copies: pl.DataFrame) -> pl.Expr:
     return pl.when(pl.col("row").is_in(moved["row"].implode())).then(pl.lit("parameters"))
 
 
-def _batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:
+def _find_batches(copies: pl.DataFrame, loop: _Loop) -> pl.Expr:
     """Mark copies as input if they resemble a batch: few per step, at its edge or on a separate stream."""
     nothing = pl.lit(None, pl.String)
     others = copies.filter((pl.col("kind") == "h2d") & pl.col("purpose").is_null() & pl.col("step").is_not_null())

@@ -1,14 +1,27 @@
-"""Events in which the program takes its next batch: NVTX ranges by name, framework operations by category."""
+"""Events in which the program takes its next batch: NVTX ranges by name, framework operations by category.
+
+Host time in which the framework prepares device work is certainly not a wait for input::
+
+    thread   |--aten::linear-----|  |--own code, or a loader--|  |--aten::relu--|
+                  |launch|                                          |launch|
+             |-----dispatch------|                               |---dispatch---|
+
+An operation that launches something works for the device from its start to its end. So does a module of the model, or
+an annotation named like a part of training. An operation that launches nothing computes on the host, and may belong to
+a loader. Without a device nothing is launched, so only operations named like a part of training are excluded as input.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
-from traceviz.analyses.derived.frames import bounds, having, intervals, outermost
+from traceviz.analyses.derived.frames import bounds, having, intervals, of_process, outermost, parts_by
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.arrays.intervals import IntervalSet
 
 INPUT_NAME = (
     r"(?i)(^|[^a-z])(data[ _-]?(load|fetch|read|wait)|dataload"
@@ -79,11 +92,11 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
     ours = having(ranges, "domain", HOOKS)
     recorded = having(ranges, "domain", RECORDED).partition_by("name")
     loops = [(ours, takes), *((part, having(takes, "name", part["name"][0])) for part in recorded)]
-    again = pl.concat([part.filter(_covered(part, operations)) for part, operations in loops])
+    again = pl.concat([part.filter(_is_covered(part, operations)) for part, operations in loops])
     return ranges.join(again, on="range_id", how="anti", maintain_order="left")
 
 
-def _covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
+def _is_covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:
     """Return which ranges ``operations`` record as well: those that contain any, if most of their time is covered.
 
     All ranges of a loop are returned, or none. Otherwise a remainder would form a stage: in short waits, the hook takes
@@ -120,13 +133,18 @@ def input_ops(trace: TraceView, process_id: int) -> pl.DataFrame:
     filed = trace.host_ops("input").filter(own)
     away = filed.filter(pl.col("thread_id") != thread)
     if away.height:
-        filed = filed.filter((pl.col("thread_id") == thread) | _of_the_program(trace, process_id))
-    named = _annotations(trace).filter(own & (pl.col("thread_id") == thread))
+        filed = filed.filter((pl.col("thread_id") == thread) | _is_of_program(trace, process_id))
+    free = pl.col("category").is_in(_ANNOTATIONS)
+    known = trace.host_names.filter(free & matches(pl.col("name"), ANNOTATION))
+    calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
+    calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
+    annotations = calls.filter(pl.col("name").is_in(known["name"].to_list()))
+    named = annotations.filter(own & (pl.col("thread_id") == thread))
     takes = pl.concat([filed.with_columns(pl.col("name", "category").cast(pl.String)), named])
-    return (takes if takes.height else _functions(trace, process_id, thread)).sort("start_ns", "op_id")
+    return (takes if takes.height else _find_functions(trace, process_id, thread)).sort("start_ns", "op_id")
 
 
-def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
+def _find_functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
     """Return the outermost calls on a thread of Python functions that take a batch by name, if there are several.
 
     A single call loads data that the program needs before its steps.
@@ -141,7 +159,7 @@ def _functions(trace: TraceView, process_id: int, thread: int) -> pl.DataFrame:
     return calls if calls.height > 1 else calls.head(0)
 
 
-def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
+def _is_of_program(trace: TraceView, process_id: int) -> pl.Expr:
     """Return whether a row belongs to a group of the training program.
 
     If the process has no groups, all rows do, unless the training thread takes batches itself.
@@ -164,10 +182,37 @@ def _of_the_program(trace: TraceView, process_id: int) -> pl.Expr:
     return pl.col("group_id").is_in(groups).fill_null(value=False)
 
 
-def _annotations(trace: TraceView) -> pl.DataFrame:
-    """Return the program's annotations with input names: rows of :meth:`TraceView.host_ops`."""
-    free = pl.col("category").is_in(_ANNOTATIONS)
-    known = trace.host_names.filter(free & matches(pl.col("name"), ANNOTATION))
-    calls = trace.host_ops(*_ANNOTATIONS) if known.height else trace.host_ops()
-    calls = calls.with_columns(pl.col("name", "category").cast(pl.String))
-    return calls.filter(pl.col("name").is_in(known["name"].to_list()))
+TRAINING_NAME = (
+    r"(?i)^nn\.Module: |forward|backward|optimizer|zero_grad|(^|[^a-z])(loss|nccl|gloo|all_?reduce)([^a-z]|$)"
+)
+"""Names of operations, Python frames and annotations that are parts of training."""
+
+_CATEGORIES = ("op", "annotation", "python")
+
+
+def dispatching(trace: TraceView, process_id: int) -> IntervalSet:
+    """Return the time in which recorded operations of a process, on any thread, prepare the work that they launch.
+
+    Without a device, this is the time in operations that are named like parts of training.
+    """
+    if not trace.has_device_tables:
+        own = trace.host_ops(*_CATEGORIES).filter((pl.col("process_id") == process_id) & _is_named(trace, *_CATEGORIES))
+        return intervals(own)
+    calls = of_process(trace.api_calls("launch", "async_copy", "blocking_copy"), process_id)
+    launches = {thread: part["start_ns"].sort().to_numpy() for thread, part in parts_by(calls, "thread_id").items()}
+    is_training = (pl.col("category") == "op") | _is_named(trace, "annotation", "python")
+    own = trace.host_ops(*_CATEGORIES).filter((pl.col("process_id") == process_id) & is_training)
+    times = []
+    for thread, part in parts_by(own, "thread_id").items():
+        starts, ends = bounds(part)
+        moments = launches.get(thread, np.array([], dtype=np.int64))
+        busy = np.searchsorted(moments, ends) > np.searchsorted(moments, starts)
+        times.append(IntervalSet.of(starts[busy], ends[busy]))
+    return IntervalSet.empty().union(*times)
+
+
+def _is_named(trace: TraceView, *categories: str) -> pl.Expr:
+    """Return whether a host operation in one of these categories is named like a part of training."""
+    named = matches(pl.col("name"), TRAINING_NAME) & ~matches(pl.col("name"), ANNOTATION)
+    known = trace.host_names.filter(named & pl.col("category").is_in(categories))
+    return pl.col("name").cast(pl.String).is_in(known["name"].to_list())

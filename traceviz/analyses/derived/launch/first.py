@@ -53,7 +53,7 @@ def first_calls(trace: TraceView) -> pl.DataFrame:
         ``what`` is ``context`` for calls that create one, and ``code`` for calls that load code.
     """
     if "cuda_api" not in trace.tables:
-        return _marked(trace.api_calls(), "context")
+        return _mark_as(trace.api_calls(), "context")
     columns = ("start_ns", end_ns(), "process_id", "thread_id", "correlation_id", "name", "row")
     parts, before = [], 0
     for calls in trace.pieces("cuda_api", *CALL_COLUMNS):
@@ -61,13 +61,13 @@ def first_calls(trace: TraceView) -> pl.DataFrame:
         parts.append(calls[rows].with_columns(pl.Series("row", rows + before, dtype=pl.UInt32)).select(columns))
         before += calls.height
     long = in_one_piece(parts)
-    contexts = _of_contexts(trace, long)
-    libraries = _of_libraries(trace, long).join(contexts, on=("thread_id", "start_ns"), how="anti")
-    found = pl.concat([contexts, libraries, _of_code(trace, long)])
+    contexts = _find_context_creations(trace, long)
+    libraries = _find_library_loads(trace, long).join(contexts, on=("thread_id", "start_ns"), how="anti")
+    found = pl.concat([contexts, libraries, _find_code_loads(trace, long)])
     return found.sort("start_ns", "end_ns", maintain_order=True)
 
 
-def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
+def _find_context_creations(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     """Return the ``long`` calls that create contexts: by name, or as a first call that is far slower than later ones.
 
     Allocating and freeing memory may be slow anyway. Such a call counts only if there was no launch before it and no
@@ -76,8 +76,9 @@ def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     text = pl.col("name").cast(pl.String)
     calls = _of_kinds(trace, long, *_MAY_CREATE).filter(matches(text, _OF_DRIVER), ~matches(text, _OF_PROFILER))
     if not calls.height:
-        return _marked(calls, "context")
-    firsts, launched = _firsts(trace, calls), _first_launches(trace)
+        return _mark_as(calls, "context")
+    firsts = _find_first_calls(trace, calls)
+    launched = trace.api_calls("launch").group_by("process_id").agg(pl.col("start_ns").min().alias("launched_ns"))
     known = calls.join(firsts, on=_BY_NAME, how="left").join(launched, on="process_id", how="left")
     time = pl.col("end_ns") - pl.col("start_ns")
     is_slow = (time >= CREATES_NS) & (time >= TIMES_MEDIAN * pl.col("later_ns").fill_null(0))
@@ -86,32 +87,32 @@ def _of_contexts(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     is_first = pl.col("start_ns") == contexts.min().over("process_id")
     is_early = is_first & (pl.col("start_ns") <= pl.col("launched_ns").fill_null(trace.span_ns))
     allocates = text.is_in([name for kind in _ALLOCATES for name in trace.api_names.get(kind, [])])
-    return _marked(creates.filter(~allocates | is_early).select(calls.columns), "context")
+    return _mark_as(creates.filter(~allocates | is_early).select(calls.columns), "context")
 
 
-def _of_libraries(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
+def _find_library_loads(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     """Return the ``long`` calls that free memory and take far longer than others while no device works."""
     frees = long.filter(
         matches(pl.col("name").cast(pl.String), _FREES), pl.col("end_ns") - pl.col("start_ns") >= FREES_NS
     )
     if not frees.height:
-        return _marked(frees, "code")
-    known = frees.join(_firsts(trace, frees), on=_BY_NAME, how="left")
+        return _mark_as(frees, "code")
+    known = frees.join(_find_first_calls(trace, frees), on=_BY_NAME, how="left")
     slow = known.filter(pl.col("end_ns") - pl.col("start_ns") >= TIMES_MEDIAN * pl.col("later_ns").fill_null(0))
     busy = union_all(trace.rank_busy.values())
-    return _marked(
+    return _mark_as(
         slow.select(frees.columns).filter(pl.Series(busy.overlap(*bounds(slow)) == 0, dtype=pl.Boolean)), "code"
     )
 
 
-def _of_code(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
+def _find_code_loads(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     """Return the ``long`` launches of kernels that run for the first time and are launched quickly later.
 
     If the kernel is not known, use the first launch with this call name in the process.
     """
     launches = _of_kinds(trace, long, "launch")
     if not launches.height:
-        return _marked(launches, "code")
+        return _mark_as(launches, "code")
     every = trace.api_calls("launch")
     median = (pl.col("end_ns") - pl.col("start_ns")).median().clip(upper_bound=LAUNCH_AT_MOST_NS).alias("median_ns")
     calls = launches.join(every.group_by("process_id").agg(median), on="process_id")
@@ -121,14 +122,14 @@ def _of_code(trace: TraceView, long: pl.DataFrame) -> pl.DataFrame:
     begun = kernels.group_by(of_process).agg(pl.col("begin_ns").min().alias("begun_ns"))
     slow = pl.col("start_ns").n_unique().over(of_process)
     known = calls.join(kernels, on=LAUNCH_KEY, how="left").join(begun, on=of_process, how="left")
-    known = known.with_columns(slow.alias("slow")).join(_firsts(trace, launches), on=_BY_NAME, how="left")
+    known = known.with_columns(slow.alias("slow")).join(_find_first_calls(trace, launches), on=_BY_NAME, how="left")
     of_kernel = (pl.col("begin_ns") == pl.col("begun_ns")) & (pl.col("slow") == 1)
     of_name = pl.col("kernel").is_null() & (pl.col("start_ns") == pl.col("first_ns"))
     found = known.filter(of_kernel.fill_null(value=False) | of_name)
-    return _marked(found.select(launches.columns).unique(), "code")
+    return _mark_as(found.select(launches.columns).unique(), "code")
 
 
-def _marked(calls: pl.DataFrame, what: str) -> pl.DataFrame:
+def _mark_as(calls: pl.DataFrame, what: str) -> pl.DataFrame:
     return calls.with_columns(pl.lit(what).alias("what"))
 
 
@@ -137,7 +138,7 @@ def _of_kinds(trace: TraceView, calls: pl.DataFrame, *kinds: ApiKind) -> pl.Data
     return calls.filter(pl.col("name").is_in(names)) if names else calls.head(0)
 
 
-def _firsts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
+def _find_first_calls(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
     """Return, by process and name, ``first_ns``, the first call's start, and ``later_ns``, the others' median time."""
     names = calls["name"].unique().cast(pl.String).to_list()
     first = pl.col("start_ns").min()
@@ -148,8 +149,3 @@ def _firsts(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
         .agg(first.alias("first_ns"), later.alias("later_ns"))
         .collect(engine=trace.tables.engine)
     )
-
-
-def _first_launches(trace: TraceView) -> pl.DataFrame:
-    """Return ``process_id, launched_ns``: the start of the first launch of each process."""
-    return trace.api_calls("launch").group_by("process_id").agg(pl.col("start_ns").min().alias("launched_ns"))

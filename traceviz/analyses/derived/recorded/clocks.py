@@ -81,25 +81,21 @@ def clock_errors(tables: TraceTables) -> tuple[ClockError, ...]:
     calls = tables.select("cuda_api", *_KEY, "start_ns")
     errors = []
     for device, own in parts_by(work, "device_id").items():
-        if not _seems_off(_delays(own.gather_every(max(1, own.height // _SAMPLE)), calls)):
-            continue
-        delays = _delays(own, calls)
+        sample = _measure_delays(own.gather_every(max(1, own.height // _SAMPLE)), calls)
+        if not sample.size or not ((sample < EARLIEST_NS).any() or sample.min() >= LATEST_NS):
+            continue  # no launch seems to be later than its work, and not all are far before it
+        delays = _measure_delays(own, calls)
         if delays.size < MIN_LAUNCHES:
             continue
         smallest = int(delays.min())
         is_early = (delays < EARLIEST_NS).sum() >= max(MIN_EARLY, MIN_SHARE * delays.size)
-        is_late = smallest >= LATEST_NS and _found_idle(tables, own, calls) >= MIN_LAUNCHES
+        is_late = smallest >= LATEST_NS and _count_launches_on_idle(tables, own, calls) >= MIN_LAUNCHES
         if is_early or is_late:
             errors.append(ClockError(device, delays.size, smallest))
     return tuple(errors)
 
 
-def _seems_off(delays: Array) -> bool:
-    """Return whether any launch seems to be later than its work, or all are far before it."""
-    return bool(delays.size and ((delays < EARLIEST_NS).any() or delays.min() >= LATEST_NS))
-
-
-def _delays(work: pl.DataFrame, calls: pl.DataFrame) -> Array:
+def _measure_delays(work: pl.DataFrame, calls: pl.DataFrame) -> Array:
     """Return the time from each call to the start of its first work, given the ``work`` of one device.
 
     Both frames are sorted by start, so the first row with an id is the earliest.
@@ -109,7 +105,7 @@ def _delays(work: pl.DataFrame, calls: pl.DataFrame) -> Array:
     return np.asarray(work["start_ns"].to_numpy()[known] - calls["start_ns"].to_numpy()[call[known]])
 
 
-def _found_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.DataFrame) -> int:
+def _count_launches_on_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.DataFrame) -> int:
     """Count launches whose work started on a device that had been idle for a while, so that no queue explains them."""
     own = pl.col("device_id") == work["device_id"][0]
     every = [
@@ -117,48 +113,44 @@ def _found_idle(tables: TraceTables, work: pl.DataFrame, calls: pl.DataFrame) ->
     ]
     busy = intervals(pl.concat(every).collect())
     begins = busy.starts[np.append(True, busy.starts[1:] - busy.ends[:-1] >= IDLE_NS)]
-    return _delays(work.filter(pl.col("start_ns").is_in(begins)), calls).size
+    return _measure_delays(work.filter(pl.col("start_ns").is_in(begins)), calls).size
 
 
-def aligned(tables: TraceTables, errors: tuple[ClockError, ...]) -> TraceTables:
+def align_clocks(tables: TraceTables, errors: tuple[ClockError, ...]) -> TraceTables:
     """Return ``tables`` with the times of the devices of ``errors`` shifted, and a note on each."""
     if not errors:
         return tables
     shift = {error.device_id: error.shift_ns for error in errors}
-    moved = {name: _moved(tables, name, shift) for name in _SHIFTED if name in tables}
-    span = max([int(tables.run_facts().get("span_ns") or 0), *(_end(moved[name]) for name in moved)])
+    moved = {name: _shift_times(tables, name, shift) for name in _SHIFTED if name in tables}
+    ends = [pc.max(pc.add(part["start_ns"], pc.fill_null(part["dur_ns"], 0))).as_py() for part in moved.values()]
+    span = max(int(tables.run_facts().get("span_ns") or 0), *(int(end or 0) for end in ends))
     run = tables.scan("run").with_columns(pl.lit(span, pl.Int64).alias("span_ns")).collect().to_arrow()
     notes = rows_to_table(
-        "notes", [_note(error, name) for error, name in zip(errors, _names(tables, errors), strict=True)]
+        "notes", [_make_note(error, name) for error, name in zip(errors, _name_devices(tables, errors), strict=True)]
     )
     both = pa.concat_tables([tables.arrow("notes"), notes]).unify_dictionaries()
     return tables.replace({**moved, "run": run, "notes": both})
 
 
-def _moved(tables: TraceTables, name: str, shift: dict[int, int]) -> pa.Table:
+def _shift_times(tables: TraceTables, name: str, shift: dict[int, int]) -> pa.Table:
     by = pl.col("device_id").replace_strict(shift, default=0, return_dtype=pl.Int64).fill_null(0)
     frame = tables.scan(name).with_columns(pl.col("start_ns") + by)
     return conform(name, frame.sort("start_ns", maintain_order=True).collect().to_arrow())
 
 
-def _end(table: pa.Table) -> int:
-    ends = pc.add(table["start_ns"], pc.fill_null(table["dur_ns"], 0))
-    return int(pc.max(ends).as_py() or 0)
-
-
-def _names(tables: TraceTables, errors: tuple[ClockError, ...]) -> list[str]:
+def _name_devices(tables: TraceTables, errors: tuple[ClockError, ...]) -> list[str]:
     """Return display names of the devices."""
     known = {row["device_id"]: row for row in tables.arrow("devices").to_pylist()}
     rows = [known.get(error.device_id, {}) for error in errors]
     return [f"{str(row.get('kind') or 'device').upper()} {row.get('ordinal') or 0}" for row in rows]
 
 
-def doubt(tables: TraceTables, errors: tuple[ClockError, ...]) -> str:
+def describe_clock_errors(tables: TraceTables, errors: tuple[ClockError, ...]) -> str:
     """Return a sentence on the effect of shifted clocks on idle time; empty if none was shifted."""
     if not errors:
         return ""
     largest = format_ns(max(abs(error.shift_ns) for error in errors))
-    names = " and ".join(_names(tables, errors)) if len(errors) <= _NAMED else f"{len(errors):,} devices"
+    names = " and ".join(_name_devices(tables, errors)) if len(errors) <= _NAMED else f"{len(errors):,} devices"
     by = f"clock of {names} was moved by" if len(errors) == 1 else f"clocks of {names} were moved by up to"
     return f"The {by} {largest}: idle times are as uncertain."
 
@@ -167,7 +159,7 @@ _NAMED = 2
 """Maximum number of devices listed by name; more are only counted."""
 
 
-def _note(error: ClockError, name: str) -> dict[str, object]:
+def _make_note(error: ClockError, name: str) -> dict[str, object]:
     how = "before its launches" if error.smallest_ns < 0 else "after each of its launches, at the least"
     message = (
         f"The clock of {name} is off: its work seems to begin {format_ns(abs(error.smallest_ns))} {how}. Its times "

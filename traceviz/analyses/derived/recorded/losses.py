@@ -24,15 +24,12 @@ SYMBOLS = re.compile(r"(?i)\b(symbols?|backtraces?|call ?stacks?|unwind(ing)?|de
 
 def losses(tables: TraceTables) -> tuple[str, ...]:
     """Return messages of the profiler and the reader that report missing events, in the order of the notes."""
-    return tuple(
-        note["message"]
-        for note in tables.arrow("notes").to_pylist()
-        if note["code"] == DAMAGED or (note["code"] == DIAGNOSTIC and _is_loss(note["message"]))
-    )
-
-
-def _is_loss(message: str) -> bool:
-    return LOSS.search(message) is not None and SYMBOLS.search(message) is None
+    found = []
+    for note in tables.arrow("notes").to_pylist():
+        code, message = note["code"], note["message"]
+        if code == DAMAGED or (code == DIAGNOSTIC and LOSS.search(message) and not SYMBOLS.search(message)):
+            found.append(message)
+    return tuple(found)
 
 
 def is_damaged(tables: TraceTables) -> bool:

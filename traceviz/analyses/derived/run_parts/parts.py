@@ -21,10 +21,15 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import having, intervals
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.run_parts import texts
-from traceviz.analyses.derived.run_parts.loop import MIN_SAMPLES, occasional
-from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
-from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, leads_to, places_of
+from traceviz.analyses.derived.run_parts.main_process import (
+    MIN_SAMPLES,
+    MainProcess,
+    find_occasional_work,
+    main_process,
+    saves,
+    validates,
+)
+from traceviz.analyses.derived.run_parts.run_places import MainSamples, Place, find_leading_line, find_places
 from traceviz.analyses.derived.run_parts.run_steps import run_steps
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree, stack_meanings, stack_tree
 from traceviz.analyses.derived.steps.bounds import OTHER_WORK
@@ -119,47 +124,38 @@ def run_parts(trace: TraceView) -> RunParts | None:
     if main is None or main.end_ns <= main.begin_ns:
         return None
     tree = stack_tree(trace)
-    places = _rows_of(tree, main.rows["stack_id"])
-    told = _Told(trace, main, tree, places)
-    rare, lines = occasional(main, tree, places)  # lines also show the main thread's place between steps
-    named = [(RECORDING, told.of(RECORDING).union(_after_all(trace, main).subtract(told.unsampled)))]
+    places = _find_rows(tree, main.rows["stack_id"])
+    told = _Evidence(trace, main, tree, places)
+    rare, lines = find_occasional_work(main, tree, places)  # lines also show the main thread's place between steps
+    named = [(RECORDING, told.of(RECORDING).union(_time_after_program(trace, main).subtract(told.unsampled)))]
     named += [(kind, told.of(kind)) for kind in ("saving", "compilation", "validation")]
     named.append(("between", told.rows(rare)))
-    layers = [*named, *_by_place(main, told, [layer for _, layer in named])]
-    times = _merged(layers, main)
-    recording = times.pop(RECORDING).total
-    loop = _extent(main.steps)
+    layers = [*named, *_layers_by_place(main, told, [layer for _, layer in named])]
+    keys = {str(place): key for place, (key, _) in enumerate(layers)}  # a key may have several layers
+    numbered = [(str(place), layer) for place, (_, layer) in enumerate(layers)]
+    times: dict[str, IntervalSet] = {}
+    for name, owned in exclusive(numbered, main.begin_ns, main.end_ns, "unexplained").items():
+        key = keys.get(name, name)
+        times[key] = times[key].union(owned) if key in times else owned
+    recording, loop = times.pop(RECORDING).total, IntervalSet.empty()
+    if main.steps.height:
+        loop = IntervalSet.span(int(main.steps["start_ns"][0]), int(main.steps["end_ns"][-1]))
     samples = MainSamples(main, tree, places, lines)
+    counted, steps = run_steps(trace), main.steps.height  # until a source is known, calls of a model count as steps
     return RunParts(
         main.process_id,
         main.processes,
         {key: times[key] for key in LABELS if key in times},
         recording,
         loop,
-        _count_steps(trace, main),
-        {key: places_of(key, times[key], samples) for key in LABELS if key in times},
-        {key: place for key in LABELS if key in times and (place := leads_to(times[key], samples))},
+        steps if counted is None else min(counted.count, steps),
+        {key: find_places(key, times[key], samples) for key in LABELS if key in times},
+        {key: place for key in LABELS if key in times and (place := find_leading_line(times[key], samples))},
         bool(places.size),
     )
 
 
-def _count_steps(trace: TraceView, main: MainProcess) -> int:
-    """Return the number of steps by the best source; before it is found, calls of a model are counted as steps."""
-    counted = run_steps(trace)
-    return main.steps.height if counted is None else min(counted.count, main.steps.height)
-
-
-def _merged(layers: list[tuple[str, IntervalSet]], main: MainProcess) -> dict[str, IntervalSet]:
-    """Return exclusive times by key; a key may have several layers."""
-    numbered = [(f"{place} {key}", layer) for place, (key, layer) in enumerate(layers)]
-    times: dict[str, IntervalSet] = {}
-    for name, owned in exclusive(numbered, main.begin_ns, main.end_ns, "rest unexplained").items():
-        key = name.partition(" ")[2]
-        times[key] = times[key].union(owned) if key in times else owned
-    return times
-
-
-def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:
+def _layers_by_place(main: MainProcess, told: _Evidence, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:
     """Return the layers for time without more specific evidence: steps, or the position relative to steps."""
     imports, seen = told.of("imports"), told.seen
     until = int(main.rows["end_ns"].max() or main.begin_ns) if main.rows.height else main.begin_ns  # type: ignore[arg-type]
@@ -182,7 +178,7 @@ def _by_place(main: MainProcess, told: _Told, before: list[IntervalSet]) -> list
     ]
 
 
-def _after_all(trace: TraceView, main: MainProcess) -> IntervalSet:
+def _time_after_program(trace: TraceView, main: MainProcess) -> IntervalSet:
     """Return the time from a program's last evidence to its end, if that is the end of the profiler around it."""
     states = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
     if not states.filter(pl.col("key").is_in(_AROUND) & pl.col("value").is_in(["recorded", "recording"])).height:
@@ -193,15 +189,9 @@ def _after_all(trace: TraceView, main: MainProcess) -> IntervalSet:
     return IntervalSet.span(int(last), main.end_ns)  # type: ignore[arg-type]
 
 
-def _extent(steps: pl.DataFrame) -> IntervalSet:
-    return (
-        IntervalSet.span(int(steps["start_ns"][0]), int(steps["end_ns"][-1])) if steps.height else IntervalSet.empty()
-    )
-
-
 _AROUND = ("collector.nsys.state",)
 """Settings that show whether a profiler ran around the program. The run then ends after the profiler saved its data."""
-_FRAMES = {"saving": texts.saves, "validation": texts.validates}
+_FRAMES = {"saving": saves, "validation": validates}
 """Predicates on stack frames that recognize a part."""
 _PURPOSES = {"compilation": "compilation", "imports": "import"}
 """Purposes of stacks that recognize a part."""
@@ -209,7 +199,7 @@ _RANGES = {"saving": r"(?i)save|saving|ckpt|checkpoint", "validation": r"(?i)eva
 """Names of ranges outside the loop that recognize a part."""
 
 
-def _rows_of(tree: StackTree, stack_ids: pl.Series) -> Array:
+def _find_rows(tree: StackTree, stack_ids: pl.Series) -> Array:
     """Return the row in ``tree`` of each of these stacks, or -1."""
     ids, wanted = tree.frames["stack_id"].to_numpy(), stack_ids.to_numpy()
     if not ids.size:
@@ -219,7 +209,7 @@ def _rows_of(tree: StackTree, stack_ids: pl.Series) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Evidence:
     """Evidence about the main thread from hooks, ranges and stacks."""
 
     trace: TraceView
@@ -252,19 +242,15 @@ class _Told:
         return intervals(self.main.rows).union(intervals(having(self.main.phases, "kind", "epoch")))
 
     def _sampled(self, kind: str) -> IntervalSet:
-        chosen = self._stacks(kind)[self.places] & (self.places >= 0)
-        if kind == "validation" and self.main.steps.height:  # before the loop, such functions only prepare data
-            chosen &= self.main.rows["start_ns"].to_numpy() >= int(self.main.steps["start_ns"][0])
-        return self.rows(chosen)
-
-    def _stacks(self, kind: str) -> Mask:
-        """Return which stacks are of this kind; the last entry is for no stack."""
         if kind in _FRAMES:
             of_kind = self.tree.outermost(_FRAMES[kind](self.tree)) >= 0
         else:
             purposes = stack_meanings(self.trace)["purpose"]
             of_kind = (purposes == _PURPOSES[kind]).fill_null(value=False).to_numpy()
-        return np.append(of_kind, [False])
+        chosen = np.append(of_kind, [False])[self.places] & (self.places >= 0)
+        if kind == "validation" and self.main.steps.height:  # before the loop, such functions only prepare data
+            chosen &= self.main.rows["start_ns"].to_numpy() >= int(self.main.steps["start_ns"][0])
+        return self.rows(chosen)
 
     def _ranges(self, kind: str) -> IntervalSet:
         pattern = _RANGES.get(kind)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import SCRIPT
 from traceviz.analyses.derived.frames import bounds, having
-from traceviz.analyses.derived.run_parts import texts
-from traceviz.analyses.derived.run_parts.main_process import MainProcess
+from traceviz.analyses.derived.run_parts.main_process import MainProcess, is_own, saves, validates
 from traceviz.analyses.derived.stacks.functions import function_words
 from traceviz.analyses.derived.stacks.trees import Mask, StackTree, function_names
 from traceviz.core.arrays.intervals import Array, IntervalSet
@@ -20,7 +19,7 @@ MOSTLY = 0.8
 """From this share of the time in hooks on, one name stands for all."""
 MOST = 5
 """Maximum number of places per part."""
-_OF_WHAT = {"saving": texts.saves, "validation": texts.validates}
+_OF_WHAT = {"saving": saves, "validation": validates}
 """Parts whose place is the outermost function with such a name."""
 
 
@@ -39,9 +38,9 @@ class Place:
     samples: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class MainSamples:
-    """Samples of the main thread.
+    """Samples of the main thread. Patterns search the names of its frames once for all parts of the run.
 
     Args:
         main: The process.
@@ -55,17 +54,34 @@ class MainSamples:
     places: Array
     lines: Array
 
+    @cached_property
+    def own(self) -> Mask:
+        """Frames that are functions of the program."""
+        return is_own(self.tree)
 
-def places_of(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
+    @cached_property
+    def names(self) -> pl.DataFrame:
+        """``frame, file, line, function`` of each frame."""
+        names = self.tree.frames[["file", "line"]].with_columns(function_names(self.tree))
+        return names.with_row_index("frame").cast({"frame": pl.Int64})
+
+
+def find_places(part: str, time: IntervalSet, samples: MainSamples) -> tuple[Place, ...]:
     """Return the main thread's places in ``time``, the time of ``part``; the place with the most time first."""
-    told = _told(part, time, samples.main.phases)
+    told: tuple[Place, ...] = ()
+    phases = having(samples.main.phases, "kind", part)
+    if phases.height:  # hooks name phases of this kind
+        inside = phases.with_columns(pl.Series("time", time.overlap(*bounds(phases))))
+        names = inside.group_by("name").agg(pl.col("time").sum()).filter(pl.col("time") > 0)
+        ordered = names.sort("time", "name", descending=[True, False]).head(MOST)
+        told = tuple(Place(name, spent, None) for name, spent in ordered.iter_rows())
     named = sum(place.time_ns for place in told)
     hook = told[0].name if told and told[0].time_ns >= MOSTLY * named else ""
-    sampled = _sampled(part, time, samples, hook)
+    sampled = _find_sampled_places(part, time, samples, hook)
     return sampled if sampled and 2 * sum(place.time_ns for place in sampled) >= named else told
 
 
-def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
+def find_leading_line(time: IntervalSet, samples: MainSamples) -> Place | None:
     """Return the innermost line of the program that leads to half of ``time``, or ``None``."""
     tree, rows = samples.tree, samples.main.rows
     inside = np.where(samples.places >= 0, time.overlap(*bounds(rows)), 0)
@@ -74,7 +90,7 @@ def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
     own = np.zeros(tree.parent.size, np.int64)
     np.add.at(own, samples.places[samples.places >= 0], inside[samples.places >= 0])
     total = tree.totals(own)
-    leads = np.flatnonzero((2 * total >= time.total) & texts.is_own(tree))
+    leads = np.flatnonzero((2 * total >= time.total) & samples.own)
     if not leads.size:
         return None
     inner = int(leads[np.lexsort((-leads, total[leads]))[0]])  # on ties the inner one, which has a higher row
@@ -84,21 +100,23 @@ def leads_to(time: IntervalSet, samples: MainSamples) -> Place | None:
     return Place(name, int(total[inner]), None)
 
 
-def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
+def _find_sampled_places(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
     """Return places by samples. Places without a function of the program get the name of the hook."""
     rows = samples.main.rows
     inside = time.overlap(*bounds(rows))
     if not inside.any():
         return ()
-    spent = pl.DataFrame({"frame": _frames(part, samples), "time": inside, "samples": rows["samples"]})
-    spent = spent.with_columns(pl.Series("hooked", ~_are_named(part, samples, spent["frame"].to_numpy())))
+    spent = pl.DataFrame({"frame": _find_frames(part, samples), "time": inside, "samples": rows["samples"]})
+    frames, is_named = spent["frame"].to_numpy(), np.zeros(spent.height, dtype=bool)
+    if part in _OF_WHAT:  # the names of some functions show what the part is
+        named = _OF_WHAT[part](samples.tree) & samples.own
+        is_named = (frames >= 0) & np.append(named, [False])[frames]
+    spent = spent.with_columns(pl.Series("hooked", ~is_named))
     lasted = pl.Series(rows["end_ns"] - rows["start_ns"])
     spent = spent.with_columns(pl.col("samples") * pl.col("time") / lasted)  # a row may be in several parts
     spent = spent.filter((pl.col("time") > 0) & (pl.col("frame") >= 0))
-    known = samples.tree.frames[["file", "line"]].with_columns(function_names(samples.tree))
-    known = known.with_row_index("frame").cast({"frame": pl.Int64})
     lined = (
-        spent.join(known, on="frame")
+        spent.join(samples.names, on="frame")
         .group_by("hooked", "function", "file", "line")
         .agg(pl.col("time", "samples").sum())
     )
@@ -107,62 +125,33 @@ def _sampled(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> t
         pl.col("line").first(), pl.col("time").first().alias("of_line"), pl.col("time", "samples").sum()
     )
     ordered = places.sort("time", "file", "function", descending=[True, False, False]).head(MOST)
-    return tuple(
-        Place(_name(hook if row["hooked"] else "", row), row["time"], round(row["samples"]))
-        for row in ordered.iter_rows(named=True)
-    )
+    found = []
+    for row in ordered.iter_rows(named=True):
+        name = function_words(row["function"], row["file"], row["line"], row["of_line"] / row["time"])
+        name = f"{hook} in {name}" if hook and row["hooked"] else name
+        found.append(Place(name, row["time"], round(row["samples"])))
+    return tuple(found)
 
 
-def _frames(part: str, samples: MainSamples) -> Array:
+def _find_frames(part: str, samples: MainSamples) -> Array:
     """Return the frame for each sample: the outermost of the part, else the program's innermost, or -1.
 
     For occasional work of the loop, it is the function that the loop's line calls.
     """
-    tree, own = samples.tree, texts.is_own(samples.tree)
-    frames = _of(samples.places, tree.around(own))
+    tree, own = samples.tree, samples.own
+    frames = _of_samples(samples.places, tree.around(own))
     frames = np.where(frames >= 0, frames, samples.places)
     if part == "between":
-        called = _of(samples.places, _called(samples, own))
+        is_line = np.zeros(own.size, dtype=bool)
+        is_line[samples.lines[samples.lines >= 0]] = True
+        called = _of_samples(samples.places, tree.outermost(own & ~is_line & (tree.around(is_line) >= 0)))
         return np.where(called >= 0, called, frames)
     if part in _OF_WHAT:
-        outer = _of(samples.places, tree.outermost(_OF_WHAT[part](tree) & own))
+        outer = _of_samples(samples.places, tree.outermost(_OF_WHAT[part](tree) & own))
         return np.where(outer >= 0, outer, frames)
     return frames
 
 
-def _are_named(part: str, samples: MainSamples, frames: Array) -> Mask:
-    """Return which of these frames are functions whose names show what the part is."""
-    if part not in _OF_WHAT:
-        return np.zeros(frames.size, dtype=bool)
-    named = _OF_WHAT[part](samples.tree) & texts.is_own(samples.tree)
-    return np.asarray((frames >= 0) & np.append(named, [False])[frames])
-
-
-def _of(places: Array, frames: Array) -> Array:
+def _of_samples(places: Array, frames: Array) -> Array:
     """Return the frame of each sample's stack; -1 for samples without a stack."""
     return np.where(places >= 0, frames[np.maximum(places, 0)], -1) if frames.size else np.full(places.size, -1)
-
-
-def _called(samples: MainSamples, own: Mask) -> Array:
-    """Return, for each stack, the outermost function of the program that a line of the loop calls, or -1."""
-    is_line = np.zeros(own.size, dtype=bool)
-    is_line[samples.lines[samples.lines >= 0]] = True
-    inside = samples.tree.around(is_line) >= 0
-    return samples.tree.outermost(own & ~is_line & inside)
-
-
-def _told(part: str, time: IntervalSet, phases: pl.DataFrame) -> tuple[Place, ...]:
-    """Return the names that hooks give to phases of this kind, with their time in the part."""
-    own = having(phases, "kind", part)
-    if not own.height:
-        return ()
-    inside = own.with_columns(pl.Series("time", time.overlap(*bounds(own))))
-    names = inside.group_by("name").agg(pl.col("time").sum()).filter(pl.col("time") > 0)
-    ordered = names.sort("time", "name", descending=[True, False]).head(MOST)
-    return tuple(Place(name, spent, None) for name, spent in ordered.iter_rows())
-
-
-def _name(hook: str, row: dict[str, Any]) -> str:
-    """Return the function with its hottest line (:func:`function_words`), after the ``hook`` if there is one."""
-    name = function_words(row["function"], row["file"], row["line"], row["of_line"] / row["time"])
-    return f"{hook} in {name}" if hook else name

@@ -18,7 +18,7 @@ from traceviz.analyses.derived.calls.host_calls import annotated_calls
 from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.run_parts.main_process import MainProcess, main_process
-from traceviz.analyses.derived.steps.counted import best_source
+from traceviz.analyses.derived.steps.framework import best_source
 from traceviz.analyses.derived.steps.steps import warmup_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet
@@ -69,42 +69,27 @@ def run_steps(trace: TraceView) -> RunSteps | None:
     own = having(noted, "name", source)
     numbered = own["number"].max()
     count = own.height if numbered is None else max(int(numbered) + 1, own.height)  # type: ignore[arg-type]
-    if only_repeats:
-        own = _in_epochs(own, main)
-        count = min(count, own.height)
     starts, ends = bounds(own)
-    steady, is_profiled = _steady(trace, main, starts[:EACH], ends[:EACH])
-    return RunSteps(source, count, int(starts[0]), int(ends.max()), steady, is_profiled, not only_repeats)
-
-
-def _in_epochs(steps: pl.DataFrame, main: MainProcess) -> pl.DataFrame:
-    """Return the ``steps`` within epochs, if there are any: steps between epochs belong to an evaluation."""
-    epochs = intervals(having(main.phases, "kind", "epoch"))
-    starts, ends = bounds(steps)
-    inside = steps.filter(pl.Series(2 * epochs.overlap(starts, ends) > ends - starts, dtype=pl.Boolean))
-    return inside if inside.height else steps
-
-
-def _steady(trace: TraceView, main: MainProcess, starts: Array, ends: Array) -> tuple[Array, bool]:
-    """Return durations of steady steps, and whether a profiler recorded some of them."""
+    if only_repeats:  # steps between epochs belong to an evaluation
+        in_epochs = 2 * intervals(having(main.phases, "kind", "epoch")).overlap(starts, ends) > ends - starts
+        if in_epochs.any():
+            starts, ends = starts[in_epochs], ends[in_epochs]
+        count = min(count, starts.size)
+    begin, end = int(starts[0]), int(ends.max())
+    starts, ends = starts[:EACH], ends[:EACH]
     lasted = ends - starts
-    beside = _apart(main).overlap(starts, ends) > 0
-    kept = ~warmup_steps(lasted) & ~beside
-    in_profile = _profiled(trace).overlap(starts, ends) > 0
+    kept = ~warmup_steps(lasted) & (_time_outside_epochs(main).overlap(starts, ends) == 0)
+    windows = trace.frame("windows", "start_ns", end_ns(), pl.col("source").cast(pl.String))
+    in_profile = intervals(windows.filter(pl.col("source").is_in(_IN_PROGRAM))).overlap(starts, ends) > 0
     outside = kept & ~in_profile
     if outside.sum() >= ENOUGH:
-        return lasted[outside], False
-    return lasted[kept], bool((kept & in_profile).any())
+        return RunSteps(source, count, begin, end, lasted[outside], profiled=False, learns=not only_repeats)
+    is_profiled = bool((kept & in_profile).any())
+    return RunSteps(source, count, begin, end, lasted[kept], is_profiled, not only_repeats)
 
 
-def _apart(main: MainProcess) -> IntervalSet:
+def _time_outside_epochs(main: MainProcess) -> IntervalSet:
     return intervals(main.phases.filter(pl.col("kind").is_in(_APART)))
-
-
-def _profiled(trace: TraceView) -> IntervalSet:
-    """Return the time in which a profiler inside the program recorded."""
-    windows = trace.frame("windows", "start_ns", end_ns(), pl.col("source").cast(pl.String))
-    return intervals(windows.filter(pl.col("source").is_in(_IN_PROGRAM)))
 
 
 @once_per_trace
@@ -115,14 +100,14 @@ def epoch_times(trace: TraceView) -> Array:
     """
     main = main_process(trace)
     if main is None:
-        starts, ends = bounds(_marked_epochs(trace))
+        starts, ends = bounds(_find_marked_epochs(trace))
         return np.asarray(ends - starts)
     starts, ends = bounds(having(main.phases, "kind", "epoch"))
-    times: Array = ends - starts - _apart(main).overlap(starts, ends)
+    times: Array = ends - starts - _time_outside_epochs(main).overlap(starts, ends)
     return times[times > 0]
 
 
-def _marked_epochs(trace: TraceView) -> pl.DataFrame:
+def _find_marked_epochs(trace: TraceView) -> pl.DataFrame:
     """Return the epochs that the program marks, of the first process with marks: ``start_ns, end_ns``, by start."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
     ranges = trace.ranges.filter(matches(pl.col("name"), EPOCH)).select(columns)

@@ -13,8 +13,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.frames import codes
-from traceviz.analyses.derived.stacks.kinds import with_activity, with_purpose
-from traceviz.analyses.derived.stacks.purposes import purpose_frames
+from traceviz.analyses.derived.stacks.kinds import purpose_frames, with_activity, with_purpose
 from traceviz.core.arrays.intervals import Array
 from traceviz.core.arrays.nested import Codes, Mask, Rows, alike, nearest
 
@@ -78,10 +77,10 @@ def function_meanings(tree: CallTree, names: Codes, frames: pl.DataFrame) -> tup
     inside = (outermost >= 0) & (near >= outermost)
     columns = (names, names[place], _codes(distinct["purpose"], names, outermost))
     said, first = alike(*columns, _codes(distinct["activity"], names, says), inside.astype(np.int32))
-    return said[contexts.of_call], _said(distinct, names, first, outermost, says, place, inside)
+    return said[contexts.of_call], _make_meanings(distinct, names, first, outermost, says, place, inside)
 
 
-def _said(  # noqa: PLR0917 (rows of one tree)
+def _make_meanings(  # noqa: PLR0917 (rows of one tree)
     distinct: pl.DataFrame, names: Codes, contexts: Codes, outermost: Array, says: Array, place: Array, inside: Mask
 ) -> pl.DataFrame:
     """Return the meanings of :func:`function_meanings` for ``contexts``; the other arguments are rows by context."""

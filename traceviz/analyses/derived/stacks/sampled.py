@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.calls.call_tree import CallTree
-from traceviz.analyses.derived.calls.segments import innermost
-from traceviz.analyses.derived.calls.threads import likely_threads
+from traceviz.analyses.derived.calls.call_tree import CallTree, innermost
+from traceviz.analyses.derived.calls.host_calls import likely_threads
 from traceviz.analyses.derived.frames import bounds, end_ns, having
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.stacks.kinds import activity_seen
@@ -95,14 +94,14 @@ class Seen:
 def seen(trace: TraceView) -> Seen:
     """Return each thread's activity: stack samples, else recorded Python functions; empty if there are neither."""
     if trace.tables.rows("stacks"):
-        rows, meanings = _sampled(trace)
+        rows, meanings = _read_samples(trace)
         length = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time_ns")
         threads = rows.group_by(_OF_THREAD).agg(pl.col("start_ns").min(), pl.col("end_ns").max(), length)
         return Seen(meanings, threads.sort("thread_id"), None)
     if not having(trace.host_names, "category", "python").height:
         nothing = pl.DataFrame(schema=SAMPLED).with_columns(pl.lit(None, pl.Int64).alias("time_ns"))
         return Seen(nothing.select(_KEYS), nothing.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns"), None)
-    return _recorded(trace)
+    return _read_functions(trace)
 
 
 @once_per_trace
@@ -114,7 +113,7 @@ def seen_rows(trace: TraceView) -> pl.DataFrame:
         :attr:`Seen.meanings`. ``samples``, ``cpu_ns`` and ``stack_id`` are null for functions that a profiler recorded.
     """
     if trace.tables.rows("stacks"):
-        return _sampled(trace)[0]
+        return _read_samples(trace)[0]
     recorded = seen(trace).recorded
     if recorded is None:
         return pl.DataFrame(schema={**SAMPLED, "meaning": pl.Int32}).select(*_NUMBERS, "meaning")
@@ -141,17 +140,17 @@ def sampled_stacks(trace: TraceView) -> pl.DataFrame:
         that does. ``samples`` and ``stack_id`` are null for recorded functions: there are millions, so :func:`seen`
         stores their texts only once. Empty if neither was recorded.
     """
-    return said(trace, seen_rows(trace)).select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
+    return with_meanings(trace, seen_rows(trace)).select(pl.col(name).cast(dtype) for name, dtype in SAMPLED.items())
 
 
-def said(trace: TraceView, rows: pl.DataFrame) -> pl.DataFrame:
+def with_meanings(trace: TraceView, rows: pl.DataFrame) -> pl.DataFrame:
     """Add their meanings to ``rows`` of :func:`seen_rows`."""
     texts = seen(trace).meanings.select(TEXTS)
     return pl.concat([rows, texts.select(pl.all().gather(rows["meaning"]))], how="horizontal")
 
 
 @once_per_trace
-def _sampled(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _read_samples(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return :func:`seen_rows` and :attr:`Seen.meanings` of samples."""
     columns = (*_OF_THREAD, "start_ns", end_ns(), "samples", "cpu_ns", "stack_id")
     rows = trace.frame("stacks", *columns, pl.col("state").cast(pl.String))
@@ -173,7 +172,7 @@ def _sampled(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
     return numbers, ordered.select(_KEYS).select(pl.all().gather(first))
 
 
-def _recorded(trace: TraceView) -> Seen:
+def _read_functions(trace: TraceView) -> Seen:
     tree = recorded_calls(trace)
     texts, meanings = function_meanings(tree, *recorded_names(trace))
     threads = tree.calls.select(_OF_THREAD)
@@ -185,22 +184,13 @@ def _recorded(trace: TraceView) -> Seen:
         segments = innermost(tree)
         alone = np.full(segments.owner.size, -1, np.int32)
         recorded = Recorded(segments.starts, segments.ends, meaning[segments.owner], alone)
-    return Seen(meanings, _threads(tree, recorded, meanings), recorded)
-
-
-def _threads(tree: CallTree, recorded: Recorded, meanings: pl.DataFrame) -> pl.DataFrame:
-    """Return :attr:`Seen.threads`, from the outermost calls of each thread."""
     times = meanings.select(_OF_THREAD).with_columns(pl.Series("time_ns", recorded.times(_ALWAYS, meanings.height)))
-    outer = tree.depth == 0
-    bounds_of = {"start_ns": tree.starts[outer], "end_ns": tree.ends[outer]}
-    spans = (
-        tree.calls[["thread_id"]]
-        .filter(pl.Series(outer))
-        .with_columns(**{name: pl.Series(values) for name, values in bounds_of.items()})
-    )
+    outer = tree.depth == 0  # the outermost calls of each thread show its extent
+    spans = tree.calls[["thread_id"]].filter(pl.Series(outer))
+    spans = spans.with_columns(pl.Series("start_ns", tree.starts[outer]), pl.Series("end_ns", tree.ends[outer]))
     extents = spans.group_by("thread_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
     known = times.group_by(_OF_THREAD).agg(pl.col("time_ns").sum()).join(extents, on="thread_id").sort("thread_id")
-    return known.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns")
+    return Seen(meanings, known.select(*_OF_THREAD, "start_ns", "end_ns", "time_ns"), recorded)
 
 
 @once_per_trace
@@ -248,7 +238,11 @@ def time_by_meaning(trace: TraceView, within: IntervalSet) -> pl.DataFrame:
     """Return all threads' activity in a part of the run: rows as in :func:`time_by_stack`, and ``meaning``."""
     found = seen(trace)
     if found.recorded is None:
-        sums = _sampled_parts(seen_rows(trace), within)
+        rows = seen_rows(trace)
+        time = pl.Series("time_ns", within.overlap(*bounds(rows)), pl.Int64)
+        owned = rows.with_columns(time).filter(pl.col("time_ns") > 0)
+        part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
+        sums = owned.with_columns(pl.col("samples") * part, pl.col("cpu_ns") * part).group_by("meaning").agg(*_SUMS)
     else:
         times = pl.Series("time_ns", found.recorded.times(within, found.meanings.height))
         nothing = (pl.lit(None, pl.Float64).alias(name) for name in _PARTS)
@@ -262,19 +256,6 @@ _SUMS = (
     pl.col("time_ns").sum(),
     *(pl.when(pl.col(name).count() > 0).then(pl.col(name).sum()).alias(name) for name in _PARTS),
 )
-
-
-def _sampled_parts(rows: pl.DataFrame, within: IntervalSet) -> pl.DataFrame:
-    """Return the sums of ``time_ns``, ``samples`` and ``cpu_ns`` within a part of the run, by meaning."""
-    time = pl.Series("time_ns", within.overlap(*bounds(rows)), pl.Int64)
-    owned = rows.with_columns(time).filter(pl.col("time_ns") > 0)
-    part = pl.col("time_ns") / (pl.col("end_ns") - pl.col("start_ns"))
-    return owned.with_columns(pl.col("samples") * part, pl.col("cpu_ns") * part).group_by("meaning").agg(*_SUMS)
-
-
-def samples_in(trace: TraceView, within: IntervalSet, process_id: int, thread_id: int | None = None) -> float:
-    """Return the number of samples for a part of the run (see :func:`time_by_stack`); 0 if none were taken."""
-    return float(time_by_stack(trace, within, process_id, thread_id)["samples"].sum() or 0)
 
 
 @once_per_trace
@@ -299,11 +280,5 @@ def main_thread(trace: TraceView, process_id: int) -> int | None:
     found = next((thread for thread in candidates if thread in sampled or not sampled), None)
     if found is not None:
         return int(found)
-    return _busiest(trace, process_id)
-
-
-def _busiest(trace: TraceView, process_id: int) -> int | None:
-    threads = having(seen(trace).threads, "process_id", process_id)
-    if not threads.height:
-        return None
-    return int(threads.sort("time_ns", "thread_id", descending=[True, False])["thread_id"][0])
+    busiest = seen(trace).threads.filter(own).sort("time_ns", "thread_id", descending=[True, False])
+    return int(busiest["thread_id"][0]) if busiest.height else None

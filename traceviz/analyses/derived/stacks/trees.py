@@ -17,8 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT
-from traceviz.analyses.derived.stacks.kinds import is_import, with_activity, with_purpose
-from traceviz.analyses.derived.stacks.purposes import purpose_frames
+from traceviz.analyses.derived.stacks.kinds import is_import, purpose_frames, with_activity, with_purpose
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array
 
@@ -70,19 +69,14 @@ class StackTree:
     def totals(self, values: Array) -> Array:
         """Return, for each stack, its own value plus those of all stacks below it."""
         total = values.astype(np.int64, copy=True)
-        depth = self._depth()
+        depth, row = np.zeros(self.parent.size, np.int64), self.parent
+        while (row >= 0).any():
+            depth[row >= 0] += 1
+            row = np.where(row >= 0, self.parent[np.maximum(row, 0)], -1)
         for level in range(int(depth.max(initial=0)), 0, -1):  # once per frame of the deepest stack
             rows = np.flatnonzero(depth == level)
             np.add.at(total, self.parent[rows], total[rows])
         return total
-
-    def _depth(self) -> Array:
-        depth = np.zeros(self.parent.size, np.int64)
-        row = self.parent
-        while (row >= 0).any():
-            depth[row >= 0] += 1
-            row = np.where(row >= 0, self.parent[np.maximum(row, 0)], -1)
-        return depth
 
     def _climb(self, selected: Mask, row: Array) -> Array:
         """Return the first ``selected`` row from each of ``row`` outwards."""
@@ -103,17 +97,12 @@ def stack_tree(trace: TraceView) -> StackTree:
     own = np.arange(ids.size)
     known = (ids[row] == parents) & (row < own) if ids.size else np.empty(0, dtype=bool)
     parent = np.where(known, row, -1).astype(np.int64)
-    return StackTree(frames.drop("parent_id"), _bounded(parent))
-
-
-def _bounded(parent: Array) -> Array:
-    """Cut ``parent`` at :data:`DEEPEST` frames, so that a hostile stack cannot take hours."""
-    row = parent
-    for _ in range(DEEPEST):
-        if not (row >= 0).any():
-            return parent
-        row = np.where(row >= 0, parent[np.maximum(row, 0)], -1)
-    return np.where(row >= 0, -1, parent)
+    ancestor = parent
+    for _ in range(DEEPEST):  # cut deeper stacks, so that a hostile one cannot take hours
+        if not (ancestor >= 0).any():
+            break
+        ancestor = np.where(ancestor >= 0, parent[np.maximum(ancestor, 0)], -1)
+    return StackTree(frames.drop("parent_id"), np.where(ancestor >= 0, -1, parent))
 
 
 @once_per_trace
@@ -149,8 +138,11 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
     purpose = _gathered(frames["purpose"], serves)
     purpose = pl.select(pl.when(pl.Series(for_import)).then(pl.lit("import")).otherwise(purpose)).to_series()
     written = own & (frames["file"] != _MADE).to_numpy()  # generated code of libraries has no file to open
-    place = _first_known(*(tree.around(mask) for mask in (written, own, library)), np.arange(frames.height))
-    frames = frames.with_columns(_enclosing(StackTree(frames, tree.parent), own).alias("function"))
+    place = np.arange(frames.height)
+    for mask in (library, own, written):  # the last one that is known counts
+        around = tree.around(mask)
+        place = np.where(around >= 0, around, place)
+    frames = frames.with_columns(_enclosing_functions(StackTree(frames, tree.parent), own).alias("function"))
     texts = frames.select(
         pl.format("{}:{} {}", "file", "line", "function")
         .fill_null(pl.format("{} {}", "file", "function"))
@@ -181,7 +173,7 @@ def function_names(tree: StackTree) -> pl.Series:
     ).to_series()
 
 
-def _enclosing(tree: StackTree, own: Mask) -> pl.Series:
+def _enclosing_functions(tree: StackTree, own: Mask) -> pl.Series:
     """Return function names; nameless functions of the program get the name of their enclosing function."""
     names, files = tree.frames["function"], tree.frames["file"]
     nameless = names.str.contains(_NAMELESS).to_numpy() & own
@@ -189,14 +181,6 @@ def _enclosing(tree: StackTree, own: Mask) -> pl.Series:
     row = np.where(nameless & (around >= 0), around, np.arange(names.len()))
     is_same = (_gathered(files, row) == files).to_numpy()
     return _gathered(names, np.where(is_same, row, np.arange(names.len())))
-
-
-def _first_known(*rows: Array) -> Array:
-    """Return the first of several rows that is not -1."""
-    found = rows[0]
-    for other in rows[1:]:
-        found = np.where(found >= 0, found, other)
-    return found
 
 
 def _gathered(column: pl.Series, rows: Array) -> pl.Series:

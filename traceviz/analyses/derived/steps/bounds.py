@@ -6,19 +6,25 @@ loop, so it belongs to the step before it::
     marked        | step 0 |load| step 1 |load| step 2 |
     counted       |   step 0    |   step 1    | step 2 |   the time after the last step is unknown
 
-    Time between two marks may belong to a range of another name (an evaluation, a checkpoint). It is then not part of
-    the loop, and the step before it ends where that range starts. If marks lie in several parent ranges (epochs), the
-    time between the last step of one and the first of the next belongs to no step either.
+Time between two marks may belong to a range of another name (an evaluation, a checkpoint). It is then not part of the
+loop, and the step before it ends where that range starts. If marks lie in several parent ranges (epochs), the time
+between the last step of one and the first of the next belongs to no step either.
+
+Steps that were inferred from repetition may cover a small part of the capture, which does not represent the whole.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.frames import intervals
-from traceviz.core.arrays.intervals import Array
+from traceviz.analyses.derived.frames import intervals, unions_by
+from traceviz.analyses.derived.statistics import ratio
+from traceviz.analyses.derived.view import TraceView
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 OTHER_WORK = (
     r"(?:^|[^A-Za-z])(?i:eval|evaluat(?:e|ion|ing)|val|valid|validat(?:e|ion|ing)|test|testing|ckpt|checkpoint(?:ing)?"
@@ -44,12 +50,13 @@ def start_to_start(markers: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
         markers: ``start_ns, end_ns`` of one process, sorted by start, and ``parent_id`` if ranges have one.
         others: ``start_ns, end_ns`` of ranges whose names match :data:`OTHER_WORK`.
     """
-    outer = _outer(markers)
+    reach = pl.col("end_ns").cum_max().shift(1)
+    outer = markers.filter(reach.is_null() | (pl.col("end_ns") > reach))
     starts, ends = outer["start_ns"].to_numpy(), outer["end_ns"].to_numpy()
     following = np.append(starts[1:], np.iinfo(np.int64).max)
-    followed = np.append(_same_parent(outer), [False])[: starts.size]
+    followed = np.append(_has_same_parent(outer), [False])[: starts.size]
     until = np.where(followed, following, np.minimum(ends, following))
-    until = np.where(followed, _before_others(ends, until, others), until)
+    until = np.where(followed, _end_before_others(ends, until, others), until)
     after = np.maximum(until - ends, 0)[followed].sum()
     matters = after > GAPS_MATTER * (until - starts)[followed].sum()
     timed = outer.with_columns(pl.Series("end_ns", until), pl.Series("cut", ~followed & matters))
@@ -62,12 +69,7 @@ def cut_beside_whole() -> pl.Expr:
     return pl.col("cut") & whole
 
 
-def _outer(markers: pl.DataFrame) -> pl.DataFrame:
-    reach = pl.col("end_ns").cum_max().shift(1)
-    return markers.filter(reach.is_null() | (pl.col("end_ns") > reach))
-
-
-def _same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
+def _has_same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
     """Return whether each marker but the last lies in the same parent as the next."""
     everywhere = np.ones(max(markers.height - 1, 0), dtype=bool)
     if "parent_id" not in markers.columns:
@@ -78,7 +80,7 @@ def _same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
     return np.asarray((parents[1:] == parents[:-1]).to_numpy())
 
 
-def _before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array:
+def _end_before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array:
     """Return ``until``, or the start of the first of ``others`` after a mark, if they fill enough of that time."""
     claimed = intervals(others)
     if not len(claimed):
@@ -88,3 +90,39 @@ def _before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array:
     first = np.minimum(np.searchsorted(claimed.ends, ends, "right"), len(claimed) - 1)
     begins = np.maximum(claimed.starts[first], ends)
     return np.where((theirs > 0) & (theirs >= OTHERS_SHARE * (after - ends)), begins, until)
+
+
+ENOUGH = 0.5
+"""Inferred steps that cover less than this share of device work, or of its time, are listed but not judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Shares (0 to 1) that steps cover, over all ranks.
+
+    Args:
+        work: Share of the time in which devices work; ``None`` if no device work was recorded.
+        time: Share of the time from each rank's first to its last device work; without device work, of the capture.
+    """
+
+    work: float | None
+    time: float
+
+    @property
+    def is_enough(self) -> bool:
+        """True if the capture can be judged by these steps."""
+        return min(self.time, 1.0 if self.work is None else self.work) >= ENOUGH
+
+
+def coverage(trace: TraceView, steps: pl.DataFrame) -> Coverage:
+    """Return the shares that ``steps`` (``process_id, start_ns, end_ns``) cover."""
+    inside = unions_by(steps, "process_id")
+    extents = {rank: IntervalSet.span(*extent) for rank, extent in trace.rank_extents.items()}
+    work, time = (
+        ratio(
+            sum(all_of[rank].intersect(own).total for rank, own in inside.items() if rank in all_of),
+            sum(own.total for own in all_of.values()),
+        )
+        for all_of in (trace.rank_busy, extents)
+    )
+    return Coverage(work, time or 0.0)

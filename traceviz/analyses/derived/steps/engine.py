@@ -56,7 +56,8 @@ def engine_steps(trace: TraceView) -> EngineSteps | None:
         return None
     work = launched_on_streams(trace)
     parts = [
-        _steps_of(part, having(work, "process_id", process)) for process, part in parts_by(calls, "process_id").items()
+        _find_steps(part, having(work, "process_id", process))
+        for process, part in parts_by(calls, "process_id").items()
     ]
     engine = calls.group_by("engine").len().sort("len", "engine", descending=[True, False])["engine"][0]
     return EngineSteps(engine, pl.concat(parts))
@@ -87,7 +88,7 @@ def launched_on_streams(trace: TraceView) -> pl.DataFrame:
     return work.join(once.rename({"start_ns": "call_ns"}), on=LAUNCH_KEY).sort("call_ns", "begin_ns", "end_ns")
 
 
-def _steps_of(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+def _find_steps(calls: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     """Return the steps of one process, whose annotations do not overlap."""
     calls = calls.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step"))
     calls = calls.rename({"start_ns": "call_ns", "end_ns": "call_end_ns"})

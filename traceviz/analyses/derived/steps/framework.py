@@ -1,18 +1,23 @@
-"""Training steps of a framework's program without marks, from repetition on its host or device."""
+"""Training steps without marks: from repetition on host or device, or as hooks in the program counted them."""
 
 from __future__ import annotations
 
 import polars as pl
 
-from traceviz.analyses.derived.frames import having, parts_by
+from traceviz.analyses.derived.frames import end_ns, having, parts_by
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.steps import (
     MIN_CONFIDENCE,
+    MIN_STEPS,
+    NO_STEPS,
     ProcessSteps,
     Steps,
     covers,
     cycle_steps,
     join_processes,
+    mark_warmup,
 )
+from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 
 COMPILED_CALL = r"^PjitFunction\(|^train_(function|step)$|^one_step"
@@ -54,18 +59,16 @@ def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -
             sorted by start, ``name`` as text.
         extents: First and last moment by process; steps must cover half of the time between them.
     """
-    parts = [_host_cycle(part, *extents[process]) for process, part in parts_by(calls, "process_id").items()]
-    return join_processes("host_cycle", [part for part in parts if part])
-
-
-def _host_cycle(calls: pl.DataFrame, first: int, last: int) -> ProcessSteps | None:
-    compiled = cycle_steps(calls.filter(pl.col("name").str.contains(COMPILED_CALL)), "name", at_least=1)
-    if compiled and compiled.confidence >= MIN_CONFIDENCE:
-        return compiled
-    mixed = cycle_steps(calls, "name", at_least=MIN_CALLS)
-    if mixed and mixed.confidence >= MIN_CONFIDENCE and covers(mixed.frame, first, last):
-        return mixed
-    return None
+    parts = []
+    for process, own in parts_by(calls, "process_id").items():
+        compiled = cycle_steps(own.filter(pl.col("name").str.contains(COMPILED_CALL)), "name", at_least=1)
+        if compiled and compiled.confidence >= MIN_CONFIDENCE:
+            parts.append(compiled)
+            continue
+        mixed = cycle_steps(own, "name", at_least=MIN_CALLS)
+        if mixed and mixed.confidence >= MIN_CONFIDENCE and covers(mixed.frame, *extents[process]):
+            parts.append(mixed)
+    return join_processes("host_cycle", parts)
 
 
 def without_compilation(steps: pl.DataFrame, compiling: dict[int, IntervalSet]) -> pl.DataFrame:
@@ -85,3 +88,39 @@ def without_compilation(steps: pl.DataFrame, compiling: dict[int, IntervalSet]) 
         first = compiled.cast(pl.Int8).cum_min().cast(pl.Boolean)
         parts.append(part.with_columns(pl.col("warmup") | first) if not first.all() else part)
     return pl.concat(parts) if parts else steps
+
+
+REPEATS = r"_(?:call|loader|iterator)$|^program_step$"
+"""Sources of steps that only see a repetition of any kind; other sources see that a model learns."""
+
+
+def best_source(noted: pl.DataFrame) -> tuple[str, bool]:
+    """Return the source that is nearest to learning, and whether it only sees a repetition.
+
+    Args:
+        noted: Phases of kind ``step``, at least one, with their source as ``name``.
+    """
+    repeats = matches(pl.col("name"), REPEATS)
+    sources = noted.group_by("name").agg(pl.len().alias("steps")).with_columns(repeats.alias("repeats"))
+    source, _, only_repeats = sources.sort("repeats", "steps", "name", descending=[False, True, False]).row(0)
+    return source, only_repeats
+
+
+def counted_steps(trace: TraceView) -> Steps:
+    """Return steps of the whole run, if stacks were sampled in it and no profiler recorded operators."""
+    if trace.rank_busy or not trace.tables.rows("stacks") or "op" in trace.host_names["category"]:
+        return NO_STEPS
+    texts = (pl.col(name).cast(pl.String) for name in ("kind", "name"))
+    phases = trace.frame("phases", "start_ns", "dur_ns", end_ns(), "process_id", "thread_id", *texts)
+    noted = having(phases, "kind", "step").filter(pl.col("dur_ns") > 0).sort("start_ns", "end_ns")
+    parts = []
+    for of_process in parts_by(noted, "process_id").values():
+        source, _ = best_source(of_process)
+        own = having(of_process, "name", source)
+        apart = own.with_columns(
+            pl.max_horizontal("start_ns", pl.col("end_ns").cum_max().shift(1)).alias("start_ns"),
+            pl.int_range(pl.len()).alias("step"),
+            pl.lit(value=False).alias("cut"),
+        ).filter(pl.col("end_ns") > pl.col("start_ns"))
+        parts.append(ProcessSteps(source, 1.0, mark_warmup(apart), own["thread_id"][0]))
+    return join_processes("counted", parts, at_least=MIN_STEPS)

@@ -43,17 +43,20 @@ def generate_calls(trace: TraceView) -> pl.DataFrame | None:
     looping, preparing = (python.filter(python.str.contains(name)) for name in (LOOP_NAME, PREPARE_NAME))
     if not looping.len() or not preparing.len():
         return None
-    nested = _calls(trace, looping)
+    nested = _read_calls(trace, looping)
     loops = outermost(nested).with_row_index("loop")
-    prepared = outermost(_calls(trace, preparing))
-    steps = _inside(prepared[["thread_id", "start_ns"]], loops)
+    prepared = outermost(_read_calls(trace, preparing))
+    steps = _calls_inside(prepared[["thread_id", "start_ns"]], loops)
     inner = nested.join(loops, on=["thread_id", "start_ns", "end_ns"], how="anti").with_row_index("inner")
     if inner.height:
-        of_drafts = _inside(steps[["thread_id", "start_ns"]], inner.rename({"inner": "loop"}))
+        of_drafts = _calls_inside(steps[["thread_id", "start_ns"]], inner.rename({"inner": "loop"}))
         steps = steps.join(of_drafts, on=["thread_id", "start_ns"], how="anti")
     first = pl.col("start_ns") == pl.col("start_ns").min().over("loop")
     prefill = first & (pl.col("loop_ns") >= pl.col("earliest_ns"))
-    steps = steps.sort("thread_id", "start_ns").join(_first_ends(trace, loops), on="thread_id", maintain_order="left")
+    of_threads = pl.col("thread_id").is_in(loops["thread_id"].unique().to_list()) & (pl.col("category") == "python")
+    ends = (pl.col("start_ns") + pl.col("dur_ns")).min().alias("earliest_ns")
+    first_ends = trace.tables.scan("host_ops").filter(of_threads).group_by("thread_id").agg(ends).collect()
+    steps = steps.sort("thread_id", "start_ns").join(first_ends, on="thread_id", maintain_order="left")
     return steps.select(
         "process_id",
         "thread_id",
@@ -72,7 +75,7 @@ def with_batches(trace: TraceView, steps: pl.DataFrame) -> pl.DataFrame:
         trace: The trace.
         steps: ``thread_id, call_ns, call_end_ns, phase, prompts, running, prompt_tokens, new_tokens``.
     """
-    embeddings = _calls(trace, pl.Series(["aten::embedding"]), "op_id")
+    embeddings = _read_calls(trace, pl.Series(["aten::embedding"]), "op_id")
     shapes = argument(trace, "Input Dims", "text").join(embeddings, on="op_id")
     text = pl.col("text").cast(pl.String)
     size = [text.str.extract(_TOKENS_SHAPE, group).cast(pl.Int64) for group in (1, 2)]
@@ -98,7 +101,7 @@ def with_batches(trace: TraceView, steps: pl.DataFrame) -> pl.DataFrame:
     ).select(steps.columns)
 
 
-def _calls(trace: TraceView, names: pl.Series, *also: str) -> pl.DataFrame:
+def _read_calls(trace: TraceView, names: pl.Series, *also: str) -> pl.DataFrame:
     """Return host operations of these names with a duration, by thread and start, the outer first; names as text."""
     columns: tuple[str | pl.Expr, ...] = ("process_id", "thread_id", "start_ns", end_ns(), "name", *also)
     rows = trace.tables.scan("host_ops").filter(pl.col("name").is_in(names.to_list()) & (pl.col("dur_ns") > 0))
@@ -106,7 +109,7 @@ def _calls(trace: TraceView, names: pl.Series, *also: str) -> pl.DataFrame:
     return calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True])
 
 
-def _inside(calls: pl.DataFrame, loops: pl.DataFrame) -> pl.DataFrame:
+def _calls_inside(calls: pl.DataFrame, loops: pl.DataFrame) -> pl.DataFrame:
     """Return ``calls`` that start in one of ``loops`` (disjoint on each thread), with the columns of the loop."""
     around = loops.select(
         "loop",
@@ -125,10 +128,3 @@ def _inside(calls: pl.DataFrame, loops: pl.DataFrame) -> pl.DataFrame:
         check_sortedness=False,
     )
     return found.filter(pl.col("start_ns") < pl.col("loop_end_ns"))
-
-
-def _first_ends(trace: TraceView, loops: pl.DataFrame) -> pl.DataFrame:
-    """Return when the first Python call ends on each thread with loops: ``thread_id, earliest_ns``."""
-    of_threads = pl.col("thread_id").is_in(loops["thread_id"].unique().to_list()) & (pl.col("category") == "python")
-    ends = (pl.col("start_ns") + pl.col("dur_ns")).min().alias("earliest_ns")
-    return trace.tables.scan("host_ops").filter(of_threads).group_by("thread_id").agg(ends).collect()

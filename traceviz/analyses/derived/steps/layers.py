@@ -21,7 +21,6 @@ from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.steps.steps import Steps, fold_numbers
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.core.arrays.intervals import Array
 
 WHOLE_MODEL = (
     r"^nn\.Module: |^(?:##\s*)?(?i:forward(?:[ _]pass)?)(?:\s*##)?$"
@@ -43,12 +42,14 @@ _PLACE = ("process_id", "thread_id", "start_ns", "end_ns")
 def are_layers(trace: TraceView, steps: Steps) -> bool:
     """Return whether inferred steps are layers of one or several passes."""
     if steps.source == "kernel_cycle":
-        begun = _launches(trace, steps)
-        return _share_of_one_launch(begun) > MOSTLY or _share_of_one_pass(trace, begun) > MOSTLY
+        begun = _find_launches(trace, steps)
+        same = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in LAUNCH_KEY)  # nodes of a CUDA graph
+        of_one_launch = float(begun.select(same.mean()).item() or 0.0) if begun.height else 0.0
+        return of_one_launch > MOSTLY or _share_of_one_pass(trace, begun) > MOSTLY
     return _share_of_one_pass(trace, steps.frame.select("process_id", pl.col("start_ns").alias("at_ns"))) > MOSTLY
 
 
-def _launches(trace: TraceView, steps: Steps) -> pl.DataFrame:
+def _find_launches(trace: TraceView, steps: Steps) -> pl.DataFrame:
     """Return the launches of the kernels that start inferred steps: ``process_id, at_ns, correlation_id``, by step.
 
     Kernels whose call is unknown are omitted.
@@ -61,42 +62,40 @@ def _launches(trace: TraceView, steps: Steps) -> pl.DataFrame:
     return begun.sort("process_id", "start_ns").select("process_id", "at_ns", "correlation_id")
 
 
-def _share_of_one_launch(begun: pl.DataFrame) -> float:
-    """Return the share of steps with the same launch call as the previous step: nodes of a CUDA graph."""
-    same = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in LAUNCH_KEY)
-    return float(begun.select(same.mean()).item() or 0.0) if begun.height else 0.0
-
-
 def _share_of_one_pass(trace: TraceView, begun: pl.DataFrame) -> float:
     """Return the share of host moments ``begun`` (``process_id, at_ns``) in the same pass as the previous moment."""
-    passes = _passes(trace)
+    passes = _find_passes(trace)
     shares = []
     for process, part in parts_by(begun, "process_id").items():
         moments = part["at_ns"].sort().to_numpy()
-        around = having(passes, "process_id", process).partition_by("thread_id", "kind")
-        shares += [_share_within(moments, each) for each in around]
+        for around in having(passes, "process_id", process).partition_by("thread_id", "kind"):
+            if moments.size > 1:
+                starts, ends = around["start_ns"].to_numpy(), around["end_ns"].to_numpy()
+                number = np.searchsorted(starts, moments, "right") - 1
+                inside = (number >= 0) & (moments < ends[number])
+                shares.append(float((inside[1:] & inside[:-1] & (number[1:] == number[:-1])).mean()))
     return max(shares, default=0.0)
 
 
 @once_per_trace
-def _passes(trace: TraceView) -> pl.DataFrame:
+def _find_passes(trace: TraceView) -> pl.DataFrame:
     """Return outermost passes by kind and thread: ``process_id, thread_id, start_ns, end_ns, kind``, by start."""
     whole = pl.col("name").str.contains(WHOLE_MODEL) | pl.col("name").str.contains(SERVING_NAME)
     kind = pl.col("name").str.extract(r"^(\W*[A-Za-z.]+)").alias("kind")
-    marked = _events(trace, whole).select(*_PLACE, kind)
-    numbered = _events(trace, pl.col("name").str.contains(NUMBERED_LAYER))
-    passes = pl.concat([marked, *(_runs(numbered, downwards=backward) for backward in (False, True))])
+    marked = _find_events(trace, whole).select(*_PLACE, kind)
+    numbered = _find_events(trace, pl.col("name").str.contains(NUMBERED_LAYER))
+    passes = pl.concat([marked, *(_find_runs(numbered, downwards=backward) for backward in (False, True))])
     ordered = passes.sort("process_id", "thread_id", "kind", "start_ns", "end_ns", descending=[False] * 4 + [True])
     return ordered.filter(outermost_by(ordered, "thread_id", "kind")).sort("start_ns")
 
 
-def _events(trace: TraceView, condition: pl.Expr) -> pl.DataFrame:
+def _find_events(trace: TraceView, condition: pl.Expr) -> pl.DataFrame:
     """Return ranges, annotations and frames whose ``name`` meets ``condition``."""
     calls = calls_named(trace, trace.host_names.filter(condition)).with_columns(end_ns())
     return pl.concat([calls.select(*_PLACE, "name"), trace.ranges.filter(condition).select(*_PLACE, "name")])
 
 
-def _runs(numbered: pl.DataFrame, *, downwards: bool) -> pl.DataFrame:
+def _find_runs(numbered: pl.DataFrame, *, downwards: bool) -> pl.DataFrame:
     """Return passes over numbered layers: from the first to the last of a run of rising (or falling) numbers.
 
     ::
@@ -112,13 +111,3 @@ def _runs(numbered: pl.DataFrame, *, downwards: bool) -> pl.DataFrame:
     layers = layers.sort(*where, "start_ns").with_columns(breaks.fill_null(value=True).cum_sum().alias("run"))
     runs = layers.group_by(*where, "run").agg(pl.col("start_ns").min(), pl.col("end_ns").max(), pl.len())
     return runs.filter(pl.col("len") >= MIN_LAYERS).select(*_PLACE, "kind")
-
-
-def _share_within(moments: Array, passes: pl.DataFrame) -> float:
-    """Return the share of ``moments`` (sorted) that lie in the same pass as the previous one."""
-    if moments.size < 2:
-        return 0.0
-    starts, ends = passes["start_ns"].to_numpy(), passes["end_ns"].to_numpy()
-    number = np.searchsorted(starts, moments, "right") - 1
-    inside = (number >= 0) & (moments < ends[number])
-    return float((inside[1:] & inside[:-1] & (number[1:] == number[:-1])).mean())

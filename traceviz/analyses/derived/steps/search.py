@@ -1,38 +1,117 @@
 """Search for the training steps of a trace, and for the thread that runs them.
 
 The searches run in order of trust (:mod:`traceviz.analyses.derived.steps.steps`); the first that finds steps decides.
+
+If the host queues work long before its devices run it, steps are device work::
+
+    host      |0|1|2|   3   |   4   |   5   |        steps as marked: the first only launch, the others wait for room
+    device      |   0   |   1   |   2   |   3   |   4   |   5   |
+
+Such a step lasts from the first work that it launched to the first work of the next step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.calls.host_calls import annotated_calls
-from traceviz.analyses.derived.calls.threads import likely_threads
-from traceviz.analyses.derived.frames import end_ns, outermost, unions_by
-from traceviz.analyses.derived.launch.graphs import graph_name
+from traceviz.analyses.derived.calls.host_calls import annotated_calls, likely_threads
+from traceviz.analyses.derived.frames import bounds, end_ns, having, knowing, outermost, parts_by, unions_by
+from traceviz.analyses.derived.launch.join import graph_name
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.losses import is_damaged, losses
-from traceviz.analyses.derived.steps.async_host import as_devices_run
-from traceviz.analyses.derived.steps.bounds import OTHER_WORK, cut_beside_whole
-from traceviz.analyses.derived.steps.counted import counted_steps
-from traceviz.analyses.derived.steps.coverage import Coverage, coverage
-from traceviz.analyses.derived.steps.engine import serving_steps
-from traceviz.analyses.derived.steps.framework import host_cycle_steps, module_cycle_steps, without_compilation
+from traceviz.analyses.derived.steps.bounds import GAPS_MATTER, OTHER_WORK, Coverage, coverage, cut_beside_whole
+from traceviz.analyses.derived.steps.engine import AHEAD_SHARE, launched_on_streams, serving_steps, work_of_steps
+from traceviz.analyses.derived.steps.framework import (
+    counted_steps,
+    host_cycle_steps,
+    module_cycle_steps,
+    without_compilation,
+)
 from traceviz.analyses.derived.steps.layers import are_layers
 from traceviz.analyses.derived.steps.steps import (
     INFERRED,
     NO_STEPS,
     Steps,
+    StepSource,
     declared_steps,
     kernel_cycle_steps,
     named_steps,
     nvtx_cycle_steps,
+    warmup_steps,
 )
 from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.core.arrays.intervals import Array
+
+DIFFERENT = 0.05
+"""If the mean steps of host and devices differ by less than this share, the marks give the length of a step."""
+
+
+_ON_HOST: frozenset[StepSource] = frozenset({"trace", "nvtx", "annotation", "nvtx_cycle", "host_cycle"})
+"""Sources whose steps the host marks. Steps from devices among them have no thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OnDevice:
+    """Steps of a process on its devices. ``late`` is the share of each step's work that runs after its mark."""
+
+    late: Array
+    frame: pl.DataFrame
+
+
+def as_devices_run(trace: TraceView, steps: Steps) -> Steps:
+    """Return the steps as devices run them, with those of the host; unchanged if the host does not queue work early.
+
+    They also stay unchanged in three cases: both kinds of steps last equally long on average, device work does not
+    follow the steps one by one, or step numbers are not unique. The option ``step_time`` may require either kind.
+    """
+    wanted = trace.options.step_time
+    if wanted == "host" or steps.source not in _ON_HOST or set(steps.frame["process_id"]) - set(steps.thread_id):
+        return steps
+    if steps.frame[["process_id", "step"]].is_duplicated().any():
+        return steps
+    work = launched_on_streams(trace)
+    parts = [
+        _on_device(part, having(work, "process_id", process))
+        for process, part in parts_by(steps.frame, "process_id").items()
+    ]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return steps
+    if wanted == "auto" and np.median(np.concatenate([part.late for part in known])) < AHEAD_SHARE:
+        return steps
+    frame = pl.concat([part.frame for part in known]).with_columns(cut_beside_whole())
+    timed = replace(steps, frame=frame, host=steps.frame[["process_id", "step", "start_ns", "end_ns"]])
+    lasted = ((each.steady["end_ns"] - each.steady["start_ns"]).to_numpy() for each in (steps, timed))
+    on_host, on_device = (float(each.mean()) if each.size else 0.0 for each in lasted)
+    return timed if wanted == "device" or abs(on_device - on_host) >= DIFFERENT * max(on_device, on_host) else steps
+
+
+def _on_device(steps: pl.DataFrame, work: pl.DataFrame) -> _OnDevice | None:
+    """Return the steps of one process; ``None`` if a step launched nothing, or its work is not in order."""
+    starts, ends = bounds(steps)
+    extents = knowing(work_of_steps(starts, ends, work), "work_ns").sort("step")
+    if extents.height < starts.size:
+        return None
+    first, last = extents["work_ns"].to_numpy(), extents["finish_ns"].to_numpy()
+    if (np.diff(first) <= 0).any():
+        return None
+    late = (extents["late_ns"] / extents["busy_ns"]).to_numpy()
+    follows = np.append(ends[:-1] == starts[1:], False)
+    until = np.where(follows, np.append(first[1:], 0), last)
+    idle = np.maximum(until - last, 0)[follows].sum()
+    matters = idle > GAPS_MATTER * (until - first)[follows].sum()
+    frame = steps.with_columns(
+        pl.Series("start_ns", first),
+        pl.Series("end_ns", np.maximum(until, first + 1)),
+        pl.Series("warmup", warmup_steps(until - first)),
+        pl.Series("cut", ~follows & matters),
+    )
+    return _OnDevice(late, frame)
+
 
 STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"
 """Names of annotations that may be steps; :data:`traceviz.analyses.derived.steps.steps.STEP_NAME` decides."""
@@ -72,7 +151,7 @@ def found_steps(trace: TraceView) -> Steps:
     unknown (:func:`count_unseen_steps`) device work, and steps not within :attr:`TraceView.recorded_window`. First
     steps that compile are warm-up. If the host queues work early, steps are those of the devices.
     """
-    steps = _all_steps(trace)
+    steps = _find_all_steps(trace)
     whole = _is_of_rank(trace) & ~_is_lost(trace) & ~_is_unseen(trace)
     if trace.is_window:
         whole &= _is_uncut(trace)
@@ -93,7 +172,7 @@ def count_cut_steps(trace: TraceView) -> int:
     """Return the number of steps at the edges of a time window, which :func:`found_steps` excludes as fragments."""
     if not trace.is_window:
         return 0
-    return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_uncut(trace)).height
+    return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_uncut(trace)).height
 
 
 def count_lost_steps(trace: TraceView) -> int:
@@ -101,12 +180,12 @@ def count_lost_steps(trace: TraceView) -> int:
 
     Their devices seem idle but may not have been. The step with the last work counts as lost as well.
     """
-    return _all_steps(trace).frame.filter(_is_of_rank(trace) & _is_lost(trace)).height
+    return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & _is_lost(trace)).height
 
 
 def count_unseen_steps(trace: TraceView) -> int:
     """Return the number of steps outside :attr:`TraceView.device_windows`, with missing or mostly unknown work."""
-    return _all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace)).height
+    return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace)).height
 
 
 def training_thread(trace: TraceView, process_id: int) -> int:
@@ -135,7 +214,7 @@ def _is_lost(trace: TraceView) -> pl.Expr:
     last = {rank: int(busy.ends[-1]) for rank, busy in trace.rank_busy.items() if len(busy)}
     until = pl.col("process_id").replace_strict(last, default=None, return_dtype=pl.Int64)
     lost = (pl.col("end_ns") > until).fill_null(value=False)
-    steps = _all_steps(trace).frame.filter(_is_of_rank(trace))
+    steps = _find_all_steps(trace).frame.filter(_is_of_rank(trace))
     return lost if steps.filter(~lost).height or is_damaged(trace.tables) else nothing
 
 
@@ -155,50 +234,49 @@ def _is_unseen(trace: TraceView) -> pl.Expr:
 
 
 @once_per_trace
-def _all_steps(trace: TraceView) -> Steps:
+def _find_all_steps(trace: TraceView) -> Steps:
     """Return steps of all processes. If the user names a marker, only ranges and annotations of that name count."""
     searches = _SEARCHES_BY_NAME if trace.options.step_marker else _SEARCHES
-    results = (_unless_layers(trace, search(trace)) for search in searches)
-    return next((steps for steps in results if steps.source != "none"), NO_STEPS)
+    for search in searches:
+        steps = search(trace)
+        # Repeats on the host, or of launches, within one pass over a model are its layers
+        may_be_layers = steps.source in {"nvtx_cycle", "host_cycle", "kernel_cycle"}
+        if steps.source != "none" and not (may_be_layers and are_layers(trace, steps)):
+            return steps
+    return NO_STEPS
 
 
-def _unless_layers(trace: TraceView, steps: Steps) -> Steps:
-    """Return the steps of a search; none if the repeats on the host, or their launches, lie within one pass."""
-    cycles = {"nvtx_cycle", "host_cycle", "kernel_cycle"}
-    return NO_STEPS if steps.source in cycles and are_layers(trace, steps) else steps
-
-
-def _declared(trace: TraceView) -> Steps:
+def _find_declared(trace: TraceView) -> Steps:
     if not trace.tables.rows("steps"):
         return NO_STEPS
-    return declared_steps(trace.tables.scan("steps").collect(engine=trace.tables.engine), _other_work(trace))
+    return declared_steps(trace.tables.scan("steps").collect(engine=trace.tables.engine), _find_other_work(trace))
 
 
-def _named_ranges(trace: TraceView) -> Steps:
+def _find_named_ranges(trace: TraceView) -> Steps:
     if not trace.ranges.height:
         return NO_STEPS
-    return named_steps(trace.ranges, trace.options.step_marker, _other_work(trace))
+    return named_steps(trace.ranges, trace.options.step_marker, _find_other_work(trace))
 
 
-def _named_annotations(trace: TraceView) -> Steps:
+def _find_named_annotations(trace: TraceView) -> Steps:
     marker = trace.options.step_marker
     candidates = annotated_calls(trace, marker or STEP_ANNOTATION)
-    return named_steps(candidates, marker, _other_work(trace), "annotation") if candidates.height else NO_STEPS
+    return named_steps(candidates, marker, _find_other_work(trace), "annotation") if candidates.height else NO_STEPS
 
 
 @once_per_trace
-def _other_work(trace: TraceView) -> pl.DataFrame:
+def _find_other_work(trace: TraceView) -> pl.DataFrame:
     """Return ranges and annotations that claim time between steps: ``process_id, thread_id, start_ns, end_ns``."""
     columns = ("process_id", "thread_id", "start_ns", "end_ns")
     ranges = trace.ranges.filter(matches(pl.col("name"), OTHER_WORK)).select(columns)
     return pl.concat([ranges, annotated_calls(trace, OTHER_WORK).select(columns)])
 
 
-def _range_cycle(trace: TraceView) -> Steps:
+def _find_range_cycle(trace: TraceView) -> Steps:
     return nvtx_cycle_steps(trace.ranges, trace.rank_extents) if trace.ranges.height else NO_STEPS
 
 
-def _module_cycle(trace: TraceView) -> Steps:
+def _find_module_cycle(trace: TraceView) -> Steps:
     if "device_ops" not in trace.tables:
         return NO_STEPS
     scan = trace.tables.scan("device_ops").filter(pl.col("kind") == "module")
@@ -206,7 +284,7 @@ def _module_cycle(trace: TraceView) -> Steps:
     return module_cycle_steps(modules.sort("start_ns")) if modules.height else NO_STEPS
 
 
-def _host_cycle(trace: TraceView) -> Steps:
+def _find_host_cycle(trace: TraceView) -> Steps:
     if "host_ops" not in trace.tables:
         return NO_STEPS
     threads = [thread for process, thread in likely_threads(trace).items() if process in trace.rank_extents]
@@ -222,7 +300,7 @@ def _host_cycle(trace: TraceView) -> Steps:
     return host_cycle_steps(calls, trace.rank_extents)
 
 
-def _kernel_cycle(trace: TraceView) -> Steps:
+def _find_kernel_cycle(trace: TraceView) -> Steps:
     names = trace.frame("kernels", "name")["name"]
     kernels = trace.kernel_times.select("process_id", "start_ns", "end_ns").with_columns(names)
     if trace.tables.rows("graphs"):
@@ -234,14 +312,14 @@ def _kernel_cycle(trace: TraceView) -> Steps:
     return kernel_cycle_steps(kernels)
 
 
-_SEARCHES_BY_NAME: tuple[Callable[[TraceView], Steps], ...] = (_named_ranges, _named_annotations)
+_SEARCHES_BY_NAME: tuple[Callable[[TraceView], Steps], ...] = (_find_named_ranges, _find_named_annotations)
 _SEARCHES: tuple[Callable[[TraceView], Steps], ...] = (
     serving_steps,
-    _declared,
+    _find_declared,
     *_SEARCHES_BY_NAME,
-    _range_cycle,
-    _module_cycle,
+    _find_range_cycle,
+    _find_module_cycle,
     counted_steps,
-    _host_cycle,
-    _kernel_cycle,
+    _find_host_cycle,
+    _find_kernel_cycle,
 )

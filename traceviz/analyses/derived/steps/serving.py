@@ -90,34 +90,27 @@ def engine_step(name: str) -> EngineStep | None:
     text = name[:_LONGEST]
     if match := _VLLM.match(text):
         prompts, tokens, running, new = (int(part) for part in match.groups())
-        return EngineStep("vLLM", _phase(prompts, running), prompts, running, tokens, new)
+        return EngineStep("vLLM", _phase_of(prompts, running), prompts, running, tokens, new)
     if match := _VLLM_UNTIL_0_11.match(text):
         new, cached = int(match["new"]), int(match["cached"])
-        return EngineStep("vLLM", _phase(new, cached), new, cached, None if new else 0, None if cached else 0)
+        return EngineStep("vLLM", _phase_of(new, cached), new, cached, None if new else 0, None if cached else 0)
     if match := _TENSORRT.match(text):
         prompts, running = int(match["prompts"]), int(match["running"])
         stated = match["prompt_tokens"] if prompts else 0
         read = None if stated is None else int(stated)
-        return EngineStep("TensorRT-LLM", _phase(prompts, running), prompts, running, read, running)
+        return EngineStep("TensorRT-LLM", _phase_of(prompts, running), prompts, running, read, running)
     if (match := _SGLANG.match(text)) and match["mode"] in _SGLANG_PHASES:
-        return _of_sglang(match)
+        phase = _SGLANG_PHASES[match["mode"]]
+        count, size = (None if match[key] is None else int(match[key]) for key in ("requests", "tokens"))
+        if phase == "decode":
+            return EngineStep("SGLang", phase, 0, count, 0, count if match["mode"] == "DECODE" else None)
+        if phase == "prefill":
+            return EngineStep("SGLang", phase, count, 0, size, 0)
+        return EngineStep("SGLang", phase, None, None, None, None)
     return None
 
 
-def _of_sglang(match: re.Match[str]) -> EngineStep:
-    """Parse SGLang's number of requests of a step, and its number of prompt tokens if it reads prompts."""
-    phase = _SGLANG_PHASES[match["mode"]]
-    requests = None if match["requests"] is None else int(match["requests"])
-    tokens = None if match["tokens"] is None else int(match["tokens"])
-    if phase == "decode":
-        new_tokens = requests if match["mode"] == "DECODE" else None
-        return EngineStep("SGLang", phase, 0, requests, 0, new_tokens)
-    if phase == "prefill":
-        return EngineStep("SGLang", phase, requests, 0, tokens, 0)
-    return EngineStep("SGLang", phase, None, None, None, None)
-
-
-def _phase(prompts: int, running: int) -> Phase:
+def _phase_of(prompts: int, running: int) -> Phase:
     if prompts and running:
         return "mixed"
     if prompts:
@@ -153,14 +146,19 @@ def engine_calls(trace: TraceView) -> pl.DataFrame:
     """
     if matching(trace.host_names["name"], TRAINING_NAME).any():
         return pl.DataFrame(schema=ENGINE_CALLS)
-    calls = _annotated(trace)
+    calls = _find_annotations(trace)
     if not calls.height and (generated := generate_calls(trace)) is not None:
         unknown = [pl.lit(None).alias(name) for name in ENGINE_CALLS if name not in generated.columns]
         calls = generated.with_columns(*unknown).select(pl.col(name).cast(kind) for name, kind in ENGINE_CALLS.items())
-    return pl.concat([calls.head(0), *(_of_one_thread(part) for part in parts_by(calls, "process_id").values())])
+    parts = [calls.head(0)]
+    for of_process in parts_by(calls, "process_id").values():
+        spent = of_process.group_by("thread_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
+        thread = spent.sort("spent", "thread_id", descending=[True, False])["thread_id"][0]
+        parts.append(having(of_process, "thread_id", thread).sort("start_ns"))
+    return pl.concat(parts)
 
 
-def _annotated(trace: TraceView) -> pl.DataFrame:
+def _find_annotations(trace: TraceView) -> pl.DataFrame:
     """Return the outermost annotations of engines on all threads."""
     nothing = pl.DataFrame(schema=ENGINE_CALLS)
     where = ("process_id", "thread_id", "start_ns", "end_ns", "name")
@@ -178,9 +176,3 @@ def _annotated(trace: TraceView) -> pl.DataFrame:
     known = known.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True])
     outer = outermost_by(known, "thread_id")
     return known.with_columns(pl.col("engine").last().over(outer.cum_sum())).filter(outer)
-
-
-def _of_one_thread(calls: pl.DataFrame) -> pl.DataFrame:
-    spent = calls.group_by("thread_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
-    thread = spent.sort("spent", "thread_id", descending=[True, False])["thread_id"][0]
-    return having(calls, "thread_id", thread).sort("start_ns")

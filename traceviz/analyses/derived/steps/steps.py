@@ -116,10 +116,10 @@ def declared_steps(steps: pl.DataFrame, others: pl.DataFrame) -> Steps:
     """
     frame = steps.with_columns(end_ns(), pl.col("name", "marker").cast(pl.String))
     parts = parts_by(frame, "process_id").values()
-    return join_processes("trace", [_declared(part, others) for part in parts], at_least=1)
+    return join_processes("trace", [_find_declared(part, others) for part in parts], at_least=1)
 
 
-def _declared(steps: pl.DataFrame, others: pl.DataFrame) -> ProcessSteps:
+def _find_declared(steps: pl.DataFrame, others: pl.DataFrame) -> ProcessSteps:
     """Return the steps of one process, from one marker and device.
 
     A device's own steps are more exact than the host's, which queues work early. Of several devices (which run the same
@@ -136,7 +136,7 @@ def _declared(steps: pl.DataFrame, others: pl.DataFrame) -> ProcessSteps:
     marked = marked.sort("start_ns", "end_ns").with_columns(pl.col("step").fill_null(pl.int_range(pl.len())))
     threads = marked["thread_id"].drop_nulls()
     thread = threads[0] if threads.len() else None
-    return ProcessSteps(marker, 1.0, _timed(marked, others, thread), thread)
+    return ProcessSteps(marker, 1.0, _steps_from_marks(marked, others, thread), thread)
 
 
 def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, source: StepSource = "nvtx") -> Steps:
@@ -165,11 +165,11 @@ def named_steps(ranges: pl.DataFrame, marker: str | None, others: pl.DataFrame, 
             family, thread = families["family"][0], families["thread_id"][0]
             marked = part.filter((pl.col("family") == family) & (pl.col("thread_id") == thread)).sort("start_ns")
             numbered = marked.with_columns(_step_numbers(marked["name"]))
-            parts.append(ProcessSteps(family, 1.0, _timed(numbered, others, thread), thread))
+            parts.append(ProcessSteps(family, 1.0, _steps_from_marks(numbered, others, thread), thread))
     return join_processes(source, parts)
 
 
-def _timed(markers: pl.DataFrame, others: pl.DataFrame, thread: int | None) -> pl.DataFrame:
+def _steps_from_marks(markers: pl.DataFrame, others: pl.DataFrame, thread: int | None) -> pl.DataFrame:
     """Return the markers of one process as steps from start to start, with their warm-up."""
     own = having(others, "process_id", markers["process_id"][0])
     if thread is not None:
@@ -216,7 +216,13 @@ def fold_numbers(column: str) -> pl.Expr:
 def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
     """Return steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
-    cycle = find_cycle(codes(events[name]), lambda: _pauses(starts, events["end_ns"].to_numpy()))
+
+    def find_pauses() -> Array:
+        """Return the time before each event in which no earlier one runs."""
+        before = np.maximum.accumulate(events["end_ns"].to_numpy())[:-1]
+        return np.concatenate([[0], np.maximum(starts[1:] - before, 0)])
+
+    cycle = find_cycle(codes(events[name]), find_pauses)
     if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
         return None
     edges = starts[cycle.anchors]
@@ -232,11 +238,6 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
     )
     thread = events["thread_id"][0] if "thread_id" in events.columns else None
     return ProcessSteps(label, cycle.likeness, mark_warmup(frame.with_columns(pl.lit(False).alias("cut"))), thread)
-
-
-def _pauses(starts: Array, ends: Array) -> Array:
-    """Return the time before each event in which no earlier one runs; there must be events."""
-    return np.concatenate([[0], np.maximum(starts[1:] - np.maximum.accumulate(ends)[:-1], 0)])
 
 
 def covers(steps: pl.DataFrame, first: int, last: int) -> bool:

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from traceviz.parsers.shared.events.sort_by_start import in_order
+from traceviz.parsers.nsys.tables import sort_by_start
 
 
 def own(values, kind) -> pa.Array:
@@ -21,13 +21,13 @@ def test_rows_move_in_their_own_memory():
         {"start_ns": own([5, 9, 7], np.int64), "name": words([0, 1, 2]), "thread_id": own([4, 4, 4], "i4")}
     )
     before = table["name"].chunk(0).indices.buffers()[1].address
-    ordered = in_order(table)
+    ordered = sort_by_start(table)
     assert ordered.to_pydict() == {"start_ns": [5, 7, 9], "name": ["a", "c", "b"], "thread_id": [4, 4, 4]}
     assert ordered["name"].chunk(0).indices.buffers()[1].address == before
 
 
 def test_a_column_of_nulls_stays_a_column_of_nulls():
-    ordered = in_order(pa.table({"start_ns": own([5, 9, 7], np.int64), "dur_ns": pa.nulls(3, pa.int64())}))
+    ordered = sort_by_start(pa.table({"start_ns": own([5, 9, 7], np.int64), "dur_ns": pa.nulls(3, pa.int64())}))
     assert ordered.to_pydict() == {"start_ns": [5, 7, 9], "dur_ns": [None] * 3}
 
 
@@ -37,7 +37,7 @@ def test_what_cannot_be_moved_is_left_as_it_is():
     pieces = pa.chunked_array([own([1], np.int64), own([2, 3], np.int64)])
     for columns in ({"a": some}, {"a": shared, "b": shared}, {"a": pieces}, {"a": pa.array(["x", "y", "z"])}):
         table = pa.table({"start_ns": times, **columns})
-        assert in_order(table)["start_ns"].to_pylist() == [5, 9, 7]
+        assert sort_by_start(table)["start_ns"].to_pylist() == [5, 9, 7]
     frozen = pa.py_buffer(np.array([1, 2, 3]).tobytes())
     table = pa.table({"start_ns": times, "a": pa.Array.from_buffers(pa.int64(), 3, [None, frozen])})
-    assert in_order(table)["start_ns"].to_pylist() == [5, 9, 7]
+    assert sort_by_start(table)["start_ns"].to_pylist() == [5, 9, 7]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.device.rank_names import in_words, rank_numbers, stated_ranks, world_sizes
+from traceviz.analyses.derived.device.names import in_words, rank_numbers, stated_ranks, world_sizes
 
 
 @pytest.mark.parametrize(

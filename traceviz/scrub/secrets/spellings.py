@@ -1,4 +1,4 @@
-r"""Readings of a text: as written, and with percent-encoded and backslash-escaped characters decoded.
+r"""Spellings of texts: readings of an encoded text, and one pattern of many texts.
 
 ``%2Fhome%2Fada`` and ``\/home\/ada`` name the same home folder as ``/home/ada``. A reading maps each of its parts back
 to the position of the encoded part in the text.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -16,6 +16,8 @@ _CODE = re.compile(rb"%[0-9A-Fa-f]{2}|\\(?:u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}|[\"'\
 _LETTERS = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _MOST_ROUNDS = 3
 """Maximum levels of nested encodings that are decoded, such as JSON in JSON in a URL."""
+_DEEPEST = 24
+"""Maximum nesting of shared prefixes in a pattern of many texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +75,23 @@ def spellings(text: bytes) -> Iterator[bytes]:
 def _decoded(reading: Reading) -> Reading:
     parts: list[bytes] = []
     at, begins, ends = [], [], []
-    size, place = 0, 0
+    size = place = 0
+
+    def add(part: bytes, begin: int, end: int) -> None:
+        nonlocal size
+        at.append(size)
+        begins.append(begin)
+        ends.append(end)
+        parts.append(part)
+        size += len(part)
+
     for code in _CODE.finditer(reading.text):
         if place < code.start():
-            at.append(size)
-            begins.append(place)
-            ends.append(-1)
-            parts.append(reading.text[place : code.start()])
-            size += code.start() - place
-        character = _character(code.group())
-        at.append(size)
-        begins.append(code.start())
-        ends.append(code.end())
-        parts.append(character)
-        size += len(character)
+            add(reading.text[place : code.start()], place, -1)
+        add(_character(code.group()), *code.span())
         place = code.end()
     if place < len(reading.text):
-        at.append(size)
-        begins.append(place)
-        ends.append(-1)
-        parts.append(reading.text[place:])
+        add(reading.text[place:], place, -1)
     return Reading(b"".join(parts), at, begins, ends, reading)
 
 
@@ -102,3 +101,36 @@ def _character(code: bytes) -> bytes:
     if code[1:2] in b"ux":
         return chr(int.from_bytes(bytes.fromhex(code[2:].decode()))).encode("utf-8", "replace")
     return _LETTERS.get(code[1:], code[1:])
+
+
+# One pattern of many texts ------------------------------------------------------------------------------------------
+
+
+def any_of(texts: Iterable[bytes]) -> bytes:
+    """Return a pattern of ``texts``, which matches the longest one that starts at a position.
+
+    Common prefixes are shared, so that the search time does not depend on the number of texts.
+    """
+    return _alternatives(sorted(set(texts)), 0)
+
+
+def _alternatives(texts: list[bytes], depth: int) -> bytes:
+    """Return a pattern of sorted texts, the longest first, with shared prefixes."""
+    if depth == _DEEPEST or len(texts) == 1:
+        return b"|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    branches: list[bytes] = []
+    at = 1 if not texts[0] else 0  # the empty rest of a text that is a prefix of others
+    is_optional = at == 1
+    while at < len(texts):
+        end = at + 1
+        while end < len(texts) and texts[end][:1] == texts[at][:1]:
+            end += 1
+        group = texts[at:end]
+        pairs = zip(group[0], group[-1], strict=False)
+        shared = next((place for place, pair in enumerate(pairs) if pair[0] != pair[1]), len(group[0]))
+        rests = [text[shared:] for text in group]
+        inner = b"" if rests == [b""] else _alternatives(rests, depth + 1)
+        branches.append(re.escape(group[0][:shared]) + (b"(?:%b)" % inner if inner else b""))
+        at = end
+    pattern = b"|".join(branches)
+    return b"(?:%b)?" % pattern if is_optional else pattern

@@ -127,14 +127,12 @@ def _words(line: str) -> list[str]:
 def _run(shell: Any, cell: str) -> BaseException | None:
     """Run the cell and return the error that ended it, which has not been shown yet."""
     with _errors_kept(shell):
-        result = shell.run_cell(_in_place(cell), store_history=False)
+        # Replace the line of the magic with a comment, so that line numbers match the notebook.
+        result = shell.run_cell(
+            cell if cell.lstrip().startswith("%%") else f"# %%traceviz\n{cell}", store_history=False
+        )
     error: BaseException | None = result.error_before_exec or result.error_in_exec
     return error
-
-
-def _in_place(cell: str) -> str:
-    """Replace the line of the magic with a comment, so that line numbers match the notebook."""
-    return cell if cell.lstrip().startswith("%%") else f"# %%traceviz\n{cell}"
 
 
 def threads_of_kernel() -> list[int]:

@@ -14,7 +14,14 @@ def definition(key: str, slug: str = "") -> str:
     """Return the definition of the figure ``key`` of section (or finding) ``slug``; empty if it has none."""
     figures, of_sections = catalogue()
     exact = of_sections.get(slug, {}).get(key) or figures.get(key)
-    return exact or next((text for known, text in figures.items() if _stands_for(known, key)), "")
+    return exact or next(
+        (
+            text
+            for known, text in figures.items()
+            if (known.endswith(_ANY) and key.startswith(known.removesuffix(_ANY)))
+        ),
+        "",
+    )
 
 
 @cache
@@ -23,7 +30,3 @@ def catalogue() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
     text = files("traceviz").joinpath("data", "definitions.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)
     return tables["figures"], tables["sections"]
-
-
-def _stands_for(known: str, key: str) -> bool:
-    return known.endswith(_ANY) and key.startswith(known.removesuffix(_ANY))

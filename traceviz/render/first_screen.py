@@ -162,7 +162,15 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
     """Create the first screen of ``report`` within the limits of ``detail``."""
     lead = _lead(report)
-    shown = _findings_that_matter(report, lead)[: detail.findings]
+    # Return the verdict's finding, then the serious ones, then one hint of the same kind as the first.
+    ordered = by_time_at_stake(report.findings)
+    serious = [finding for finding in ordered if finding is not lead and finding.severity is not Severity.INFO]
+    chosen = [lead, *serious] if lead else serious
+    hints = [finding for finding in ordered if finding not in chosen]
+    if chosen:
+        hints = [finding for finding in hints if finding.code[:3] == chosen[0].code[:3]]
+    findings_that_matter = [*chosen, *hints[:1]]
+    shown = findings_that_matter[: detail.findings]
     gates = next((section for section in report.sections if section.slug == GATES), None)
     notes = _notes(report, detail)
     bars = tuple(_folded(bars, detail.parts) for bars in _bars(report))
@@ -238,17 +246,6 @@ def _is_of_input(finding: Finding) -> bool:
     return record is not None and record.is_of_input
 
 
-def _findings_that_matter(report: Report, lead: Finding | None) -> list[Finding]:
-    """Return the verdict's finding, then the serious ones, then one hint of the same kind as the first."""
-    ordered = by_time_at_stake(report.findings)
-    serious = [finding for finding in ordered if finding is not lead and finding.severity is not Severity.INFO]
-    chosen = [lead, *serious] if lead else serious
-    hints = [finding for finding in ordered if finding not in chosen]
-    if chosen:
-        hints = [finding for finding in hints if finding.code[:3] == chosen[0].code[:3]]
-    return [*chosen, *hints[:1]]
-
-
 def _compact(
     findings: Iterable[Finding], verdict: Verdict, lead: Finding | None, bars: tuple[Bars, ...], detail: Detail
 ) -> Iterator[Finding]:
@@ -256,7 +253,8 @@ def _compact(
     given: set[str] = set()
     beside = " ".join((verdict.sentence, *(part.whole for part in bars)))
     for finding in findings:
-        is_said = _is_said(finding, verdict) or (finding is lead and _is_of_input(finding))
+        # Return whether the verdict contains the message; its first letter may be lower case there.
+        is_said = (finding.message[1:].rstrip(".") in verdict.sentence) or (finding is lead and _is_of_input(finding))
         message = "" if is_said else _sentences(finding.message, detail.characters)
         said = f"{beside} {time_at_stake(finding)} {message}"
         facts = () if finding.severity is Severity.INFO else (_short(fact) for fact in finding.evidence)
@@ -272,11 +270,6 @@ def _states(text: str, value: str) -> bool:
     if place := _PLACE.fullmatch(value):
         return f"{place['function']} ({place['line']})" in text
     return re.search(rf"(?<![\w.,]){re.escape(value)}(?![.,]?\w)", text) is not None
-
-
-def _is_said(finding: Finding, verdict: Verdict) -> bool:
-    """Return whether the verdict contains the message; its first letter may be lower case there."""
-    return finding.message[1:].rstrip(".") in verdict.sentence
 
 
 def _short(fact: Fact, most: int = _LONGEST_FACT) -> Fact:

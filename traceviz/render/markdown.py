@@ -162,9 +162,20 @@ def _block(block: Block, top: int | None) -> str:
         case Bars():
             return _bars(block)
         case Timeline():
-            return _timeline(block)
+            timeline = block
+            rows = []
+            for lane in timeline.lanes:
+                average = mean(lane.values)
+                ratio = NOT_MEASURED if average is None else format_ratio(average)
+                end = f"{ratio} of {lane.whole}" if lane.whole else ratio
+                rows.append([data(lane.label), f"<code>{sparkline(lane.values, _TIMELINE_CELLS)}</code>", data(end)])
+            span = f"{format_ns(timeline.start_ns)} to {format_ns(timeline.end_ns)}"
+            table = _table(("lane", span, "mean"), (False, False, True), rows)
+            return _joined([prose(timeline.title), table]) if rows else ""
         case Series():
-            return _series(block)
+            # Draw the plot of the terminal; tables next to it hold its numbers.
+            drawn = plot(block, _PLOT_CELLS)
+            return _joined([prose(block.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
         case Prose():
             return prose(block.text)
 
@@ -220,24 +231,6 @@ def _bars(bars: Bars) -> str:
     ]
     table = _table(("part", "value", "share", ""), (False, True, True, False), rows)
     return _joined([prose(bars_heading(bars)), table])
-
-
-def _timeline(timeline: Timeline) -> str:
-    rows = []
-    for lane in timeline.lanes:
-        average = mean(lane.values)
-        ratio = NOT_MEASURED if average is None else format_ratio(average)
-        end = f"{ratio} of {lane.whole}" if lane.whole else ratio
-        rows.append([data(lane.label), f"<code>{sparkline(lane.values, _TIMELINE_CELLS)}</code>", data(end)])
-    span = f"{format_ns(timeline.start_ns)} to {format_ns(timeline.end_ns)}"
-    table = _table(("lane", span, "mean"), (False, False, True), rows)
-    return _joined([prose(timeline.title), table]) if rows else ""
-
-
-def _series(series: Series) -> str:
-    """Draw the plot of the terminal; tables next to it hold its numbers."""
-    drawn = plot(series, _PLOT_CELLS)
-    return _joined([prose(series.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
 
 
 def _finding(finding: Finding) -> str:

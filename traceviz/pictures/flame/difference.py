@@ -59,11 +59,13 @@ def difference(base: Flame, new: Flame, bounds: Bounds | None = None) -> Flame:
     kept = folded(around, both, bounds or Bounds())
     times, others = (accumulated(kept.parents, _moved(part, kept.own, kept.count)) for part in own)
     texts = [described[source] if source >= 0 else (OTHER, "other", "") for source in kept.sources.tolist()]
+    sides = f"{new.whole}, and {base.whole} of the base"
+    words = f"one step on average: {sides}" if per_step else sides
     return Flame(
         key=new.key,
         label=new.label,
         measure=new.measure,
-        whole=_words(base, new, per_step=per_step),
+        whole=words,
         parents=kept.parents,
         names=tuple(name for name, _, _ in texts),
         families=tuple(family for _, family, _ in texts),
@@ -73,11 +75,6 @@ def difference(base: Flame, new: Flame, bounds: Bounds | None = None) -> Flame:
         places=tuple(place for _, _, place in texts),
         steps=1 if per_step else 0,
     )
-
-
-def _words(base: Flame, new: Flame, *, per_step: bool) -> str:
-    sides = f"{new.whole}, and {base.whole} of the base"
-    return f"one step on average: {sides}" if per_step else sides
 
 
 def _placed(

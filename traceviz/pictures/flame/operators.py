@@ -25,14 +25,10 @@ def operator_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterato
     Python frames are not operators. They have graphs of their own.
     """
     called = called_operators(trace)
-    what = "Operators" if _has_operators(called) else "Calls of the device's API"
+    what = "Operators" if (called.launches is None or not called.launches.all()) else "Calls of the device's API"
     if called.tree.calls.height:
         yield host_flame(trace, called, Title("operators-host", f"{what}, host time", "host"), time, bounds)
     yield device_flame(trace, called, Title("operators-device", f"{what}, device time", "device"), time, bounds)
-
-
-def _has_operators(called: Called) -> bool:
-    return called.launches is None or not called.launches.all()
 
 
 def called_operators(trace: TraceView) -> Called:

@@ -37,16 +37,12 @@ def stack_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[F
         yield _sampled(trace, time, bounds)
     if not having(trace.host_names, "category", "python").height:
         return
-    called = called_functions(trace)
-    yield host_flame(trace, called, Title("python-host", "Python functions, host time", "host"), time, bounds)
-    yield device_flame(trace, called, Title("python-device", "Python functions, device time", "device"), time, bounds)
-
-
-def called_functions(trace: TraceView) -> Called:
-    """Return the calls of Python functions that a profiler recorded."""
+    # Return the calls of Python functions that a profiler recorded.
     names, frames = recorded_names(trace)
     code, labels = _labelled(frames)
-    return Called(recorded_calls(trace), np.ascontiguousarray(code[names], np.int32), labels)
+    called = Called(recorded_calls(trace), np.ascontiguousarray(code[names], np.int32), labels)
+    yield host_flame(trace, called, Title("python-host", "Python functions, host time", "host"), time, bounds)
+    yield device_flame(trace, called, Title("python-device", "Python functions, device time", "device"), time, bounds)
 
 
 def _sampled(trace: TraceView, time: Division, bounds: Bounds) -> Flame | None:
@@ -69,17 +65,15 @@ def _sampled(trace: TraceView, time: Division, bounds: Bounds) -> Flame | None:
         np.concatenate([len(labels) + np.arange(shift), *(code[first] for _ in offsets)]).astype(np.int64),
         (*labels, *(Label(names[kind], THREAD) for kind in used)),
     )
-    stack = _rows_of(stacks.frames["stack_id"].to_numpy(), rows["stack_id"].to_numpy())
+    # Return the row of each of ``sought`` in the ascending ``ids``; -1 for none.
+    ids = stacks.frames["stack_id"].to_numpy()
+    sought = rows["stack_id"].to_numpy()
+    row = np.minimum(np.searchsorted(ids, sought), max(ids.size - 1, 0))
+    stack = np.where(ids[row] == sought, row, -1) if ids.size else np.full(sought.size, -1)
     node = np.where(stack >= 0, offsets[thread] + np.append(context, -1)[stack], thread)
     spans = Spans(rows["process_id"].to_numpy().astype(np.int64), *bounds_of(rows))
     title = Title("stacks-samples", "Python stacks, sampled", "samples")
     return owned_flame(tree, node.astype(np.int64), spans, title, time, bounds)
-
-
-def _rows_of(ids: Array, sought: Array) -> Array:
-    """Return the row of each of ``sought`` in the ascending ``ids``; -1 for none."""
-    row = np.minimum(np.searchsorted(ids, sought), max(ids.size - 1, 0))
-    return np.where(ids[row] == sought, row, -1) if ids.size else np.full(sought.size, -1)
 
 
 def _labelled(frames: pl.DataFrame) -> tuple[Array, tuple[Label, ...]]:

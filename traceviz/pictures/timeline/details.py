@@ -95,7 +95,7 @@ def details(trace: TraceView, starts: Iterable[Array], budget: int, places: Sequ
         budget: Events that may be shown.
         places: Places of findings.
     """
-    chosen = Chosen([_ascending(own) for own in starts], budget)
+    chosen = Chosen([(own if np.all(own[1:] >= own[:-1]) else np.sort(own)) for own in starts], budget)
     most = budget // SHARE_OF_ONE
     steps = training_steps(trace).steady.sort("start_ns")
     for reason, row in _telling(steps):
@@ -110,10 +110,6 @@ def details(trace: TraceView, starts: Iterable[Array], budget: int, places: Sequ
         (begin + end) // 2, (end - begin) // 2 + 1, "as much around the middle as there is room for", chosen.left
     )
     return joined(chosen.windows)
-
-
-def _ascending(starts: Array) -> Array:
-    return starts if np.all(starts[1:] >= starts[:-1]) else np.sort(starts)
 
 
 def _telling(steps: pl.DataFrame) -> list[tuple[str, int]]:

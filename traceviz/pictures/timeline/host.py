@@ -74,7 +74,7 @@ def _names(making: Making, table: str) -> Codes:
         texts = making.trace.host_names
         pairs = zip(texts["name"], texts["category"], strict=True)
         found = [making.names.number(name, _operation(name, category)) for name, category in pairs]
-        return _codes(found)[making.trace.host_name_rows]
+        return pl.Series(found, dtype=pl.Int32).to_numpy()[making.trace.host_name_rows]
     names = making.trace.frame(table, "name")["name"]
     if table == "nvtx":
         return making.names.of_column(names, always(_RANGE), _without_number)
@@ -84,10 +84,6 @@ def _names(making: Making, table: str) -> Codes:
 def _without_number(name: str) -> str:
     """Remove the numbers that PyTorch adds to each call of a range; otherwise no two calls would share a name."""
     return _OF_ONE_CALL.sub("", name)
-
-
-def _codes(found: list[int]) -> Codes:
-    return pl.Series(found, dtype=pl.Int32).to_numpy()
 
 
 def _operation(name: str, category: str) -> Family:

@@ -32,7 +32,9 @@ def timeline_and_places(
         return None, ()
     known = {lane.key for lane in shown.lanes}
     found = tuple(place if place.lane in known else replace(place, lane="") for place in found)
-    return moved(shown, start), tuple(_moved_place(place, start) for place in found)
+    return moved(shown, start), tuple(
+        replace(place, start_ns=place.start_ns + start, end_ns=place.end_ns + start) for place in found
+    )
 
 
 def moved(shown: Timeline, by: int) -> Timeline:
@@ -49,7 +51,3 @@ def moved(shown: Timeline, by: int) -> Timeline:
         curves=tuple(replace(curve, times=curve.times + by) for curve in shown.curves),
         details=tuple(replace(one, start_ns=one.start_ns + by, end_ns=one.end_ns + by) for one in shown.details),
     )
-
-
-def _moved_place(place: Place, by: int) -> Place:
-    return replace(place, start_ns=place.start_ns + by, end_ns=place.end_ns + by)

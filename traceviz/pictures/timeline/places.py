@@ -60,23 +60,16 @@ def places(trace: TraceView, findings: Sequence[Finding]) -> tuple[Place, ...]:
             continue
         stretch = FINDERS[record.place.finder](trace, finding, record.place)
         if stretch is not None:
-            found[finding.code] = _place(trace, finding.code, stretch)
+            lasts = format_ns(stretch.end_ns - stretch.start_ns)
+            # Return the step in which an interval starts, as text; empty for none.
+            steps = training_steps(trace).frame
+            inside = (steps["start_ns"] <= stretch.start_ns) & (steps["end_ns"] > stretch.start_ns)
+            inside &= steps["process_id"] == stretch.process_id
+            numbers = steps["step"].filter(inside)
+            step_words = f" in step {numbers[0]}" if len(numbers) else ""
+            label = f"{stretch.words}, {lasts}{step_words}"
+            found[finding.code] = Place(finding.code, stretch.start_ns, stretch.end_ns, stretch.lane, label)
     return tuple(found.values())
-
-
-def _place(trace: TraceView, code: str, stretch: _Stretch) -> Place:
-    lasts = format_ns(stretch.end_ns - stretch.start_ns)
-    label = f"{stretch.words}, {lasts}{_step_words(trace, stretch)}"
-    return Place(code, stretch.start_ns, stretch.end_ns, stretch.lane, label)
-
-
-def _step_words(trace: TraceView, stretch: _Stretch) -> str:
-    """Return the step in which an interval starts, as text; empty for none."""
-    steps = training_steps(trace).frame
-    inside = (steps["start_ns"] <= stretch.start_ns) & (steps["end_ns"] > stretch.start_ns)
-    inside &= steps["process_id"] == stretch.process_id
-    numbers = steps["step"].filter(inside)
-    return f" in step {numbers[0]}" if len(numbers) else ""
 
 
 def _judged(trace: TraceView, process: int) -> IntervalSet:

@@ -75,7 +75,7 @@ def _tree(frames: pl.DataFrame, names: Names) -> _Tree:
     rows, level, count = np.flatnonzero(around < 0), 0, 0
     while rows.size:  # once per depth
         above = np.where(around[rows] >= 0, node[around[rows]], -1)
-        group, first = alike(_narrow(above), frame[rows].astype(np.int32))
+        group, first = alike(above.astype(np.int32), frame[rows].astype(np.int32))
         node[rows] = count + group
         parent.append(above[first])
         name.append(np.array(numbered, np.int32)[frame[rows][first]])
@@ -87,10 +87,6 @@ def _tree(frames: pl.DataFrame, names: Names) -> _Tree:
     places = np.full(int(ids.max()) + 1 if ids.size else 0, -1, np.int64)
     places[ids] = node
     return _Tree(places, *(np.concatenate(one) for one in (parent, depth, name)))
-
-
-def _narrow(values: Array) -> Codes:
-    return values.astype(np.int32)
 
 
 def _frame(function: str, file: str, origin: str) -> tuple[str, Family]:
@@ -108,7 +104,24 @@ def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
     for depth in range(int(depths.max(initial=-1)), -1, -1):
         rows = np.flatnonzero(depths >= depth)
         if depth < MOST_ROWS:
-            found.append(_runs(rows, starts, ends, threads, processes, at))
+            # Merge consecutive rows with the same frame: start, end, thread, process, node.
+            own = at[rows]
+            goes_on = (
+                (own[1:] == own[:-1])
+                & (threads[rows][1:] == threads[rows][:-1])
+                & (starts[rows][1:] <= ends[rows][:-1])
+            )
+            first = np.flatnonzero(np.concatenate([[True], ~goes_on])) if rows.size else rows
+            last = np.append(first[1:], rows.size) - 1
+            begins = rows[first]
+            runs = (
+                starts[begins],
+                np.maximum(ends[rows[last]], starts[begins]),
+                threads[begins],
+                processes[begins],
+                own[first],
+            )
+            found.append(runs)
         at[rows] = tree.parent[at[rows]]
     empty = np.empty(0, np.int64)
     begin, end, thread, process, node = (
@@ -118,15 +131,3 @@ def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
     names = tree.name[node[order]]
     spans = Spans(begin[order], (end - begin)[order], names, np.arange(order.size))
     return spans, thread[order], process[order]
-
-
-def _runs(  # noqa: PLR0917 (columns)
-    rows: Array, starts: Array, ends: Array, threads: Array, processes: Array, at: Array
-) -> tuple[Array, ...]:
-    """Merge consecutive rows with the same frame: start, end, thread, process, node."""
-    own = at[rows]
-    goes_on = (own[1:] == own[:-1]) & (threads[rows][1:] == threads[rows][:-1]) & (starts[rows][1:] <= ends[rows][:-1])
-    first = np.flatnonzero(np.concatenate([[True], ~goes_on])) if rows.size else rows
-    last = np.append(first[1:], rows.size) - 1
-    begins = rows[first]
-    return starts[begins], np.maximum(ends[rows[last]], starts[begins]), threads[begins], processes[begins], own[first]

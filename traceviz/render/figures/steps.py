@@ -47,10 +47,21 @@ def steps(report: Report) -> Figure | NoFigure:
     ranks = found.ranks
     numbers = tuple(dict.fromkeys(step.number for step in found.steps))
     side_by_side = len(ranks) <= MOST_RANKS
-    each = _round_number(len(numbers) * (len(ranks) if side_by_side else 1) / MOST_BARS)
+    # Return the smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``least``.
+    least = len(numbers) * (len(ranks) if side_by_side else 1) / MOST_BARS
+    power: int = 10 ** math.floor(math.log10(max(least, 1)))
+    each = next(part * power for part in (1, 2, 5, 10) if part * power >= least)
     bars = tuple(_rows(found, numbers, each, ranks if side_by_side else ()))
     how = counted(len(numbers), "steady step")
     of_ranks = f" on {counted(len(ranks), 'rank')}" if len(ranks) > 1 else ""
+    # Return the classes of all steps together, as stated in the report.
+    known: Mapping[str, Part] = {
+        bar.key: Part(bar.key, bar.label, quantity(bar.value), bar.share)
+        for block in report.blocks("breakdown")
+        if isinstance(block, Bars)
+        for bar in block.bars
+    }
+    whole = tuple(known[key] for key, _ in found.classes if key in known)
     return StackedBars(
         title="Time of every step" + (", by class" if len(found.classes) > 1 else ""),
         subtitle=f"{how}{of_ranks} {of_trace(report)}".strip(),
@@ -58,7 +69,7 @@ def steps(report: Report) -> Figure | NoFigure:
         rows=bars,
         rows_label="step" if each == 1 else "steps",
         upright=True,
-        whole=_whole(report, found.classes),
+        whole=whole,
         notes=tuple(_notes(report, each, ranks, side_by_side=side_by_side)),
     )
 
@@ -110,12 +121,6 @@ def _rows(found: _Steps, numbers: Sequence[Value], each: int, ranks: Sequence[Va
                 yield _bar(label, of, found.classes, of_rank, group=label)
 
 
-def _round_number(least: float) -> int:
-    """Return the smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``least``."""
-    power: int = 10 ** math.floor(math.log10(max(least, 1)))
-    return next(part * power for part in (1, 2, 5, 10) if part * power >= least)
-
-
 def _bar(
     label: str, remark: str, classes: Sequence[tuple[str, str]], steps: Sequence[_Step], group: str = ""
 ) -> StackedRow:
@@ -127,17 +132,6 @@ def _bar(
     )
     most = max(sum(step.times) for step in steps) if len(steps) > 1 else None
     return StackedRow(label, tuple(parts), remark, most, group)
-
-
-def _whole(report: Report, classes: Sequence[tuple[str, str]]) -> tuple[Part, ...]:
-    """Return the classes of all steps together, as stated in the report."""
-    known: Mapping[str, Part] = {
-        bar.key: Part(bar.key, bar.label, quantity(bar.value), bar.share)
-        for block in report.blocks("breakdown")
-        if isinstance(block, Bars)
-        for bar in block.bars
-    }
-    return tuple(known[key] for key, _ in classes if key in known)
 
 
 def _notes(report: Report, each: int, ranks: Sequence[Value], *, side_by_side: bool) -> Iterator[str]:

@@ -21,7 +21,12 @@ _MOST = 16
 def utilization(report: Report) -> Figure | NoFigure:
     """Draw a panel for each device and each resource of the host."""
     found = [(slug, timeline) for slug in _SLUGS for timeline in timelines(report, slug)]
-    if all(_is_empty(lane) for _, timeline in found for lane in timeline.lanes):
+    # Return whether a curve would be a line at zero.
+    if all(
+        all(value is None or value < _LEAST for value in lane.values)
+        for _, timeline in found
+        for lane in timeline.lanes
+    ):
         return NoFigure("neither devices nor the host were busy in it, or nobody sampled them")
     panels = tuple(panel for slug, timeline in found for panel in _panels(slug, timeline))
     start = min(timeline.start_ns for _, timeline in found)
@@ -46,11 +51,6 @@ def _title(slugs: set[str]) -> str:
 
 _KEYS = {_DEVICES: "device_compute", _HOST: "host_compute", _MEMORY: "copy"}
 """Colour keys by section."""
-
-
-def _is_empty(lane: Lane) -> bool:
-    """Return whether a curve would be a line at zero."""
-    return all(value is None or value < _LEAST for value in lane.values)
 
 
 def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:

@@ -111,7 +111,16 @@ def _page(report: Report, options: RenderOptions, pictures: Pictures | None, car
     styles = properties(":root") + style(("components.css", "style.css", *(f"{part.name}.css" for part in parts)))
     scripts = script("main.js", *(f"{part.name}-main.js" for part in parts))
     data = compact(_reduced(report, carried)) if carried.as_json else ""
-    head = _head(report, styles, scripts)
+    policy = _POLICY.format(content_hash(styles), content_hash(scripts))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", f"{_source(report)} · traceviz"),
+        _raw("style", styles),
+    )
     body = _body(_Content(report, options, pictures, carried), parts, data, scripts)
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
@@ -131,19 +140,6 @@ def _reduced(report: Report, carried: _Carried) -> Report:
         for section in report.sections
     )
     return replace(report, sections=tuple(sections))
-
-
-def _head(report: Report, styles: str, scripts: str) -> Markup:
-    policy = _POLICY.format(content_hash(styles), content_hash(scripts))
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", f"{_source(report)} · traceviz"),
-        _raw("style", styles),
-    )
 
 
 def _raw(tag: str, text: str, **attributes: str) -> Markup:
@@ -169,15 +165,37 @@ def command(report: Report) -> str:
 def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
     report, pictures = content.report, content.pictures
     figures = _Section("tv-figures", "Figures", figure_parts(report))
-    sections = [_Section("tv-verdict", "", _verdict(report)), *_reported(report, pictures)]
+    sections = [
+        _Section(
+            "tv-verdict",
+            "",
+            element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup(),
+        ),
+        *_reported(report, pictures),
+    ]
     sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
     sections += [_reported_section(item, content) for item in report.sections]
     present = [section for section in (*sections, *_ends(report)) if section.content]
+    said = first_screen(report).run if report.schema == SCHEMA else report.run
+    known = [fact for fact in said if fact.value is not None and fact.key != "source"]
+    behind = facts(fact for fact in known if fact.key in _BEHIND)
+    about = facts(fact for fact in known if fact.key not in _BEHIND)
+    if behind:
+        about += element("details", element("summary", "More about the recording"), behind, class_="tv-folded")
+    title = element("div", element("p", f"traceviz · {kind(report)}", class_="tv-kind"), element("h1", _source(report)))
+    # Draw the controls that need the script, which makes them visible.
+    field = element(
+        "input", class_="tv-search", type_="search", placeholder="Search ( / )", aria_label="Search the whole page"
+    )
+    count = element("span", class_="tv-search-count", role="status")
+    button = element("button", "Dark", class_="tv-button tv-theme", type_="button", hidden=True)
+    tools = element("div", element("span", field, count, hidden=True), button, class_="tv-tools")
+    banner = element("header", element("div", title, tools, class_="tv-top"), about, class_="tv-banner")
     return element(
         "body",
         element("a", "Skip to the report", class_="tv-skip", href="#tv-main"),
-        _banner(report),
+        banner,
         element(
             "div",
             _navigation(present),
@@ -206,27 +224,6 @@ def _navigation(sections: list[_Section]) -> Markup:
     return element("nav", element("ul", links), class_="tv-nav", aria_label="Sections")
 
 
-def _banner(report: Report) -> Markup:
-    said = first_screen(report).run if report.schema == SCHEMA else report.run
-    known = [fact for fact in said if fact.value is not None and fact.key != "source"]
-    behind = facts(fact for fact in known if fact.key in _BEHIND)
-    about = facts(fact for fact in known if fact.key not in _BEHIND)
-    if behind:
-        about += element("details", element("summary", "More about the recording"), behind, class_="tv-folded")
-    title = element("div", element("p", f"traceviz · {kind(report)}", class_="tv-kind"), element("h1", _source(report)))
-    return element("header", element("div", title, _tools(), class_="tv-top"), about, class_="tv-banner")
-
-
-def _tools() -> Markup:
-    """Draw the controls that need the script, which makes them visible."""
-    field = element(
-        "input", class_="tv-search", type_="search", placeholder="Search ( / )", aria_label="Search the whole page"
-    )
-    count = element("span", class_="tv-search-count", role="status")
-    button = element("button", "Dark", class_="tv-button tv-theme", type_="button", hidden=True)
-    return element("div", element("span", field, count, hidden=True), button, class_="tv-tools")
-
-
 def _section(section: _Section) -> Markup:
     name = shown(section.slug)
     heading = element("h2", line(section.title), id_=f"{name}-heading") if section.title else ""
@@ -239,10 +236,6 @@ def _section(section: _Section) -> Markup:
         data_section=name if section.has_command else None,
         aria_labelledby=f"{name}-heading" if heading else None,
     )
-
-
-def _verdict(report: Report) -> Markup:
-    return element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
 
 
 def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:

@@ -135,24 +135,23 @@ def _horizontal(figure: Curves, width: float) -> Scale:
         named = named_scale([shortened(name, 130.0, LABEL_SIZE) for name in figure.x.names], width)
         return _thinned(named, _NAMES_APART)
     ends = replace(
-        figure.x, start=_first(figure.x, min(values, default=0.0)), end=_last(figure.x, max(values, default=1.0))
+        figure.x,
+        start=(min(values, default=0.0) if figure.x.start is None else figure.x.start),
+        end=_last(figure.x, max(values, default=1.0)),
     )
     chosen = scale(ends, values, width, _TIMES_APART)
     few = sorted(set(values))
     if figure.x.unit in {"number", "count", "id"} and 1 < len(few) <= _FEW:
         plain = scale(replace(ends, unit="number"), values, width, 1.0)
-        of_points = replace(plain, ticks=tuple(_tick(value) for value in few))
+        of_points = replace(
+            plain,
+            ticks=tuple(
+                Tick(value, format_value(int(value) if float(value).is_integer() else value, "number")) for value in few
+            ),
+        )
         if len(_thinned(of_points).ticks) == len(few):
             return of_points
     return chosen
-
-
-def _tick(value: float) -> Tick:
-    return Tick(value, format_value(int(value) if float(value).is_integer() else value, "number"))
-
-
-def _first(axis: Axis, least: float) -> float:
-    return least if axis.start is None else axis.start
 
 
 def _last(axis: Axis, most: float) -> float:

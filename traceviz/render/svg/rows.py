@@ -48,9 +48,15 @@ class Rows:
     def drawing(self, *body: Element, head: float = 0.0) -> Drawing:
         """Draw the rows with their names, ``head`` pixels from the top, above the axis and its title."""
         title = axis_title(self.axis, self.scale)
+        # Draw the names, each left of its row; a shortened name shows all of it on hover.
         elements = (
             horizontal_axis(self.scale, self.left, 0, self.height, width=self.width),
-            row_labels(self.names, self.left),
+            group(
+                *(_label(name, number, self.left) for number, name in enumerate(self.names)),
+                font_size=LABEL_SIZE,
+                fill=TEXT,
+                text_anchor="end",
+            ),
             *body,
             *axis_below(title, self.left, self.length, self.height),
         )
@@ -103,16 +109,6 @@ def axis_below(title: str, left: float, length: float, height: float) -> tuple[E
     title, middle = shortened(title, length, LABEL_SIZE), left + length / 2
     y = height + TICK_GAP + LABEL_SIZE * 2.5
     return (text(middle, y, title, font_size=LABEL_SIZE, fill=QUIET, text_anchor="middle"),)
-
-
-def row_labels(names: Sequence[str], left: float) -> Element:
-    """Draw the names, each left of its row; a shortened name shows all of it on hover."""
-    return group(
-        *(_label(name, number, left) for number, name in enumerate(names)),
-        font_size=LABEL_SIZE,
-        fill=TEXT,
-        text_anchor="end",
-    )
 
 
 def _label(name: str, number: int, left: float) -> Element:

@@ -40,7 +40,10 @@ def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> 
 
     Advice already ``given`` by findings above is not repeated.
     """
-    lines = _heading(finding, width)
+    mark = " " * INDENT + SEVERITY_MARK[finding.severity] + " "
+    stake = sentence(time_at_stake(finding))
+    text = f"{visible(finding.code)} {visible(finding.slug)}" + (f" · {stake}" if stake else "")
+    lines = paragraph(text, width, first=mark, style=STRONG, first_style=SEVERITY_STYLE[finding.severity])
     lines += [Text(_BODY + line) for line in wrap(sentence(finding.message), width - len(_BODY))]
     if finding.evidence:
         evidence = " · ".join(
@@ -56,13 +59,6 @@ def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> 
 def shown_advice(finding: Finding) -> tuple[str, ...]:
     """Return all advice of a finding with time at stake; of an info finding, only the most promising."""
     return finding.advice[:1] if finding.severity is Severity.INFO else finding.advice
-
-
-def _heading(finding: Finding, width: int) -> list[Text]:
-    mark = " " * INDENT + SEVERITY_MARK[finding.severity] + " "
-    stake = sentence(time_at_stake(finding))
-    text = f"{visible(finding.code)} {visible(finding.slug)}" + (f" · {stake}" if stake else "")
-    return paragraph(text, width, first=mark, style=STRONG, first_style=SEVERITY_STYLE[finding.severity])
 
 
 def note_lines(note: Note, width: int) -> list[Text]:

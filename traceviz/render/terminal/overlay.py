@@ -103,19 +103,6 @@ class _Curve:
         return min(max(x.place(point.x) + self.aside, 0), x.last)
 
 
-def _curves(panel: Panel, x: _Scale) -> list[_Curve]:
-    """Return the curves that have marks, and the references."""
-    found: list[_Curve] = []
-    marked = [line for line in panel.lines if line.style != "dashed"][: len(MARKS)]
-    for line in panel.lines:
-        if line.style == "dashed":
-            found.append(_Curve(line, None, 0))
-        elif line in marked:
-            number = marked.index(line)
-            found.append(_Curve(line, number, (2 * number - len(marked) + 1) // 2 if x.margin else 0))
-    return found
-
-
 def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
     """Draw the first panels with one legend; empty if there is no room, or no values."""
     panels = [panel for panel in curves.panels[:MOST_PANELS] if _values(panel)]
@@ -126,7 +113,10 @@ def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
     lines = _legend(panels, width, color=color)
     for number, (panel, rows) in enumerate(drawn):
         lines += [Text()] if number else []
-        heading = _heading(panel) if len(drawn) > 1 else ""  # the title of the section names a single panel
+        # Return ``CPU, of 2 cores``.
+        heading = (
+            (f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}") if len(drawn) > 1 else ""
+        )  # the title of the section names a single panel
         lines += paragraph(sentence(heading), width, first=" " * INDENT, style=QUIET)
         lines += [_styled(row, color=color) for row in rows]
     return lines
@@ -136,11 +126,6 @@ def _values(panel: Panel) -> list[float]:
     return [point.y for line in panel.lines[: len(MARKS)] for point in line.points if point.y is not None]
 
 
-def _heading(panel: Panel) -> str:
-    """Return ``CPU, of 2 cores``."""
-    return f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}"
-
-
 def _legend(panels: Sequence[Panel], width: int, *, color: bool) -> list[Text]:
     """Return marks with curve names, and the meaning of strokes and dashes; empty for a single plain curve."""
     lines = [line for line in panels[0].lines[: len(MARKS)] if line.style != "dashed"]
@@ -148,7 +133,8 @@ def _legend(panels: Sequence[Panel], width: int, *, color: bool) -> list[Text]:
     if len(lines) > 1:
         room = max((width - INDENT) // min(len(lines), 3) - 4, 12)
         entries = [
-            (_mark(index), shorten(line.label, room), _style(index, color=color)) for index, line in _kept(lines)
+            (_mark(index), shorten(line.label, room), _style(index, color=color))
+            for index, line in enumerate(lines[: len(MARKS)])
         ]
     if any(line.style == "dashed" for line in panels[0].lines):
         entries.append((_DASH, "ideal or by Amdahl's law", QUIET))
@@ -162,10 +148,6 @@ def _legend(panels: Sequence[Panel], width: int, *, color: bool) -> list[Text]:
         else:
             legend.append(Text(" " * INDENT).append_text(entry))
     return legend
-
-
-def _kept(lines: Sequence[Line]) -> Iterator[tuple[int, Line]]:
-    return enumerate(lines[: len(MARKS)])
 
 
 def _mark(index: int) -> str:
@@ -193,7 +175,16 @@ def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
         return []
     horizontal = _horizontal(panel, x, cells)
     canvas: list[list[Cell]] = [[(" ", None)] * cells for _ in range(height)]
-    _draw(canvas, _curves(panel, horizontal), horizontal, vertical)
+    # Return the curves that have marks, and the references.
+    found: list[_Curve] = []
+    marked = [line for line in panel.lines if line.style != "dashed"][: len(MARKS)]
+    for line in panel.lines:
+        if line.style == "dashed":
+            found.append(_Curve(line, None, 0))
+        elif line in marked:
+            number = marked.index(line)
+            found.append(_Curve(line, number, (2 * number - len(marked) + 1) // 2 if horizontal.margin else 0))
+    _draw(canvas, found, horizontal, vertical)
     rows = [
         [*_plain(f"{label} {'┤' if label.strip() else '│'}"), *row] for label, row in zip(labels, canvas, strict=True)
     ]

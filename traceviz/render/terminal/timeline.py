@@ -54,20 +54,17 @@ def _axis(timeline: Timeline, slices: int) -> str:
     if cell_len(start) + 1 + cell_len(end) > slices:
         return ""
     text, room = start, slices - cell_len(end)
-    for at_ns in _round_times(timeline, slices):
-        cell, label = (at_ns - timeline.start_ns) * slices // (timeline.end_ns - timeline.start_ns), _time(at_ns)
-        if cell_len(text) + 2 <= cell <= room - cell_len(label) - 2:
-            text = pad(text, cell) + label
-    return pad(text, room) + end
-
-
-def _round_times(timeline: Timeline, slices: int) -> range:
-    """Return the multiples of a round step within the timeline."""
+    # Return the multiples of a round step within the timeline.
     span_ns = timeline.end_ns - timeline.start_ns
     least_ns = span_ns * _LEAST_TICK / slices
     power = 1000 ** max(int(math.log(max(least_ns, 1), 1000)), 0)
     step_ns = next((step * power for step in _STEPS_NS if step * power >= least_ns), 1000 * power)
-    return range(-(-timeline.start_ns // step_ns) * step_ns, timeline.end_ns, step_ns)
+    round_times = range(-(-timeline.start_ns // step_ns) * step_ns, timeline.end_ns, step_ns)
+    for at_ns in round_times:
+        cell, label = (at_ns - timeline.start_ns) * slices // (timeline.end_ns - timeline.start_ns), _time(at_ns)
+        if cell_len(text) + 2 <= cell <= room - cell_len(label) - 2:
+            text = pad(text, cell) + label
+    return pad(text, room) + end
 
 
 def _time(at_ns: int) -> str:

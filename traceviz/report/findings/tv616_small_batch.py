@@ -21,8 +21,6 @@ RECORD = FindingRecord(
     references=("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     section="host_limits",
     explains=("host",),
-    certainty="measured",
     heading_end=":",
     tables=("operators", "host_time", "host_limits"),
-    place=None,
 )

@@ -26,7 +26,14 @@ def bars(block: Bars, slug: str = "") -> Markup:
         "figure",
         element("figcaption", heading),
         _stacked(block, parts, heading),
-        element("table", _head(), _body(parts, block.unit, slug), class_="tv-legend") if parts else "",
+        element(
+            "table",
+            _head(),
+            element("tbody", joined(_part(part, color, block.unit, slug) for part, color in parts)),
+            class_="tv-legend",
+        )
+        if parts
+        else "",
         _nothing(block, slug),
         class_="tv-bars",
     )
@@ -70,10 +77,6 @@ def _head() -> Markup:
     heads = ("Part", False), ("Value", True), ("Share", True)
     cells = joined(element("th", text, scope="col", class_="tv-number" if right else None) for text, right in heads)
     return element("thead", element("tr", cells))
-
-
-def _body(parts: list[tuple[Bar, str]], unit: Unit, slug: str) -> Markup:
-    return element("tbody", joined(_part(part, color, unit, slug) for part, color in parts))
 
 
 def _part(part: Bar, color: str, unit: Unit, slug: str) -> Markup:

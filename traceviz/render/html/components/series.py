@@ -20,9 +20,18 @@ def series(block: Series) -> Markup:
         return Markup()
     low, high = min(0.0, *values), max(values)
     title = line(block.title)
+    starts = [*(level.start for level in block.levels), len(block.points)]
+    levels = joined(
+        element(
+            "path",
+            d=f"M{number(_x(block, start - 0.5))} {number(_y(level.value, low, high))}H{number(_x(block, end - 0.5))}",
+            class_="tv-level",
+        )
+        for level, (start, end) in zip(block.levels, pairwise(starts), strict=True)
+    )
     drawn = element(
         "svg",
-        _levels(block, low, high),
+        levels,
         _lines(block, low, high),
         class_="tv-plot",
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
@@ -60,15 +69,3 @@ def _lines(block: Series, low: float, high: float) -> Markup:
             path = "L".join(f"{number(x)} {number(y)}" for x, y in places)
             drawn.append(f"M{path}{'h0.01' if len(places) == 1 else ''}")
     return element("path", d="".join(drawn), class_="tv-line")
-
-
-def _levels(block: Series, low: float, high: float) -> Markup:
-    starts = [*(level.start for level in block.levels), len(block.points)]
-    return joined(
-        element(
-            "path",
-            d=f"M{number(_x(block, start - 0.5))} {number(_y(level.value, low, high))}H{number(_x(block, end - 0.5))}",
-            class_="tv-level",
-        )
-        for level, (start, end) in zip(block.levels, pairwise(starts), strict=True)
-    )

@@ -49,7 +49,14 @@ def _lane(lane: Lane, color: str) -> Markup:
 
 def _curve(lane: Lane, color: str) -> Markup:
     """Draw slices as steps of an area, with gaps for slices that were not measured."""
-    drawn = element("path", d=_area(lane.values), fill=color)
+    parts = []
+    for is_measured, run in groupby(enumerate(lane.values), key=lambda item: item[1] is not None):
+        slices = list(run)
+        if is_measured:
+            tops = (f"V{number(_HEIGHT * (1 - min(max(value or 0.0, 0.0), 1.0)))}h1" for _, value in slices)
+            parts.append(f"M{slices[0][0]} {_HEIGHT}{''.join(tops)}V{_HEIGHT}z")
+    area = "".join(parts)
+    drawn = element("path", d=area, fill=color)
     box = f"0 0 {max(len(lane.values), 1)} {_HEIGHT}"
     return element(
         "svg",
@@ -60,13 +67,3 @@ def _curve(lane: Lane, color: str) -> Markup:
         role="img",
         aria_label=f"{shown(lane.label)} over time",
     )
-
-
-def _area(values: tuple[float | None, ...]) -> str:
-    parts = []
-    for is_measured, run in groupby(enumerate(values), key=lambda item: item[1] is not None):
-        slices = list(run)
-        if is_measured:
-            tops = (f"V{number(_HEIGHT * (1 - min(max(value or 0.0, 0.0), 1.0)))}h1" for _, value in slices)
-            parts.append(f"M{slices[0][0]} {_HEIGHT}{''.join(tops)}V{_HEIGHT}z")
-    return "".join(parts)

@@ -11,7 +11,7 @@ import pytest
 from tests.browser.conftest import Open
 from tests.browser.made_timelines import made_timeline
 from tests.browser.timeline_pages import DRAWN, START, lane, opened_timeline, small_timeline, spans, state
-from traceviz.report.pictures.timeline import Arrows, Level, Row
+from traceviz.report.pictures.values import Arrows, Level, Row
 
 pytestmark = pytest.mark.browser
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
-from traceviz.render.figures.of_sections import text_figures, without_lanes
+from traceviz.render.figures.reading import text_figures, without_lanes
 from traceviz.render.figures.values import Curves, StackedBars
 from traceviz.render.first_screen import FirstScreen, first_screen
 from traceviz.render.options import RenderOptions, has_first_screen, select
@@ -143,7 +143,7 @@ def _section(section: Section, top: int | None, picture: Curves | StackedBars | 
 
 def _picture(picture: Curves | StackedBars) -> str:
     """Draw the picture of the terminal, without colour."""
-    from traceviz.render.terminal.pictures import picture_lines  # noqa: PLC0415 (rich takes 0.1 s to import)
+    from traceviz.render.terminal.figures import picture_lines  # noqa: PLC0415 (rich takes 0.1 s to import)
 
     drawn = [line.plain.rstrip() for line in picture_lines(picture, _PICTURE_CELLS, color=False)]
     return "\n".join(("```text", *drawn, "```")) if drawn else ""

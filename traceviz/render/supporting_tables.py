@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from traceviz.render.rows import blocks_for_people, by_time_at_stake, is_share, number_of
 from traceviz.report import Finding, Grid, Report, Row, Section, Severity
+from traceviz.report.findings.record import BY_CAUSE, COMPUTING, ELSEWHERE, OTHER_THREADS, OUTSIDE
 from traceviz.report.findings.registry import find_record
-from traceviz.report.findings.tables import BY_CAUSE, COMPUTING, ELSEWHERE, OTHER_THREADS, OUTSIDE
 
 _AS_LARGE = 0.9
 """Share of the first finding's time from which another counts as large; it may be about the same time."""

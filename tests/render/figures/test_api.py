@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.render.figures.api import api
+from traceviz.render.figures.of_reports import api
 from traceviz.render.figures.values import NoFigure, RankedBars
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
 from traceviz.report.verdicts import VerdictCode

@@ -1,7 +1,7 @@
 """The time of every step by class: what is drawn of three steps, of ranks, of thousands."""
 
+from traceviz.render.figures.of_reports import steps
 from traceviz.render.figures.registry import figure
-from traceviz.render.figures.steps import steps
 from traceviz.render.figures.values import NoFigure, StackedBars
 from traceviz.report import BY_STEP, EVERY_STEP, Bar, Bars, Column, Fact, Grid, Report, Section, Verdict
 from traceviz.report.verdicts import VerdictCode

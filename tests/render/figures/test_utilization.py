@@ -1,6 +1,6 @@
 """Devices and host over time, on one axis."""
 
-from traceviz.render.figures.utilization import utilization
+from traceviz.render.figures.of_reports import utilization
 from traceviz.render.figures.values import CurvePoint, Curves, NoFigure
 from traceviz.report import Fact, Lane, Report, Section, Timeline, Verdict
 from traceviz.report.verdicts import VerdictCode

@@ -16,7 +16,7 @@ from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
 from traceviz.render.why import why
 from traceviz.report import COMPARISON, Bar, Bars, Candidate, Column, Fact, Facts, Grid, Report, Section, Verdict
-from traceviz.report.pictures.pictures import Pictures, Place
+from traceviz.report.pictures.values import Pictures, Place
 from traceviz.report.verdicts import VerdictCode
 from traceviz.testing import HOSTILE_NAMES, hostile_report
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.render.svg.lettering import shortened, shortened_inside, width_of, wrapped
+from traceviz.render.svg.elements import shortened, shortened_inside, width_of, wrapped
 
 
 def test_ten_digits_at_10_pixels_are_63_wide_and_wide_characters_more():

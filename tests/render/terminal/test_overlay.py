@@ -13,8 +13,7 @@ from traceviz.render.figures.values import (
     StackedBars,
     StackedRow,
 )
-from traceviz.render.terminal.overlay import curves_lines
-from traceviz.render.terminal.stacks import stacked_lines
+from traceviz.render.terminal.figures import curves_lines, stacked_lines
 
 
 def line(label, *points, style="line"):

@@ -26,7 +26,7 @@ from traceviz.pictures.flame.texts import (
     operation_name,
     thread_labels,
 )
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 Measure = Literal["host", "device", "samples"]
 

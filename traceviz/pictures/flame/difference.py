@@ -19,7 +19,7 @@ from traceviz.analyses.derived.host.classes import CLASSES
 from traceviz.core.arrays.intervals import Array
 from traceviz.pictures.flame.division import OUTSIDE
 from traceviz.pictures.flame.folding import OTHER, Bounds, accumulated, folded
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 FINE = Bounds(least=0.0001, most=20_000)
 """Limits for the sides of a difference: fine, because one side may keep what the other would fold."""

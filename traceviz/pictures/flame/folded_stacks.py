@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 
 def folded(flame: Flame, class_key: str | None = None) -> str:

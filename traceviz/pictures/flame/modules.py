@@ -22,7 +22,7 @@ from traceviz.pictures.flame.calls import Called, Label, Title, Tree, counted, h
 from traceviz.pictures.flame.division import Division, Spans
 from traceviz.pictures.flame.folding import Bounds
 from traceviz.pictures.flame.texts import without_numbers
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 BACKWARD = Label("(backward)", "backward")
 """Node inside a part for its work of the backward pass."""

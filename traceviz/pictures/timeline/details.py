@@ -11,8 +11,7 @@ import polars as pl
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
-from traceviz.report.pictures.pictures import Place
-from traceviz.report.pictures.timeline import Array, Detail
+from traceviz.report.pictures.values import Array, Detail, Place
 
 SHARE_OF_ONE = 4
 """One step or place may take at most one in this many events, which leaves room for others."""

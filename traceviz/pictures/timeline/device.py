@@ -12,7 +12,7 @@ from traceviz.core.arrays.nested import Codes
 from traceviz.pictures.timeline.names import always
 from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
 from traceviz.pictures.timeline.spans import Seat, Spans
-from traceviz.report.pictures.timeline import Family
+from traceviz.report.pictures.values import Family
 from traceviz.trace import schema
 from traceviz.trace.names.kernel_names import UNKNOWN, classify, family_label
 

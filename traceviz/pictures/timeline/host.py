@@ -11,7 +11,7 @@ from traceviz.core.arrays.nested import Codes
 from traceviz.pictures.timeline.names import always
 from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
 from traceviz.pictures.timeline.spans import Seat
-from traceviz.report.pictures.timeline import Family, LaneKind
+from traceviz.report.pictures.values import Family, LaneKind
 from traceviz.trace.names.cuda_names import ApiKind, api_kind
 from traceviz.trace.names.op_families import UNKNOWN, op_family, op_family_label, op_type
 

@@ -7,7 +7,7 @@ input or the slowest rank's step. A finding that only a sum over the run shows, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -28,10 +28,11 @@ from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.ranks import RanksAnalysis
 from traceviz.core.arrays.intervals import IntervalSet, union_all
 from traceviz.core.units import format_ns
+from traceviz.pictures.timeline.timeline import MOST_EVENTS, timeline
 from traceviz.report import Finding
 from traceviz.report.findings.record import Finder, TimelinePlace
 from traceviz.report.findings.registry import find_record
-from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.values import Place, Timeline
 from traceviz.trace.names.cuda_names import ApiKind
 from traceviz.trace.names.kernel_names import KernelClass
 from traceviz.trace.names.op_families import plain_name
@@ -291,3 +292,43 @@ FINDERS: dict[Finder, Callable[[TraceView, Finding, TimelinePlace], _Stretch | N
     "waiting_copy": _waiting_copy,
 }
 """Functions that find a place, by the name that records give."""
+
+
+def timeline_and_places(
+    trace: TraceView, findings: Sequence[Finding], events: int | None = None, start: int = 0
+) -> tuple[Timeline | None, tuple[Place, ...]]:
+    """Draw the timeline of a trace, and find the places of its findings.
+
+    Args:
+        trace: The trace.
+        findings: Findings of the trace.
+        events: Events that the timeline may have; ``None`` for :data:`MOST_EVENTS`, 0 for no timeline and no places.
+        start: Start of the trace on the clock of the file that contains it. Both results use that clock.
+    """
+    if events == 0:
+        return None, ()
+    found = places(trace, findings)
+    shown = timeline(trace, MOST_EVENTS if events is None else events, found)
+    if not shown.lanes and not shown.curves:  # a summary has no events
+        return None, ()
+    known = {lane.key for lane in shown.lanes}
+    found = tuple(place if place.lane in known else replace(place, lane="") for place in found)
+    return moved(shown, start), tuple(
+        replace(place, start_ns=place.start_ns + start, end_ns=place.end_ns + start) for place in found
+    )
+
+
+def moved(shown: Timeline, by: int) -> Timeline:
+    """Shift a timeline by this many nanoseconds."""
+    if not by:
+        return shown
+    return replace(
+        shown,
+        start_ns=shown.start_ns + by,
+        end_ns=shown.end_ns + by,
+        lanes=tuple(
+            replace(lane, rows=tuple(replace(row, starts=row.starts + by) for row in lane.rows)) for lane in shown.lanes
+        ),
+        curves=tuple(replace(curve, times=curve.times + by) for curve in shown.curves),
+        details=tuple(replace(one, start_ns=one.start_ns + by, end_ns=one.end_ns + by) for one in shown.details),
+    )

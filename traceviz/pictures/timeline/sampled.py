@@ -13,7 +13,7 @@ from traceviz.core.arrays.nested import Codes, alike
 from traceviz.pictures.timeline.names import Names
 from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, durations_of, numbers, starts_of
 from traceviz.pictures.timeline.spans import MOST_ROWS, Seat, Spans
-from traceviz.report.pictures.timeline import Array, Family
+from traceviz.report.pictures.values import Array, Family
 
 _ORIGINS = {
     "program": Family("python", "The program"),

@@ -1,7 +1,7 @@
 """The timeline of a trace: lanes of all recorded data, with zoom levels and full detail.
 
-Sources (``sources``) provide the spans of each lane; ``drawn`` puts them into rows. This module positions lanes,
-numbers events, and draws arrows between them.
+Sources (``sources``) provide the spans of each lane; ``levels`` puts them into rows. This module positions lanes,
+numbers events, and draws arrows from calls to the device work that they launched.
 """
 
 from __future__ import annotations
@@ -13,20 +13,63 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from traceviz.analyses.derived.frames import correlations, taken
 from traceviz.analyses.derived.view import TraceView
-from traceviz.pictures.timeline.arrows import launches
+from traceviz.core.arrays.matching import first_rows
 from traceviz.pictures.timeline.curves import curves
 from traceviz.pictures.timeline.details import details
 from traceviz.pictures.timeline.device import device_sources
-from traceviz.pictures.timeline.drawn import Drawn, Frame, drawn
 from traceviz.pictures.timeline.host import host_sources
+from traceviz.pictures.timeline.levels import Drawn, Frame, drawn
 from traceviz.pictures.timeline.names import Names, fewer
-from traceviz.pictures.timeline.owners import MACHINE, NOBODY, Owners
 from traceviz.pictures.timeline.ranks import Collectives, collectives, rank_sources
 from traceviz.pictures.timeline.sampled import stack_sources
-from traceviz.pictures.timeline.sources import Making, Source
-from traceviz.report.pictures.pictures import Place
-from traceviz.report.pictures.timeline import Array, Arrows, Lane, LaneKind, Timeline
+from traceviz.pictures.timeline.sources import MACHINE, NOBODY, Making, Owners, Source
+from traceviz.report.pictures.values import Array, Arrows, Lane, LaneKind, Place, Timeline
+from traceviz.trace import schema
+
+CALLERS = ("cuda_api", "host_ops")
+"""Tables of calls that launch work; the first one with a matching call is used."""
+_KEYS = ("process_id", "correlation_id")
+
+
+def launches(trace: TraceView, number_of: Array, firsts: Mapping[str, int]) -> tuple[Arrows, ...]:
+    """Return arrows from calls to the work that they launched, if both are shown.
+
+    Args:
+        trace: The trace.
+        number_of: Number of each event of the trace in the timeline; -1 if it is not shown.
+        firsts: First event number of each source; device events are the rows of their tables, one after another.
+    """
+    if "device" not in firsts:
+        return ()
+    sources, targets = [], []
+    begin = firsts["device"]
+    for table in filter(trace.tables.rows, schema.DEVICE_WORK):
+        numbers = number_of[begin : begin + trace.tables.rows(table)]
+        begin += numbers.size
+        shown = np.flatnonzero(numbers >= 0)
+        callers = _callers(trace, table, shown, number_of, firsts)
+        known = callers >= 0
+        sources.append(callers[known])
+        targets.append(numbers[shown][known].astype(np.int64))
+    source, target = np.concatenate(sources), np.concatenate(targets)
+    order = np.lexsort((target, source))
+    return (Arrows("launch", source[order], target[order]),) if order.size else ()
+
+
+def _callers(trace: TraceView, table: str, shown: Array, number_of: Array, firsts: Mapping[str, int]) -> Array:
+    """Return the number of the event that launched each of the ``shown`` rows; -1 if unknown or not shown."""
+    found = np.full(shown.size, -1, np.int64)
+    work = correlations(taken(trace.frame(table, *_KEYS), shown))
+    for caller in CALLERS:
+        if caller not in firsts or not shown.size:
+            continue
+        rows = first_rows(work, correlations(trace.frame(caller, *_KEYS)))
+        numbers = np.where(rows >= 0, number_of[firsts[caller] + np.maximum(rows, 0)], -1)
+        found = np.where(found >= 0, found, numbers)
+    return found
+
 
 MOST_EVENTS = 1_000_000
 """Default limit of the events of a page: about 8 MB."""

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from markupsafe import Markup
 
 from traceviz.core.registry import is_own
-from traceviz.render.figures.declared import FIGURES
-from traceviz.render.figures.registry import figure_or_none, figures
+from traceviz.render.figures.registry import FIGURES, figure_or_none, figures
 from traceviz.render.figures.values import Figure
 from traceviz.render.html.components.element import element, joined
 from traceviz.render.svg.draw import svg

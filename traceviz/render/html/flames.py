@@ -8,9 +8,8 @@ from markupsafe import Markup
 
 from traceviz.render.html.components.colors import fill
 from traceviz.render.html.components.element import element, joined, shown
-from traceviz.report.pictures.flame import Flame
-from traceviz.report.pictures.pictures import Pictures
-from traceviz.report.pictures.texts import fitting
+from traceviz.report.pictures.packed import fitting
+from traceviz.report.pictures.values import Flame, Pictures
 from traceviz.trace.names.kernel_names import catalogue as kernels
 from traceviz.trace.names.op_families import catalogue
 

@@ -12,14 +12,11 @@ from markupsafe import Markup
 
 from traceviz.core.units import counted
 from traceviz.render.first_screen import first_screen
-from traceviz.render.html.components.bars import bars
-from traceviz.render.html.components.blocks import block
+from traceviz.render.html.components.blocks import GridStyle, block, facts, grid
+from traceviz.render.html.components.charts import bars
 from traceviz.render.html.components.colors import properties_in_others
 from traceviz.render.html.components.element import element, joined, line, prose
-from traceviz.render.html.components.facts import facts
-from traceviz.render.html.components.findings import finding
-from traceviz.render.html.components.grid import GridStyle, grid
-from traceviz.render.html.components.notes import notes, skipped
+from traceviz.render.html.components.findings import finding, notes, skipped
 from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake

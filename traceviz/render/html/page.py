@@ -7,23 +7,21 @@ and notes. Everything is readable without the script, which sorts, filters, fold
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import ClassVar
 
 from markupsafe import Markup
 
 from traceviz.render.first_screen import first_screen
-from traceviz.render.html.components.bars import bars
-from traceviz.render.html.components.blocks import block
-from traceviz.render.html.components.candidates import candidates
+from traceviz.render.html.components.blocks import GridStyle, block, candidates, facts
+from traceviz.render.html.components.charts import bars
 from traceviz.render.html.components.colors import properties
 from traceviz.render.html.components.element import element, joined, line, prose, shown
-from traceviz.render.html.components.facts import facts
-from traceviz.render.html.components.findings import finding
-from traceviz.render.html.components.grid import GridStyle
-from traceviz.render.html.components.notes import notes, skipped
+from traceviz.render.html.components.findings import finding, notes, skipped
 from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import content_hash, script, style
-from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
 from traceviz.render.options import GATES, RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
@@ -41,7 +39,53 @@ from traceviz.report import (
     Series,
     Severity,
 )
-from traceviz.report.pictures.pictures import Pictures
+from traceviz.report.pictures.values import Pictures
+
+
+class HtmlRenderer:
+    """One file that loads nothing; ``top`` limits the rows shown before a table is unfolded."""
+
+    name: ClassVar[str] = "html"
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """Render the page, without a timeline; width and colour have no effect."""
+        return page(report, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part.
+
+    Args:
+        name: Stem of its style sheet and script, and its anchor in the page.
+        title: Its heading.
+        draws: Module of this folder and function that draws it.
+        is_there: Function that returns true if the pictures contain data for it.
+    """
+
+    name: str
+    title: str
+    draws: str
+    is_there: Callable[[Pictures], bool]
+
+    def markup(self, pictures: Pictures) -> Markup:
+        """Draw the part."""
+        module, _, function = self.draws.partition(":")
+        drawn: Markup = getattr(import_module(f"traceviz.render.html.{module}"), function)(pictures)
+        return drawn
+
+
+PARTS = (
+    Part("timeline", "Timeline", "timeline:timeline_parts", lambda pictures: pictures.timeline is not None),
+    Part("flame", "Flame graphs", "flames:flame_parts", lambda pictures: bool(pictures.flames)),
+)
+"""All parts, in the order of a page."""
+
+
+def parts_of(pictures: Pictures | None) -> tuple[Part, ...]:
+    """Return the parts that have pictures."""
+    return tuple(part for part in PARTS if pictures is not None and part.is_there(pictures))
+
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
 _REST = "other"

@@ -10,8 +10,7 @@ from markupsafe import Markup
 from traceviz.core.units import format_value
 from traceviz.render.html.components.element import element, joined, shown
 from traceviz.report.pictures.packed import packed
-from traceviz.report.pictures.pictures import Pictures
-from traceviz.report.pictures.timeline import Detail, Lane, Timeline
+from traceviz.report.pictures.values import Detail, Lane, Pictures, Timeline
 
 _CONTROLS = (
     (("left", "◀", "Pan left"), ("right", "▶", "Pan right")),

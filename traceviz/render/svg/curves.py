@@ -8,7 +8,19 @@ from itertools import groupby, pairwise
 
 from traceviz.core.units import format_value
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Mark, Panel
-from traceviz.render.svg.elements import QUIET, TEXT, Element, Ink, element, group, inks, line, text
+from traceviz.render.svg.elements import (
+    QUIET,
+    TEXT,
+    Element,
+    Ink,
+    element,
+    group,
+    inks,
+    line,
+    shortened,
+    text,
+    width_of,
+)
 from traceviz.render.svg.layout import (
     LABEL_SIZE,
     TICK_GAP,
@@ -22,7 +34,6 @@ from traceviz.render.svg.layout import (
     vertical_axis,
     with_title,
 )
-from traceviz.render.svg.lettering import shortened, width_of
 from traceviz.render.svg.rows import axis_below
 from traceviz.render.svg.scales import Scale, Tick, named_scale, scale
 

@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from traceviz.render.figures.values import Axis
-from traceviz.render.svg.elements import LINE, QUIET, TEXT, Element, Ink, element, group, line, rect, text
-from traceviz.render.svg.lettering import BOLD, shortened, width_of, wrapped
+from traceviz.render.svg.elements import (
+    BOLD,
+    LINE,
+    QUIET,
+    TEXT,
+    Element,
+    Ink,
+    element,
+    group,
+    line,
+    rect,
+    shortened,
+    text,
+    width_of,
+    wrapped,
+)
 from traceviz.render.svg.scales import Scale, Tick
 
 TITLE_SIZE, SUBTITLE_SIZE, LABEL_SIZE, NOTE_SIZE = 16.0, 12.5, 12.0, 11.0

@@ -18,7 +18,9 @@ from traceviz.render.svg.elements import (
     line,
     number,
     rect,
+    shortened,
     text,
+    width_of,
 )
 from traceviz.render.svg.layout import (
     LABEL_SIZE,
@@ -31,7 +33,6 @@ from traceviz.render.svg.layout import (
     thinned,
     vertical_axis,
 )
-from traceviz.render.svg.lettering import shortened, width_of
 from traceviz.render.svg.rows import ROW_HEIGHT, axis_below, base_line, lay_rows, named, room_right, row_top
 from traceviz.render.svg.scales import Tick, scale
 

@@ -1,15 +1,29 @@
-"""The time of every step, by class; it shows waits and steps that differ."""
+"""Figures of a report on one trace: steps, use of devices and host, calls of the CUDA API."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from traceviz.core.units import Value, counted, format_value
-from traceviz.render.figures.reading import Row, of_trace, quantity, rows, titled
-from traceviz.render.figures.values import Axis, Figure, NoFigure, Part, StackedBars, StackedRow
-from traceviz.report import BY_STEP, EVERY_STEP, Bars, Report
+from traceviz.core.units import Value, counted, format_ratio, format_value
+from traceviz.render.figures.reading import Row, grid_with, of_trace, quantity, rows, timelines, titled
+from traceviz.render.figures.values import (
+    Axis,
+    CurvePoint,
+    Curves,
+    Figure,
+    Line,
+    NoFigure,
+    Panel,
+    Part,
+    RankedBar,
+    RankedBars,
+    StackedBars,
+    StackedRow,
+)
+from traceviz.report import BY_STEP, EVERY_STEP, Bars, Lane, Report, Timeline
 
 MOST_BARS = 120
 """Limit of the bars of a figure; with more steps, a bar is the mean of several consecutive ones."""
@@ -152,3 +166,111 @@ def _notes(report: Report, each: int, ranks: Sequence[Value], *, side_by_side: b
 def _every_step(report: Report) -> Iterator[Row]:
     grid = titled(report, "steps", EVERY_STEP, "step", "dur_ns")
     return iter(()) if grid is None else rows(grid)
+
+
+_DEVICES, _HOST, _MEMORY = "device_use", "host", "memory"
+_SLUGS = (_DEVICES, _HOST, _MEMORY)
+"""Sections whose timelines share the trace's clock, in drawing order."""
+_LEAST = 0.001
+"""Smallest share that can be distinguished from zero."""
+_MOST_LANES = 16
+"""Limit of the lanes of a figure; more could not be distinguished."""
+
+
+def utilization(report: Report) -> Figure | NoFigure:
+    """Draw a panel for each device and each resource of the host."""
+    found = [(slug, timeline) for slug in _SLUGS for timeline in timelines(report, slug)]
+    # Return whether a curve would be a line at zero.
+    if all(
+        all(value is None or value < _LEAST for value in lane.values)
+        for _, timeline in found
+        for lane in timeline.lanes
+    ):
+        return NoFigure("neither devices nor the host were busy in it, or nobody sampled them")
+    panels = tuple(panel for slug, timeline in found for panel in _panels(slug, timeline))
+    start = min(timeline.start_ns for _, timeline in found)
+    end = max(timeline.end_ns for _, timeline in found)
+    left_out = len(panels) - _MOST_LANES
+    return Curves(
+        title=_title_of_use({slug for slug, _ in found}),
+        subtitle=f"{of_trace(report)[3:]}",
+        x=Axis("time", "ns", start, end),
+        panels=panels[:_MOST_LANES],
+        notes=(f"{left_out} more are left out.",) if left_out > 0 else (),
+    )
+
+
+def _title_of_use(slugs: set[str]) -> str:
+    if slugs == {_MEMORY}:
+        return "Use of device memory over time"
+    of_devices = "devices" if slugs - {_HOST} else ""
+    of_host = "the host" if _HOST in slugs else ""
+    return f"Use of {' and '.join(filter(None, (of_devices, of_host)))} over time"
+
+
+_USE_KEYS = {_DEVICES: "device_compute", _HOST: "host_compute", _MEMORY: "copy"}
+"""Colour keys by section."""
+
+
+def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:
+    for lane in timeline.lanes:
+        measured = [value for value in lane.values if value is not None]
+        if measured:
+            mean = "" if lane.whole else f"mean {format_ratio(sum(measured) / len(measured))}"
+            label = f"memory of {lane.label}" if slug == _MEMORY else lane.label
+            line = Line(_USE_KEYS[slug], label, tuple(_points(timeline, lane)), "area")
+            yield Panel(Axis(label, "ratio", 0.0, 1.0), (line,), full=lane.whole, remark=mean)
+
+
+def _points(timeline: Timeline, lane: Lane) -> Iterator[CurvePoint]:
+    """Return one point at the start of each slice; its value holds until the next one."""
+    span = timeline.end_ns - timeline.start_ns
+    for number, value in enumerate(lane.values):
+        yield CurvePoint(timeline.start_ns + span * number / len(lane.values), value)
+    yield CurvePoint(timeline.end_ns, None)
+
+
+LEAST_SHARE = 0.01
+"""Functions with a smaller share are combined in one bar."""
+_MOST_CALLS = 20
+"""Limit of bars, not counting the bar of the rest."""
+_API = "cuda_api"
+
+
+def api(report: Report) -> Figure | NoFigure:
+    """Draw a bar for each function with at least 1 % of the time of all calls, and one for the rest."""
+    grid = grid_with(report, _API, "name", "calls", "total_ns", "share_of_api")
+    if grid is None:
+        return NoFigure("no CUDA call was recorded")
+    calls = sorted(rows(grid), key=lambda call: -quantity(call["share_of_api"]))
+    shown = [call for call in calls if quantity(call["share_of_api"]) >= LEAST_SHARE][:_MOST_CALLS]
+    rest = calls[len(shown) :]
+    total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
+    count = counted(sum(int(quantity(call["calls"])) for call in calls), "call")
+    return RankedBars(
+        title="CUDA API time by function",
+        subtitle=f"{count}, {total} on all threads, {of_trace(report)}".removesuffix(", "),
+        axis=Axis("share of CUDA API time", "ratio"),
+        bars=(*_bars(shown), *_rest(rest)),
+    )
+
+
+def _bars(calls: Sequence[Row]) -> Iterator[RankedBar]:
+    """Return one bar per function; labels include the API if two functions share a name."""
+    names = Counter(str(call["name"]) for call in calls)
+    for call in calls:
+        name = str(call["name"])
+        label = name if names[name] == 1 else f"{name} ({call.get('domain')})"
+        yield RankedBar(name, label, quantity(call["share_of_api"]), detail=_detail([call]))
+
+
+def _rest(calls: Sequence[Row]) -> Iterator[RankedBar]:
+    share = sum(quantity(call["share_of_api"]) for call in calls)
+    if share > 0:
+        yield RankedBar("other", counted(len(calls), "other function"), share, detail=_detail(calls))
+
+
+def _detail(calls: Sequence[Row]) -> str:
+    """Describe time and number of calls: ``92.0 ms in 4 calls``."""
+    total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
+    return f"{total} in {counted(sum(int(quantity(call['calls'])) for call in calls), 'call')}"

@@ -1,18 +1,4 @@
-"""Several curves in one plot of characters, with a mark for each, strokes for intervals, and a legend.
-
-::
-
-    • tensorflow  × pytorch  │ 95 % interval
-    423/s ┤                         •
-          │             │ ····•····
-    212/s ┤     •·······•···       ×
-          │     ×······×···········
-      0/s ┤
-          └─────┬───────┬──────────┬
-                8       16         32
-
-A cell that several curves cross shows the last of them. Without colour, marks distinguish the curves.
-"""
+"""Figures as lines: curves over time, and stacked bars of several sides with one legend."""
 
 from __future__ import annotations
 
@@ -25,9 +11,10 @@ from rich.text import Text
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import format_value
-from traceviz.render.figures.of_sections import MOST_PANELS
-from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel
-from traceviz.render.terminal.lines import INDENT, QUIET, clip, pad, paragraph, shorten, widest
+from traceviz.render.figures.reading import MOST_PANELS
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel, StackedBars
+from traceviz.render.terminal.blocks import cells_of, fill
+from traceviz.render.terminal.lines import INDENT, QUIET, clip, pad, paragraph, shorten, shorten_apart, widest
 
 HEIGHT = 9
 """Rows of the only panel's plot, without its axis."""
@@ -311,3 +298,50 @@ def _names(ticks: Sequence[tuple[int, int, str]], cells: int) -> str:
     for _, begin, text in ticks:
         line = pad(line, begin) + text
     return clip(line, cells)
+
+
+_LONGEST_LABEL = 26
+_GAP = 2
+_LEAST_OF_BARS = 16
+
+
+def stacked_lines(figure: StackedBars, width: int, *, color: bool) -> list[Text]:
+    """Draw a line for each bar, scaled to the longest, and the legend; empty if there is no room."""
+    longest = max((row.total for row in figure.rows), default=0.0)
+    labels = shorten_apart([row.label for row in figure.rows], min(_LONGEST_LABEL, width // 3))
+    label_width = widest(labels)
+    cells = width - INDENT - label_width - 1
+    if longest <= 0 or cells < _LEAST_OF_BARS:
+        return []
+    places = {key: place for place, (key, _) in enumerate(figure.classes)}
+    lines = paragraph(sentence(figure.axis.label), width, first=" " * INDENT, style=QUIET)
+    for label, row in zip(labels, figure.rows, strict=True):
+        line = Text(" " * INDENT + pad(label, label_width) + " ")
+        shares = tuple(part.value / longest for part in row.parts)
+        for part, count in zip(row.parts, cells_of(shares, cells), strict=True):
+            character, style = fill(places[part.key], color=color)
+            line.append(character * count, style)
+        lines.append(line)
+    return [*lines, *_legend_of_bars(figure, width - INDENT, color=color)]
+
+
+def _legend_of_bars(figure: StackedBars, width: int, *, color: bool) -> list[Text]:
+    """Return fills and names, in as many columns as fit, read downwards."""
+    names = shorten_apart([label for _, label in figure.classes], max(width - 2, 1))
+    entry = 2 + widest(names)
+    columns = max(1, (width + _GAP) // (entry + _GAP))
+    height = math.ceil(len(names) / columns)
+    lines = [Text(" " * INDENT) for _ in range(height)]
+    for place, name in enumerate(names):
+        line = lines[place % height]
+        line.append(" " * _GAP if place >= height else "")
+        line.append(*fill(place, color=color))
+        line.append(" " + pad(name, entry - 2))
+    return lines
+
+
+def picture_lines(picture: Curves | StackedBars, width: int, *, color: bool) -> list[Text]:
+    """Draw a picture as lines of characters; empty if there is no room for it."""
+    if isinstance(picture, Curves):
+        return curves_lines(picture, width, color=color)
+    return stacked_lines(picture, width, color=color)

@@ -340,19 +340,13 @@ def _read_block(block: _Facts | _Grid | _Bars | _Timeline | _Series | _Prose) ->
         case _Facts():
             return Facts(_all(Fact, block.facts), block.audience)
         case _Grid():
-            # Return the grid with its rows, which are objects in the document, in the order of its columns.
-            #
-            # Raises:
-            #     ValueError: a row lacks a column, or contains something that is not a value.
-            grid = block
-            columns = _all(Column, grid.columns)
-            names = [column.name for column in columns]
+            columns = _all(Column, block.columns)
             try:
-                rows = [tuple(row[name] for name in names) for row in grid.rows]
+                rows = [tuple(row[column.name] for column in columns) for row in block.rows]
             except KeyError as error:
-                raise ValueError(f"A row of grid {grid.title!r} lacks the column {error}") from None
+                raise ValueError(f"A row of grid {block.title!r} lacks the column {error}") from None
             values = msgspec.convert(rows, tuple[Row, ...])
-            return Grid(columns, values, grid.title, grid.fold_below, grid.audience, grid.complete)
+            return Grid(columns, values, block.title, block.fold_below, block.audience, block.complete)
         case _Bars():
             return Bars(block.title, block.whole, block.unit, _all(Bar, block.bars))
         case _Timeline():

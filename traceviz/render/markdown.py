@@ -162,19 +162,17 @@ def _block(block: Block, top: int | None) -> str:
         case Bars():
             return _bars(block)
         case Timeline():
-            timeline = block
             rows = []
-            for lane in timeline.lanes:
+            for lane in block.lanes:
                 average = mean(lane.values)
                 ratio = NOT_MEASURED if average is None else format_ratio(average)
                 end = f"{ratio} of {lane.whole}" if lane.whole else ratio
                 rows.append([data(lane.label), f"<code>{sparkline(lane.values, _TIMELINE_CELLS)}</code>", data(end)])
-            span = f"{format_ns(timeline.start_ns)} to {format_ns(timeline.end_ns)}"
+            span = f"{format_ns(block.start_ns)} to {format_ns(block.end_ns)}"
             table = _table(("lane", span, "mean"), (False, False, True), rows)
-            return _joined([prose(timeline.title), table]) if rows else ""
+            return _joined([prose(block.title), table]) if rows else ""
         case Series():
-            # Draw the plot of the terminal; tables next to it hold its numbers.
-            drawn = plot(block, _PLOT_CELLS)
+            drawn = plot(block, _PLOT_CELLS)  # tables next to it hold its numbers
             return _joined([prose(block.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
         case Prose():
             return prose(block.text)

@@ -21,7 +21,7 @@ def simplify_signature(name: str) -> str:
     ``void at::native::f<(int)4, at::Add<float>>(int, char*)`` becomes ``f<4, Add<float>>``. Template arguments and the
     numbers of lambdas after the first (``::λ2``) stay: they distinguish the instances of one kernel.
     """
-    # Return whether a name is a signature; a single pattern would backtrack at each bracket of ``a(a(a(``.
+    # A single pattern for signatures would backtrack at each bracket of ``a(a(a(``.
     if len(name) > _LONGEST or not (
         name.startswith("void ") or "<" in name or (name.endswith(")") and _CALLED.search(name) is not None)
     ):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.unpacking import unpacked
 from traceviz.core.sanitize import visible
+from traceviz.report.pictures.packed import Packed, packed
 from traceviz.report.pictures.values import (
     Arrows,
     Curve,
@@ -19,11 +20,9 @@ from traceviz.report.pictures.values import (
     Family,
     Lane,
     Level,
-    Packed,
     Place,
     Row,
     Timeline,
-    packed,
 )
 
 

@@ -150,7 +150,7 @@ def host_flame(trace: TraceView, called: Called, title: Title, time: Division, b
     np.add.at(totals, node, _lengths(time, spans))
     sums = np.bincount(node, minlength=tree.size) == 0  # threads and groups, which are not calls
     kept = folded(tree.parents, _summed(tree.parents, totals, sums), bounds, tree.training)
-    # Return :attr:`Folded.whole`; children of a sum too small to draw belong to the node that represents it.
+    # Children of a sum that is too small to draw belong to the node that represents it.
     found = kept.whole.copy()
     for rows in levels(tree.parents)[1:]:
         alone = rows[(found[rows] < 0) & sums[tree.parents[rows]]]

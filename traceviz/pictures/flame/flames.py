@@ -133,7 +133,6 @@ def stack_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[F
         yield _sampled(trace, time, bounds)
     if not having(trace.host_names, "category", "python").height:
         return
-    # Return the calls of Python functions that a profiler recorded.
     names, frames = recorded_names(trace)
     code, labels = _labelled(frames)
     called = Called(recorded_calls(trace), np.ascontiguousarray(code[names], np.int32), labels)
@@ -161,10 +160,9 @@ def _sampled(trace: TraceView, time: Division, bounds: Bounds) -> Flame | None:
         np.concatenate([len(labels) + np.arange(shift), *(code[first] for _ in offsets)]).astype(np.int64),
         (*labels, *(Label(names[kind], THREAD) for kind in used)),
     )
-    # Return the row of each of ``sought`` in the ascending ``ids``; -1 for none.
     ids = stacks.frames["stack_id"].to_numpy()
     sought = rows["stack_id"].to_numpy()
-    row = np.minimum(np.searchsorted(ids, sought), max(ids.size - 1, 0))
+    row = np.minimum(np.searchsorted(ids, sought), max(ids.size - 1, 0))  # ids ascend
     stack = np.where(ids[row] == sought, row, -1) if ids.size else np.full(sought.size, -1)
     node = np.where(stack >= 0, offsets[thread] + np.append(context, -1)[stack], thread)
     spans = Spans(rows["process_id"].to_numpy().astype(np.int64), *bounds_of(rows))

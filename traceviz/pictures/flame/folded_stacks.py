@@ -21,7 +21,7 @@ def folded(flame: Flame, class_key: str | None = None) -> str:
     np.subtract.at(own, flame.parents[inner], times[inner])
     paths: list[str] = []
     for name, parent in zip(flame.names, flame.parents.tolist(), strict=True):
-        # Remove the separators of the format from a name: semicolons and line breaks.
+        # The format separates by semicolons and line breaks.
         plain = " ".join(name.replace(";", ":").split()) or "?"
         paths.append(f"{paths[parent]};{plain}" if parent >= 0 else plain)
     return "".join(f"{path} {value}\n" for path, value in zip(paths, own.tolist(), strict=True) if value > 0)

@@ -38,19 +38,17 @@ def module_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[
     operators, work = operator_calls(trace), named_work(trace)
     if names.source == "module hierarchy":
         tree, of_operator = _stated(names, operators)
-        # Draw self time of operators by the module that they state.
         segments = innermost(operators.tree)
         processes = operators.tree.calls["process_id"].to_numpy().astype(np.int64)[segments.owner]
         spans = Spans(processes, segments.starts, segments.ends)
-        host_of_operators = owned_flame(tree, of_operator[segments.owner], spans, _HOST, time, bounds)
-        yield host_of_operators
+        yield owned_flame(tree, of_operator[segments.owner], spans, _HOST, time, bounds)  # self time of operators
         yield _device(tree, _by_hierarchy(trace, operators, work, of_operator), work, time, bounds)
         return
     called = _called(trace, names)
     if called.tree.calls.height:
         yield host_flame(trace, called, _HOST, time, bounds)
     tree, node = called.contexts(trace)
-    # Find owners by calls that name parts, like :func:`traceviz.analyses.program.module_paths.named_parts`.
+    # Calls that name parts own the work, as in :func:`traceviz.analyses.program.module_paths.named_parts`.
     launched, made = called.tree.around_known(work, "thread_id", "call_ns"), called.tree.around_known(work, *MADE)
     of_part = (made < 0) & work["named"].is_not_null().to_numpy()
     row = np.where(made >= 0, made, launched)
@@ -60,8 +58,8 @@ def module_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[
     by_node = nested.around_known(work, *MADE)
     caller = np.where(by_node >= 0, by_node, nested.around_known(work, "thread_id", "call_ns"))
     backward = _forward_of(trace, operators, np.where((row < 0) & ~of_part, caller, -1))
-    by_calls = _Owners(known[row], known[np.append(around, -1)[backward]], of_part)
-    yield _device(tree, by_calls, work, time, bounds)
+    owners = _Owners(known[row], known[np.append(around, -1)[backward]], of_part)
+    yield _device(tree, owners, work, time, bounds)
 
 
 def _called(trace: TraceView, names: PartNames) -> Called:

@@ -62,13 +62,11 @@ def places(trace: TraceView, findings: Sequence[Finding]) -> tuple[Place, ...]:
         stretch = FINDERS[record.place.finder](trace, finding, record.place)
         if stretch is not None:
             lasts = format_ns(stretch.end_ns - stretch.start_ns)
-            # Return the step in which an interval starts, as text; empty for none.
             steps = training_steps(trace).frame
             inside = (steps["start_ns"] <= stretch.start_ns) & (steps["end_ns"] > stretch.start_ns)
             inside &= steps["process_id"] == stretch.process_id
             numbers = steps["step"].filter(inside)
-            step_words = f" in step {numbers[0]}" if len(numbers) else ""
-            label = f"{stretch.words}, {lasts}{step_words}"
+            label = f"{stretch.words}, {lasts}{f' in step {numbers[0]}' if len(numbers) else ''}"
             found[finding.code] = Place(finding.code, stretch.start_ns, stretch.end_ns, stretch.lane, label)
     return tuple(found.values())
 

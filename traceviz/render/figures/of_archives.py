@@ -6,7 +6,7 @@ import re
 
 from traceviz.core.units import format_change
 from traceviz.render.figures.of_comparisons import shares_by, stacked_shares
-from traceviz.render.figures.reading import Row, about, grid_with, number, rows, sentences, text, titled
+from traceviz.render.figures.reading import about, grid_with, number, rows, sentences, text
 from traceviz.render.figures.values import (
     Axis,
     CurvePoint,
@@ -69,7 +69,7 @@ def at_stake(report: Report) -> RankedBars | NoFigure:
 
 def outliers(report: Report) -> SignedBars | NoFigure:
     """Draw figures of traces that are far from those of similar traces, in modified z-scores."""
-    grid = titled(report, "outliers", _EVERY) or grid_with(report, "outliers", "source", "metric", "score")
+    grid = grid_with(report, "outliers", title=_EVERY) or grid_with(report, "outliers", "source", "metric", "score")
     table = list(rows(grid)) if grid is not None else []
     scored = [row for row in table if number(row["score"]) is not None]
     drawn = sorted(scored, key=lambda row: -abs(number(row["score"]) or 0.0))[:MOST_BARS]
@@ -83,7 +83,8 @@ def outliers(report: Report) -> SignedBars | NoFigure:
         tuple(
             SignedBar(
                 text(row["metric"]),
-                f"{text(row['metric'])}: {text(row['source'])}{_rank(row)}",
+                f"{text(row['metric'])}: {text(row['source'])}"
+                + ("" if row["rank"] is None else f", rank {row['rank']}"),
                 number(row["score"]),
                 f"{text(row['shown'])} against {text(row['shown_median'])}",
             )
@@ -96,11 +97,6 @@ def outliers(report: Report) -> SignedBars | NoFigure:
     )
 
 
-def _rank(row: Row) -> str:
-    rank = row["rank"]
-    return "" if rank is None else f", rank {rank}"
-
-
 SLUG = "cuda_api"
 
 
@@ -110,7 +106,7 @@ def frameworks(report: Report) -> StackedBars | NoFigure:
     if grid is None:
         said = sentences(report, SLUG)
         return NoFigure(said[0].rstrip(".") if said else "no trace recorded calls of the CUDA API")
-    shares = shares_by((text(row["by"]), text(row["name"]), number(row["share_of_api"]) or 0.0) for row in rows(grid))
+    shares = shares_by((text(row["by"]), text(row["name"]), row["share_of_api"]) for row in rows(grid))
     by = next(column.label for column in grid.columns if column.name == "by")
     return stacked_shares(f"CUDA API time by function, for each {by.lower()}", about(report), shares, by.lower())
 

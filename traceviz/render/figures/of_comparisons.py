@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 from traceviz.core.units import UNITS, Unit, Value, counted, format_value
-from traceviz.render.figures.reading import Row, about, column, grid_with, number, rows, text, titled
+from traceviz.render.figures.reading import Row, about, column, grid_with, number, quantity, rows, text, timelines
 from traceviz.render.figures.values import (
     Axis,
     CurvePoint,
@@ -87,11 +87,16 @@ def parts(report: Report) -> StackedBars | NoFigure:
 
 
 def _stacked(report: Report, title: str, key: str, heading: str, axis: str) -> StackedBars | NoFigure:
-    grid = titled(report, _EFFECT, title)
+    grid = grid_with(report, _EFFECT, title=title)
     if grid is None:
         return NoFigure("the reports do not list the classes of every step" if key == "class" else "no run has parts")
     table = list(rows(grid))
-    drawn = _in_order([row for row in table if (number(row["mean_ns"]) or 0) > 0], key)
+    # The order of the side with the most parts, since parts follow each other in time.
+    of_sides: dict[str, list[str]] = {}
+    for row in table:
+        if quantity(row["mean_ns"]) > 0:
+            of_sides.setdefault(text(row["side"]), []).append(text(row[key]))
+    drawn = list(dict.fromkeys(one for names in sorted(of_sides.values(), key=len, reverse=True) for one in names))
     labels = {text(row[key]): text(row["label"]) for row in reversed(table)}
     times = {(text(row["side"]), text(row[key])): number(row["mean_ns"]) for row in table}
     bars = []
@@ -112,14 +117,6 @@ def _stacked(report: Report, title: str, key: str, heading: str, axis: str) -> S
     missing = [(side.label, labels[one]) for side in bars for one in drawn if times.get((side.label, one), 0.0) is None]
     notes = tuple(f"{side} does not measure {name}: its time there is in other classes." for side, name in missing[:3])
     return StackedBars(heading, about(report), Axis(axis, "ns"), tuple(bars), rows_label="side", notes=notes)
-
-
-def _in_order(table: Sequence[Row], key: str) -> list[str]:
-    """Order the parts of the bars as in the side with the most of them: parts follow each other in time."""
-    of_sides: dict[str, list[str]] = {}
-    for row in table:
-        of_sides.setdefault(text(row["side"]), []).append(text(row[key]))
-    return list(dict.fromkeys(one for names in sorted(of_sides.values(), key=len, reverse=True) for one in names))
 
 
 MOST_CHANGES = 12
@@ -183,7 +180,8 @@ def _changes(  # noqa: PLR0917 (what is drawn, and its words)
             text(row["name"]),
             change,
             f"{format_value(row[base], unit)} → {format_value(row[new], unit)}",
-            _remark(text(row.get("status"))),
+            # The bar shows other changes than those of the name.
+            status if (status := text(row.get("status"))) in {"new", "gone", "renamed"} else "",
         )
         for row, change in drawn
     )
@@ -193,11 +191,6 @@ def _changes(  # noqa: PLR0917 (what is drawn, and its words)
     label = "change of time" if unit == "ns" else "change of the share of API time"
     better: Better = "lower" if nouns == _KERNELS else ""  # a longer call may wait for work that got faster
     return SignedBars(title, subtitle, Axis(label, unit), bars, better, (more,) if left else ())
-
-
-def _remark(status: str) -> str:
-    """Return the status of a new, gone or renamed kernel; the bar shows other changes."""
-    return status if status in {"new", "gone", "renamed"} else ""
 
 
 NOTABLE = 0.01
@@ -213,40 +206,29 @@ Shares = dict[str, dict[str, float]]
 
 def api(report: Report) -> StackedBars | NoFigure:
     """Draw shares of the API time of the whole captures, for each side that recorded it."""
-    shares = _of_sides(report)
+    every = grid_with(report, "cuda_api", "side", "name", "share_of_api")
+    of_two = grid_with(report, "cuda_api", "name", "base_share", "new_share", "share_difference")
+    if every is not None:
+        shares = shares_by((text(row["side"]), text(row["name"]), row["share_of_api"]) for row in rows(every))
+    else:
+        names = {fact.key: text(fact.value) for fact in report.run}
+        table = list(rows(of_two)) if of_two is not None else []
+        shares = shares_by(
+            (names.get(side, side), text(row["name"]), row[f"{side}_share"])
+            for side in ("base", "new")
+            for row in table
+        )
     if len(shares) < 2:
         return NoFigure("calls of the CUDA API were not recorded on two sides")
     return stacked_shares("CUDA API time by function", f"{about(report)}: whole captures", shares, "side")
 
 
-def _of_sides(report: Report) -> Shares:
-    every = grid_with(report, "cuda_api", "side", "name", "share_of_api")
-    if every is not None:
-        return shares_by(every_row for every_row in _triples(rows(every)))
-    grid = grid_with(report, "cuda_api", "name", "base_share", "new_share", "share_difference")
-    if grid is None:
-        return {}
-    names = {fact.key: text(fact.value) for fact in report.run}
-    table = list(rows(grid))
-    return shares_by(
-        (names.get(side, side), text(row["name"]), number(row[f"{side}_share"]) or 0.0)
-        for side in ("base", "new")
-        for row in table
-    )
-
-
-def _triples(table: Iterable[object]) -> Iterable[tuple[str, str, float]]:
-    for row in table:
-        assert isinstance(row, dict)
-        yield text(row["side"]), text(row["name"]), number(row["share_of_api"]) or 0.0
-
-
-def shares_by(triples: Iterable[tuple[str, str, float]]) -> Shares:
+def shares_by(triples: Iterable[tuple[str, str, Value]]) -> Shares:
     """Collect shares by bar and function, in their order."""
     found: Shares = {}
     for bar, name, share in triples:
         of_bar = found.setdefault(bar, {})
-        of_bar[name] = of_bar.get(name, 0.0) + max(share, 0.0)
+        of_bar[name] = of_bar.get(name, 0.0) + max(quantity(share), 0.0)
     return found
 
 
@@ -259,18 +241,15 @@ def stacked_shares(title: str, subtitle: str, shares: Shares, rows_label: str) -
         :MOST_FUNCTIONS
     ]
     hidden = len(most) - len(notable)
-    bars = tuple(StackedRow(bar, tuple(_parts(of_bar, notable))) for bar, of_bar in shares.items())
+    bars = []
+    for bar, of_bar in shares.items():
+        parts = [Part(name, name, of_bar.get(name, 0.0), of_bar.get(name, 0.0)) for name in notable]
+        rest = sum(share for name, share in of_bar.items() if name not in notable)
+        bars.append(StackedRow(bar, (*parts, *([Part(OTHER, "other functions", rest, rest)] if rest > 0 else ()))))
     notes = (f"{counted(hidden, 'other function')}, none with much time in any bar.",) if hidden else ()
     return StackedBars(
-        title, subtitle, Axis("share of CUDA API time", "ratio", 0.0, 1.0), bars, rows_label, notes=notes
+        title, subtitle, Axis("share of CUDA API time", "ratio", 0.0, 1.0), tuple(bars), rows_label, notes=notes
     )
-
-
-def _parts(shares: dict[str, float], notable: list[str]) -> Iterable[Part]:
-    yield from (Part(name, name, shares.get(name, 0.0), shares.get(name, 0.0)) for name in notable)
-    rest = sum(share for name, share in shares.items() if name not in notable)
-    if rest > 0:
-        yield Part(OTHER, "other functions", rest, rest)
 
 
 _SECTIONS = ("resources", "device_use")
@@ -281,47 +260,34 @@ MOST_RESOURCES = 4
 
 def resources(report: Report) -> Curves | NoFigure:
     """Draw a panel for each resource and a line for each side; time counts from the start of each run."""
-    timelines = [(slug, timeline) for slug in _SECTIONS if (timeline := _timeline(report, slug)) is not None]
-    panels = [panel for slug, timeline in timelines for panel in _panels(report, slug, timeline)]
+    found = [(slug, timeline) for slug in _SECTIONS for timeline in timelines(report, slug)[:1]]
+    panels = [panel for slug, timeline in found for panel in _panels(report, slug, timeline)]
     if not panels:
         return NoFigure("resources over time are not in the reports of two sides")
-    panels.sort(key=_importance)
+    panels.sort(key=lambda panel: [not panel.axis.label.startswith(start) for start in _FIRST])
     left = len(panels) - MOST_RESOURCES
-    end_ns = max(timeline.end_ns for _, timeline in timelines)
+    end_ns = max(timeline.end_ns for _, timeline in found)
+    drawn = len({line.key for panel in panels for line in panel.lines})
+    sides = next((number(fact.value) for fact in report.run if fact.key == "sides"), None) or drawn
+    missing = f"{drawn} of {sides:.0f} sides: others were not sampled, or come after them."
     return Curves(
         "Resources over time",
         f"{about(report)}: each run from its start",
         Axis("time since the start of the run", "ns", 0, end_ns),
         tuple(panels[:MOST_RESOURCES]),
         notes=(
-            *_left_out(report, panels),
+            *((missing,) if drawn < sides else ()),
             *((f"{left} more not drawn: section resources has them.",) if left > 0 else ()),
         ),
     )
-
-
-def _left_out(report: Report, panels: list[Panel]) -> tuple[str, ...]:
-    """Report how many sides are drawn, if not all are."""
-    drawn = len({line.key for panel in panels for line in panel.lines})
-    count = next((number(fact.value) for fact in report.run if fact.key == "sides"), None) or drawn
-    return (f"{drawn} of {count:.0f} sides: others were not sampled, or come after them.",) if drawn < count else ()
 
 
 _FIRST = ("CPU", "memory", "GPU", "threads")
 """Starts of labels, the most informative first."""
 
 
-def _importance(panel: Panel) -> int:
-    return next((place for place, begin in enumerate(_FIRST) if panel.axis.label.startswith(begin)), len(_FIRST))
-
-
-def _timeline(report: Report, slug: str) -> Timeline | None:
-    blocks = (block for block in report.blocks(slug) if isinstance(block, Timeline))
-    return next((block for block in blocks if block.lanes and block.end_ns > block.start_ns), None)
-
-
 def _panels(report: Report, slug: str, timeline: Timeline) -> Iterator[Panel]:
-    grid = titled(report, slug, AMOUNTS_OF_LANES)
+    grid = grid_with(report, slug, title=AMOUNTS_OF_LANES)
     lanes = {lane.label: lane for lane in timeline.lanes}
     table = [row for row in rows(grid) if text(row["lane"]) in lanes] if grid is not None else []
     for label in dict.fromkeys(text(row["label"]) for row in table):
@@ -337,19 +303,14 @@ def _panels(report: Report, slug: str, timeline: Timeline) -> Iterator[Panel]:
 
 def _line(row: Row, lane: Lane, timeline: Timeline) -> Line:
     """Return the means of equal slices; each holds until the start of the next."""
-    amount, count = number(row["amount"]) or 0.0, max(len(lane.values), 1)
-    width = (timeline.end_ns - timeline.start_ns) / count
-    points = (
+    amount = quantity(row["amount"])
+    width = (timeline.end_ns - timeline.start_ns) / max(len(lane.values), 1)
+    # The run ends with the last slice that was measured.
+    count = 1 + max((index for index, value in enumerate(lane.values) if value is not None), default=-1)
+    points = [
         CurvePoint(timeline.start_ns + index * width, None if value is None else value * amount)
-        for index, value in enumerate(lane.values)
-    )
+        for index, value in enumerate(lane.values[:count])
+    ]
+    end = [CurvePoint(points[-1].x + width, None)] if points else []
     side = text(row["side"])
-    return Line(side, side, _until_its_end(tuple(points), width), "steps")
-
-
-def _until_its_end(points: tuple[CurvePoint, ...], width: float) -> tuple[CurvePoint, ...]:
-    """Return the points up to the end of the last measured slice, which is the end of the run."""
-    last = max((index for index, point in enumerate(points) if point.y is not None), default=-1)
-    if last < 0:
-        return ()
-    return (*points[: last + 1], CurvePoint(points[last].x + width, None))
+    return Line(side, side, (*points, *end), "steps")

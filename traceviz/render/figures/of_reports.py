@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from traceviz.core.units import Value, counted, format_ratio, format_value
-from traceviz.render.figures.reading import Row, grid_with, of_trace, quantity, rows, timelines, titled
+from traceviz.render.figures.reading import Row, about, grid_with, of_trace, quantity, rows, timelines
 from traceviz.render.figures.values import (
     Axis,
     CurvePoint,
@@ -61,14 +61,14 @@ def steps(report: Report) -> Figure | NoFigure:
     ranks = found.ranks
     numbers = tuple(dict.fromkeys(step.number for step in found.steps))
     side_by_side = len(ranks) <= MOST_RANKS
-    # Return the smallest of 1, 2, 5, 10, 20, 50, ... that is not below ``least``.
+    # A bar covers 1, 2, 5, 10, 20, 50, ... steps.
     least = len(numbers) * (len(ranks) if side_by_side else 1) / MOST_BARS
     power: int = 10 ** math.floor(math.log10(max(least, 1)))
     each = next(part * power for part in (1, 2, 5, 10) if part * power >= least)
     bars = tuple(_rows(found, numbers, each, ranks if side_by_side else ()))
     how = counted(len(numbers), "steady step")
     of_ranks = f" on {counted(len(ranks), 'rank')}" if len(ranks) > 1 else ""
-    # Return the classes of all steps together, as stated in the report.
+    # The report also states the classes of all steps together.
     known: Mapping[str, Part] = {
         bar.key: Part(bar.key, bar.label, quantity(bar.value), bar.share)
         for block in report.blocks("breakdown")
@@ -90,7 +90,7 @@ def steps(report: Report) -> Figure | NoFigure:
 
 def _classified(report: Report) -> _Steps | None:
     """Return steps with their classes, without classes that take no time in any step."""
-    grid = titled(report, "breakdown", BY_STEP, "step")
+    grid = grid_with(report, "breakdown", "step", title=BY_STEP)
     if grid is None:
         return None
     columns = [column for column in grid.columns if column.unit == "ns" and column.name != "dur_ns"]
@@ -104,7 +104,7 @@ def _classified(report: Report) -> _Steps | None:
 
 def _plain(report: Report) -> _Steps | None:
     """Return steps without their classes, except warm-up and cut ones."""
-    grid = titled(report, "steps", EVERY_STEP, "step", "dur_ns")
+    grid = grid_with(report, "steps", "step", "dur_ns", title=EVERY_STEP)
     if grid is None:
         return None
     of_steps = [row for row in rows(grid) if not row.get("warmup") and not row.get("cut")]
@@ -164,7 +164,7 @@ def _notes(report: Report, each: int, ranks: Sequence[Value], *, side_by_side: b
 
 
 def _every_step(report: Report) -> Iterator[Row]:
-    grid = titled(report, "steps", EVERY_STEP, "step", "dur_ns")
+    grid = grid_with(report, "steps", "step", "dur_ns", title=EVERY_STEP)
     return iter(()) if grid is None else rows(grid)
 
 
@@ -180,7 +180,7 @@ _MOST_LANES = 16
 def utilization(report: Report) -> Figure | NoFigure:
     """Draw a panel for each device and each resource of the host."""
     found = [(slug, timeline) for slug in _SLUGS for timeline in timelines(report, slug)]
-    # Return whether a curve would be a line at zero.
+    # Curves that are a line at zero show nothing.
     if all(
         all(value is None or value < _LEAST for value in lane.values)
         for _, timeline in found
@@ -193,7 +193,7 @@ def utilization(report: Report) -> Figure | NoFigure:
     left_out = len(panels) - _MOST_LANES
     return Curves(
         title=_title_of_use({slug for slug, _ in found}),
-        subtitle=f"{of_trace(report)[3:]}",
+        subtitle=about(report),
         x=Axis("time", "ns", start, end),
         panels=panels[:_MOST_LANES],
         notes=(f"{left_out} more are left out.",) if left_out > 0 else (),
@@ -249,7 +249,7 @@ def api(report: Report) -> Figure | NoFigure:
     count = counted(sum(int(quantity(call["calls"])) for call in calls), "call")
     return RankedBars(
         title="CUDA API time by function",
-        subtitle=f"{count}, {total} on all threads, {of_trace(report)}".removesuffix(", "),
+        subtitle=", ".join(filter(None, (count, f"{total} on all threads", of_trace(report)))),
         axis=Axis("share of CUDA API time", "ratio"),
         bars=(*_bars(shown), *_rest(rest)),
     )

@@ -25,17 +25,10 @@ from traceviz.report import COMPARISON, POPULATION, Block, Column, Grid, Prose, 
 Row = Mapping[str, Value]
 
 
-def grid_with(report: Report, slug: str, *names: str) -> Grid | None:
-    """Return the first non-empty grid of a section with all these columns; ``None`` if there is none."""
+def grid_with(report: Report, slug: str, *names: str, title: str | None = None) -> Grid | None:
+    """Return the first non-empty grid of a section with these columns and this title, if any; else ``None``."""
     wanted = set(names)
-    grids = (grid for grid in report.grids(slug) if grid.rows)
-    return next((grid for grid in grids if wanted <= {column.name for column in grid.columns}), None)
-
-
-def titled(report: Report, slug: str, title: str, *names: str) -> Grid | None:
-    """Return the non-empty grid of a section with this title and these columns; ``None`` if there is none."""
-    wanted = set(names)
-    grids = (grid for grid in report.grids(slug) if grid.title == title and grid.rows)
+    grids = (grid for grid in report.grids(slug) if grid.rows and title in {None, grid.title})
     return next((grid for grid in grids if wanted <= {column.name for column in grid.columns}), None)
 
 
@@ -59,8 +52,9 @@ def column(grid: Grid, name: str) -> Column:
 
 def number(value: Value) -> float | None:
     """Return a number that can be drawn; ``None`` for any other value."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if is_number and isinstance(value, int | float) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def text(value: Value) -> str:

@@ -67,11 +67,6 @@ def own_names(*schemas: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry.name for schema in schemas for entry in _OWN if schema in entry.homes))
 
 
-def home_of(schema: str, name: str) -> str | None:
-    """Return the home of the figure of this name for reports of ``schema``; ``None`` if they never have it."""
-    return FIGURES.find(name).homes.get(schema) if name in FIGURES else None
-
-
 def check_figure(name: str, *schemas: str) -> None:
     """Reject a figure that does not exist, or that no report of these schemas has. No figure is loaded.
 
@@ -130,7 +125,7 @@ def figures(report: Report) -> Iterator[tuple[str, Figure]]:
 
 
 def _made(report: Report, name: str) -> Figure | NoFigure:
-    home = home_of(report.schema, name)
+    home = FIGURES.find(name).homes.get(report.schema) if name in FIGURES else None
     if home is None:
         return NoFigure(f"figures of this name are of {owners(name)}")
     make = cast("Callable[[Report], Figure | NoFigure]", load_home(home))

@@ -228,7 +228,7 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
     if behind:
         about += element("details", element("summary", "More about the recording"), behind, class_="tv-folded")
     title = element("div", element("p", f"traceviz · {kind(report)}", class_="tv-kind"), element("h1", _source(report)))
-    # Draw the controls that need the script, which makes them visible.
+    # These controls need the script, which makes them visible.
     field = element(
         "input", class_="tv-search", type_="search", placeholder="Search ( / )", aria_label="Search the whole page"
     )

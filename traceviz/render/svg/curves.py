@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from traceviz.core.units import format_value
-from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Mark, Panel
+from traceviz.render.figures.values import CurvePoint, Curves, Line, Mark, Panel
 from traceviz.render.svg.elements import (
     QUIET,
     TEXT,
@@ -148,7 +148,7 @@ def _horizontal(figure: Curves, width: float) -> Scale:
     ends = replace(
         figure.x,
         start=(min(values, default=0.0) if figure.x.start is None else figure.x.start),
-        end=_last(figure.x, max(values, default=1.0)),
+        end=(max(values, default=1.0) if figure.x.end is None else figure.x.end),
     )
     chosen = scale(ends, values, width, _TIMES_APART)
     few = sorted(set(values))
@@ -163,10 +163,6 @@ def _horizontal(figure: Curves, width: float) -> Scale:
         if len(_thinned(of_points).ticks) == len(few):
             return of_points
     return chosen
-
-
-def _last(axis: Axis, most: float) -> float:
-    return most if axis.end is None else axis.end
 
 
 def _thinned(horizontal: Scale, gap: float = 10.0) -> Scale:

@@ -64,7 +64,6 @@ class Rows:
     def drawing(self, *body: Element, head: float = 0.0) -> Drawing:
         """Draw the rows with their names, ``head`` pixels from the top, above the axis and its title."""
         title = axis_title(self.axis, self.scale)
-        # Draw the names, each left of its row; a shortened name shows all of it on hover.
         elements = (
             horizontal_axis(self.scale, self.left, 0, self.height, width=self.width),
             group(

@@ -12,7 +12,7 @@ from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import NOT_MEASURED, format_ns, format_ratio, format_value
 from traceviz.render.rows import bars_heading, number_of
 from traceviz.render.terminal.lines import INDENT, QUIET, aligned, pad, paragraph, shorten, widest
-from traceviz.report import Bar, Bars, Facts, Lane, Timeline
+from traceviz.report import Bar, Bars, Facts, Timeline
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _LEVELS = "▁▂▃▄▅▆▇█"
@@ -212,7 +212,12 @@ def timeline_lines(timeline: Timeline, width: int) -> list[Text]:
         return []
     labels = [shorten(lane.label, min(_LABEL_LIMIT, width // 3)) for lane in timeline.lanes]
     label_width = max(cell_len(label) for label in labels)
-    ends = [shorten(_end(lane), max(_END_WIDTH, width // 5)) for lane in timeline.lanes]
+    means = [mean(lane.values) for lane in timeline.lanes]
+    texts = [
+        lane.whole or (NOT_MEASURED if average is None else format_ratio(average))
+        for lane, average in zip(timeline.lanes, means, strict=True)
+    ]
+    ends = [shorten(text, max(_END_WIDTH, width // 5)) for text in texts]
     end_width = max(_END_WIDTH, 1 + max(cell_len(end) for end in ends))
     slices = width - INDENT - label_width - 3 - end_width
     lines = paragraph(sentence(timeline.title), width, first=" " * INDENT, style=QUIET)
@@ -226,25 +231,18 @@ def timeline_lines(timeline: Timeline, width: int) -> list[Text]:
     return [*lines, Text.assemble(" " * (INDENT + label_width + 2), (axis, QUIET))]
 
 
-def _end(lane: Lane) -> str:
-    average = mean(lane.values)
-    return lane.whole or (NOT_MEASURED if average is None else format_ratio(average))
-
-
 def _axis(timeline: Timeline, slices: int) -> str:
     """Return the times of both ends, and round times between them as far as they fit, each starting in its cell."""
     start, end = _time(timeline.start_ns), _time(timeline.end_ns)
     if cell_len(start) + 1 + cell_len(end) > slices:
         return ""
     text, room = start, slices - cell_len(end)
-    # Return the multiples of a round step within the timeline.
     span_ns = timeline.end_ns - timeline.start_ns
     least_ns = span_ns * _LEAST_TICK / slices
     power = 1000 ** max(int(math.log(max(least_ns, 1), 1000)), 0)
     step_ns = next((step * power for step in _STEPS_NS if step * power >= least_ns), 1000 * power)
-    round_times = range(-(-timeline.start_ns // step_ns) * step_ns, timeline.end_ns, step_ns)
-    for at_ns in round_times:
-        cell, label = (at_ns - timeline.start_ns) * slices // (timeline.end_ns - timeline.start_ns), _time(at_ns)
+    for at_ns in range(-(-timeline.start_ns // step_ns) * step_ns, timeline.end_ns, step_ns):
+        cell, label = (at_ns - timeline.start_ns) * slices // span_ns, _time(at_ns)
         if cell_len(text) + 2 <= cell <= room - cell_len(label) - 2:
             text = pad(text, cell) + label
     return pad(text, room) + end

@@ -100,12 +100,12 @@ def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
     lines = _legend(panels, width, color=color)
     for number, (panel, rows) in enumerate(drawn):
         lines += [Text()] if number else []
-        # Return ``CPU, of 2 cores``.
-        heading = (
-            (f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}") if len(drawn) > 1 else ""
-        )  # the title of the section names a single panel
-        lines += paragraph(sentence(heading), width, first=" " * INDENT, style=QUIET)
-        lines += [_styled(row, color=color) for row in rows]
+        if len(drawn) > 1:  # the title of the section names a single panel
+            heading = f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}"
+            lines += paragraph(sentence(heading), width, first=" " * INDENT, style=QUIET)
+        for row in rows:
+            styled = ((character, _style(index, color=color)) for character, index in row)
+            lines.append(Text.assemble(" " * INDENT, *styled))
     return lines
 
 
@@ -145,14 +145,6 @@ def _style(index: int | None, *, color: bool) -> str:
     return f"color({COLORS[index % len(COLORS)]})" if color and index is not None else ""
 
 
-def _styled(row: Sequence[Cell], *, color: bool) -> Text:
-    """Convert a row of cells to styled text."""
-    text = Text(" " * INDENT)
-    for character, index in row:
-        text.append(character, _style(index, color=color))
-    return text
-
-
 def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
     """Draw the rows from the top: the plot, its axis, and names of places below; empty if there is no room."""
     vertical = _vertical(panel, height)
@@ -162,7 +154,6 @@ def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
         return []
     horizontal = _horizontal(panel, x, cells)
     canvas: list[list[Cell]] = [[(" ", None)] * cells for _ in range(height)]
-    # Return the curves that have marks, and the references.
     found: list[_Curve] = []
     marked = [line for line in panel.lines if line.style != "dashed"][: len(MARKS)]
     for line in panel.lines:
@@ -171,7 +162,23 @@ def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
         elif line in marked:
             number = marked.index(line)
             found.append(_Curve(line, number, (2 * number - len(marked) + 1) // 2 if horizontal.margin else 0))
-    _draw(canvas, found, horizontal, vertical)
+    # Draw strokes first, then connections of points, and marks on top.
+    for curve in found:
+        for point in curve.measured:
+            _stroke(canvas, curve, point, horizontal, vertical)
+    for curve in found:
+        if curve.line.style != "points":
+            for first, second in pairwise(curve.line.points):
+                _connect(canvas, curve, first, second, horizontal, vertical)
+    for curve in found:
+        if curve.number is not None:
+            for point in curve.measured:
+                _put(
+                    canvas,
+                    curve.column(point, horizontal),
+                    vertical.place(point.y or 0.0),
+                    (_mark(curve.number), curve.number),
+                )
     rows = [
         [*_plain(f"{label} {'┤' if label.strip() else '│'}"), *row] for label, row in zip(labels, canvas, strict=True)
     ]
@@ -222,21 +229,6 @@ def _labels(scale: _Scale, axis: Axis) -> list[str]:
 def _rounded(value: float) -> float | int:
     """Return whole numbers as integers: 25 threads."""
     return int(value) if float(value).is_integer() else round(value, 1) if abs(value) >= 10 else value
-
-
-def _draw(canvas: list[list[Cell]], curves: Sequence[_Curve], x: _Scale, y: _Scale) -> None:
-    """Draw strokes first, then connections of points, and marks on top."""
-    for curve in curves:
-        for point in curve.measured:
-            _stroke(canvas, curve, point, x, y)
-    for curve in curves:
-        if curve.line.style != "points":
-            for first, second in pairwise(curve.line.points):
-                _connect(canvas, curve, first, second, x, y)
-    for curve in curves:
-        if curve.number is not None:
-            for point in curve.measured:
-                _put(canvas, curve.column(point, x), y.place(point.y or 0.0), (_mark(curve.number), curve.number))
 
 
 def _stroke(canvas: list[list[Cell]], curve: _Curve, point: CurvePoint, x: _Scale, y: _Scale) -> None:

@@ -66,30 +66,21 @@ _TITLE_KEYS = ("source", "trace", "path")
 def page(report: Report, options: RenderOptions) -> str:
     """Render the whole report as text that fits ``options.width``."""
     width, pictures = _width(options), text_figures(report)
+    notes = []
+    if report.notes or report.skipped:
+        notes = [rule("Notes", width)]
+        for note in sorted(report.notes, key=lambda note: -note.severity.rank):
+            notes += note_lines(note, width)
+        for names, reason in not_measured(report.skipped):
+            notes += skipped_lines(names, reason, width, absence(report))
     parts = [
         header_lines(report.run, width),
         [*verdict_lines(report, width), *summary_line(report.findings, width)],
         *(section_lines(section, width, options, pictures.get(section.slug)) for section in report.sections),
         _findings(report, width),
-        _notes(report, width),
+        notes,
     ]
     return to_text(_apart(parts), color=options.color)
-
-
-def first_page(report: Report, options: RenderOptions) -> str:
-    """Render the first screen of the report, in as much detail as fits its limit of lines."""
-    width = _width(options)
-    room = most_lines(width)
-    lines: list[Text] = []
-    for detail in DETAILS:
-        parts = _first_parts(report, first_screen(report, detail), width, options)
-        lines = _apart([part for _, part in parts])
-        if len(lines) > room:  # drop the empty lines between bars, and between tables
-            kinds = groupby(parts, key=itemgetter(0))
-            lines = _apart([[line for _, part in group for line in part] for _, group in kinds])
-        if len(lines) <= room:
-            break
-    return to_text(lines, color=options.color)
 
 
 def _first_parts(
@@ -100,32 +91,26 @@ def _first_parts(
     quiet = [text for text in (screen.unseen, screen.more) if text]
     last = [line for note in screen.notes for line in note_lines(note, width)]
     last += [line for text in quiet for line in paragraph(sentence(text), width, first=" " * INDENT, style=QUIET)]
+    bars = [  # each below a heading like that of a section
+        [
+            rule(part.title, width, f"share of {part.whole}" if part.whole else ""),
+            *bars_lines(replace(part, title="", whole=""), width, color=options.color, is_short=True),
+        ]
+        for part in screen.bars
+    ]
+    found = []
+    if screen.findings:
+        found = [rule("Findings", width), *(line for one in screen.findings for line in finding_lines(one, width))]
+        found += paragraph(sentence(screen.others), width, first=" " * INDENT, style=QUIET)
     return [
         ("header", header_lines(screen.run, width)),
         ("verdict", verdict_lines(replace(report, verdict=screen.verdict), width)),
-        *(("bars", _first_bars(bars, width, color=options.color)) for bars in screen.bars),
-        ("findings", _first_findings(screen, width)),
+        *(("bars", lines) for lines in bars),
+        ("findings", found),
         *(("tables", section_lines(section, width, tables)) for section in screen.tables),
         ("gates", section_lines(screen.gates, width, options) if screen.gates else []),
         ("last", last),
     ]
-
-
-def _first_bars(bars: Bars, width: int, *, color: bool) -> list[Text]:
-    """Draw the bar below a heading like that of a section."""
-    aside = f"share of {bars.whole}" if bars.whole else ""
-    below = bars_lines(replace(bars, title="", whole=""), width, color=color, is_short=True)
-    return [rule(bars.title, width, aside), *below]
-
-
-def _first_findings(screen: FirstScreen, width: int) -> list[Text]:
-    """Draw findings without empty lines between them."""
-    if not screen.findings:
-        return []
-    lines = [rule("Findings", width)]
-    for finding in screen.findings:
-        lines += finding_lines(finding, width)
-    return lines + paragraph(sentence(screen.others), width, first=" " * INDENT, style=QUIET)
 
 
 def _width(options: RenderOptions) -> int:
@@ -207,17 +192,6 @@ def _findings(report: Report, width: int) -> list[Text]:
     return [*lines, Text(), *paragraph(sentence(hint), width, first=" " * INDENT, style=QUIET)]
 
 
-def _notes(report: Report, width: int) -> list[Text]:
-    if not report.notes and not report.skipped:
-        return []
-    lines = [rule("Notes", width)]
-    for note in sorted(report.notes, key=lambda note: -note.severity.rank):
-        lines += note_lines(note, width)
-    for names, reason in not_measured(report.skipped):
-        lines += skipped_lines(names, reason, width, absence(report))
-    return lines
-
-
 _BODY = " " * (INDENT + 3)
 
 
@@ -283,5 +257,16 @@ class TerminalRenderer:
     def render(self, report: Report, options: RenderOptions) -> str:
         """Render the page, without trailing spaces, ended by a newline."""
         if has_first_screen(report, options):
-            return first_page(report, options)
+            width = _width(options)
+            room = most_lines(width)
+            lines: list[Text] = []
+            for detail in DETAILS:  # the first that fits
+                parts = _first_parts(report, first_screen(report, detail), width, options)
+                lines = _apart([part for _, part in parts])
+                if len(lines) > room:  # drop the empty lines between bars, and between tables
+                    kinds = groupby(parts, key=itemgetter(0))
+                    lines = _apart([[line for _, part in group for line in part] for _, group in kinds])
+                if len(lines) <= room:
+                    break
+            return to_text(lines, color=options.color)
         return page(select(report, options.sections), options)

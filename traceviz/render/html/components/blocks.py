@@ -17,18 +17,13 @@ from traceviz.report import Bars, Block, Column, Fact, Facts, Grid, Prose, Row, 
 
 def facts(items: Iterable[Fact], slug: str = "") -> Markup:
     """Draw a list of labels and values; empty if there are none."""
-    entries = joined(_fact(fact, slug) for fact in items)
-    return element("dl", entries, class_="tv-facts") if entries else Markup()
-
-
-def _fact(fact: Fact, slug: str) -> Markup:
-    text = format_value(fact.value, fact.unit)
-    value = name(text) if isinstance(fact.value, str) else shown(text)
-    return element(
-        "div",
-        element("dt", term(fact.label, fact.key, slug)),
-        element("dd", value, class_=None if fact.unit == "text" else "tv-figure"),
-    )
+    entries = []
+    for fact in items:
+        text = format_value(fact.value, fact.unit)
+        value = name(text) if isinstance(fact.value, str) else shown(text)
+        label = element("dt", term(fact.label, fact.key, slug))
+        entries.append(element("div", label, element("dd", value, class_=None if fact.unit == "text" else "tv-figure")))
+    return element("dl", joined(entries), class_="tv-facts") if entries else Markup()
 
 
 _TEXTS = frozenset({"text", "bool"})
@@ -71,7 +66,10 @@ def grid(block: Grid, style: GridStyle) -> Markup:
     positions = telling_columns(block, ShownRows(carried, 0, None))
     columns = [block.columns[position] for position in positions]
     caption = element("caption", title or line(style.caption) or "Table", class_="tv-unseen")
-    heads = joined(_heading(column, style.slug) for column in columns)
+    heads = joined(
+        element("th", term(column.label, column.name, style.slug), scope="col", class_=_class_of(column))
+        for column in columns
+    )
     table = element(
         "table",
         caption,
@@ -82,7 +80,11 @@ def grid(block: Grid, style: GridStyle) -> Markup:
     )
     label = ": ".join(part for part in (line(style.caption), title or "table") if part)  # sections have their title
     region = element("div", table, class_="tv-scroll", role="group", tabindex=0, aria_label=label)
-    elsewhere = _elsewhere(len(block.rows) - len(carried), style) if style.has_script or folded.rest is None else ""
+    elsewhere = Markup()
+    omitted = len(block.rows) - len(carried)
+    if omitted and (style.has_script or folded.rest is None):
+        how = element("code", style.command, class_="tv-command") if style.command else "--format csv"
+        elsewhere = element("p", f"{omitted:,} more rows are not here; all of them: ", how, class_="tv-elsewhere")
     kind = "tv-table" if style.has_script else "tv-table tv-with-rest"
     heading = element("h3", title) if title else ""
     return element("div", heading, region, elsewhere, class_=kind)
@@ -94,28 +96,17 @@ def _rows(block: Grid, carried: tuple[Row, ...], positions: tuple[int, ...], fir
         bar_ratios(column, [row[position] for row in block.rows]) if column.bar else None
         for position, column in zip(positions, columns, strict=True)
     ]
-    return joined(
-        _row(
-            [row[position] for position in positions],
-            columns,
-            [None if of is None else of[index] for of in ratios],
-            is_more=index >= first,
-        )
-        for index, row in enumerate(carried)
-    )
+    heads = [not number and column.unit == "text" for number, column in enumerate(columns)]
+    lines = []
+    for index, row in enumerate(carried):
+        parts = zip(positions, columns, ratios, heads, strict=True)
+        cells = [_cell(row[at], column, of[index] if of else None, is_head=head) for at, column, of, head in parts]
+        lines.append(element("tr", joined(cells), class_="tv-more" if index >= first else None))
+    return joined(lines)
 
 
-def _heading(column: Column, slug: str) -> Markup:
-    right = column.unit not in _TEXTS
-    return element("th", term(column.label, column.name, slug), scope="col", class_="tv-number" if right else None)
-
-
-def _row(values: list[Value], columns: list[Column], ratios: list[float | None], *, is_more: bool) -> Markup:
-    cells = joined(
-        _cell(value, column, ratio, is_head=position == 0 and column.unit == "text")
-        for position, (value, column, ratio) in enumerate(zip(values, columns, ratios, strict=True))
-    )
-    return element("tr", cells, class_="tv-more" if is_more else None)
+def _class_of(column: Column) -> str | None:
+    return None if column.unit in _TEXTS else "tv-number"
 
 
 def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -> Markup:
@@ -125,15 +116,11 @@ def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -
         return element(tag, name(text), scope=scope, class_="tv-wide" if len(text) > _NARROW else None)
     base = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     drawn = _bar(ratio, signed=column.signed) if ratio is not None and base is not None else ""
-    kind = f"tv-number{_direction(column, base)}{' tv-barred' if drawn else ''}"
+    direction = ""
+    if column.better and base:
+        direction = " tv-gain" if (base < 0) == (column.better == "lower") else " tv-loss"
+    kind = f"tv-number{direction}{' tv-barred' if drawn else ''}"
     return element(tag, drawn, shown(text), class_=kind, data_value="" if base is None else repr(base), scope=scope)
-
-
-def _direction(column: Column, value: float | None) -> str:
-    """Return the class of a gain or a loss."""
-    if not column.better or not value:
-        return ""
-    return " tv-gain" if (value < 0) == (column.better == "lower") else " tv-loss"
 
 
 def _bar(ratio: float, *, signed: bool) -> Markup:
@@ -153,30 +140,21 @@ def _foot(folded: ShownRows, positions: tuple[int, ...], columns: list[Column]) 
     cells = [
         element("th", f"other ({folded.hidden:,})", scope="row")
         if index == label
-        else element("td", _sum(rest[position], column), class_=None if column.unit in _TEXTS else "tv-number")
+        else element(
+            "td",
+            "" if rest[position] is None else shown(format_value(rest[position], column.unit)),
+            class_=_class_of(column),
+        )
         for index, (position, column) in enumerate(zip(positions, columns, strict=True))
     ]
     return element("tfoot", element("tr", joined(cells)), class_="tv-rest")
 
 
-def _sum(value: Value, column: Column) -> str:
-    return "" if value is None else shown(format_value(value, column.unit))
-
-
-def _elsewhere(count: int, style: GridStyle) -> Markup:
-    """Report how many rows are omitted, and the command that prints them."""
-    if not count:
-        return Markup()
-    how = element("code", style.command, class_="tv-command") if style.command else "--format csv"
-    return element("p", f"{count:,} more rows are not here; all of them: ", how, class_="tv-elsewhere")
-
-
-_CAPTION = "What may take the time, and how sure that is"
-
-
 def candidates(verdict: Verdict) -> Markup:
     """Draw a table of the candidates for the verdict; empty if there are none."""
-    return grid(candidates_grid(verdict), GridStyle(caption=_CAPTION, slug="why")) if verdict.candidates else Markup()
+    if not verdict.candidates:
+        return Markup()
+    return grid(candidates_grid(verdict), GridStyle(caption="What may take the time, and how sure that is", slug="why"))
 
 
 def block(item: Block, style: GridStyle) -> Markup:

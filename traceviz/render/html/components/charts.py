@@ -22,21 +22,16 @@ def bars(block: Bars, slug: str = "") -> Markup:
     heading = line(bars_heading(block))
     colors = fills([part.key for part in block.bars])
     parts = [(part, color) for part, color in zip(block.bars, colors, strict=True) if part.share > 0]
-    return element(
-        "figure",
-        element("figcaption", heading),
-        _stacked(block, parts, heading),
-        element(
-            "table",
-            _legend_head(),
-            element("tbody", joined(_part(part, color, block.unit, slug) for part, color in parts)),
-            class_="tv-legend",
-        )
-        if parts
-        else "",
-        _nothing(block, slug),
-        class_="tv-bars",
-    )
+    heads = ("Part", False), ("Value", True), ("Share", True)
+    head = joined(element("th", text, scope="col", class_="tv-number" if right else None) for text, right in heads)
+    body = element("tbody", joined(_part(part, color, block.unit, slug) for part, color in parts))
+    legend = element("table", element("thead", element("tr", head)), body, class_="tv-legend") if parts else ""
+    # Parts that take no time are listed below the legend.
+    empty = [part for part in block.bars if part.share <= 0]
+    names = Markup(", ").join(term(part.label, part.key, slug) for part in empty)
+    nothing = element("p", f"{_part_value(empty[0], block.unit)}: ", names, class_="tv-none") if empty else ""
+    caption = element("figcaption", heading)
+    return element("figure", caption, _stacked(block, parts, heading), legend, nothing, class_="tv-bars")
 
 
 def _stacked(block: Bars, parts: list[tuple[Bar, str]], heading: str) -> Markup:
@@ -44,7 +39,7 @@ def _stacked(block: Bars, parts: list[tuple[Bar, str]], heading: str) -> Markup:
     drawn = joined(
         element(
             "rect",
-            element("title", _said(part, block.unit)),
+            element("title", f"{shown(part.label)}: {_part_value(part, block.unit)}, {format_ratio(part.share)}"),
             x=number(start * _BAR_WIDTH),
             y=0,
             width=number(share * _BAR_WIDTH),
@@ -65,18 +60,8 @@ def _stacked(block: Bars, parts: list[tuple[Bar, str]], heading: str) -> Markup:
     )
 
 
-def _said(part: Bar, unit: Unit) -> str:
-    return f"{shown(part.label)}: {_part_value(part, unit)}, {format_ratio(part.share)}"
-
-
 def _part_value(part: Bar, unit: Unit) -> str:
     return shown(format_value(part.value, unit))
-
-
-def _legend_head() -> Markup:
-    heads = ("Part", False), ("Value", True), ("Share", True)
-    cells = joined(element("th", text, scope="col", class_="tv-number" if right else None) for text, right in heads)
-    return element("thead", element("tr", cells))
 
 
 def _part(part: Bar, color: str, unit: Unit, slug: str) -> Markup:
@@ -88,15 +73,6 @@ def _part(part: Bar, color: str, unit: Unit, slug: str) -> Markup:
         element("td", _part_value(part, unit), class_="tv-number"),
         element("td", format_ratio(part.share), class_="tv-number"),
     )
-
-
-def _nothing(block: Bars, slug: str) -> Markup:
-    """List the parts that take no time."""
-    parts = [part for part in block.bars if part.share <= 0]
-    if not parts:
-        return Markup()
-    names = Markup(", ").join(term(part.label, part.key, slug) for part in parts)
-    return element("p", f"{_part_value(parts[0], block.unit)}: ", names, class_="tv-none")
 
 
 _PLOT_WIDTH, _PLOT_HEIGHT = 1000, 200
@@ -202,8 +178,7 @@ def _curve(lane: Lane, color: str) -> Markup:
         if is_measured:
             tops = (f"V{number(_LANE_HEIGHT * (1 - min(max(value or 0.0, 0.0), 1.0)))}h1" for _, value in slices)
             parts.append(f"M{slices[0][0]} {_LANE_HEIGHT}{''.join(tops)}V{_LANE_HEIGHT}z")
-    area = "".join(parts)
-    drawn = element("path", d=area, fill=color)
+    drawn = element("path", d="".join(parts), fill=color)
     box = f"0 0 {max(len(lane.values), 1)} {_LANE_HEIGHT}"
     return element(
         "svg",

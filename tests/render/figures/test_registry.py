@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 
-from tests.render.figures.test_steps import by_step
+from tests.render.figures.test_of_reports import by_step
 from tests.render.report_strategies import REPORTS
 from traceviz.core.errors import UsageError
 from traceviz.render.figures.reading import in_words

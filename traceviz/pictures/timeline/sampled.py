@@ -70,7 +70,10 @@ def _tree(frames: pl.DataFrame, names: Names) -> _Tree:
     around = np.where((known >= 0) & (ids[caller] == known) & (caller < np.arange(ids.size)), caller, -1)
     frame, firsts = alike(*(codes(frames[column]) for column in ("function", "file", "origin")))
     texts = frames[["function", "file", "origin"]][firsts].with_columns(pl.all().cast(pl.String))
-    numbered = [names.number(*_frame(*row)) for row in texts.iter_rows()]
+    numbered = [
+        names.number(f"{function} ({file})" if file else function, _ORIGINS.get(origin, _OTHER))
+        for function, file, origin in texts.iter_rows()
+    ]
     node, parent, depth, name = np.full(ids.size, -1, np.int64), [], [], []
     rows, level, count = np.flatnonzero(around < 0), 0, 0
     while rows.size:  # once per depth
@@ -89,10 +92,6 @@ def _tree(frames: pl.DataFrame, names: Names) -> _Tree:
     return _Tree(places, *(np.concatenate(one) for one in (parent, depth, name)))
 
 
-def _frame(function: str, file: str, origin: str) -> tuple[str, Family]:
-    return f"{function} ({file})" if file else function, _ORIGINS.get(origin, _OTHER)
-
-
 def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
     """Return spans of all threads with their threads and processes; ``stacks`` is sorted by thread and start."""
     starts, threads = starts_of(stacks), numbers(stacks["thread_id"])
@@ -104,24 +103,15 @@ def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
     for depth in range(int(depths.max(initial=-1)), -1, -1):
         rows = np.flatnonzero(depths >= depth)
         if depth < MOST_ROWS:
-            # Merge consecutive rows with the same frame: start, end, thread, process, node.
-            own = at[rows]
-            goes_on = (
-                (own[1:] == own[:-1])
-                & (threads[rows][1:] == threads[rows][:-1])
-                & (starts[rows][1:] <= ends[rows][:-1])
-            )
+            # Consecutive rows with the same frame become one span.
+            own, thread_of = at[rows], threads[rows]
+            goes_on = (own[1:] == own[:-1]) & (thread_of[1:] == thread_of[:-1])
+            goes_on &= starts[rows][1:] <= ends[rows][:-1]
             first = np.flatnonzero(np.concatenate([[True], ~goes_on])) if rows.size else rows
             last = np.append(first[1:], rows.size) - 1
             begins = rows[first]
-            runs = (
-                starts[begins],
-                np.maximum(ends[rows[last]], starts[begins]),
-                threads[begins],
-                processes[begins],
-                own[first],
-            )
-            found.append(runs)
+            until = np.maximum(ends[rows[last]], starts[begins])
+            found.append((starts[begins], until, threads[begins], processes[begins], own[first]))
         at[rows] = tree.parent[at[rows]]
     empty = np.empty(0, np.int64)
     begin, end, thread, process, node = (

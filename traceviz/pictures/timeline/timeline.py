@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -49,26 +50,20 @@ def launches(trace: TraceView, number_of: Array, firsts: Mapping[str, int]) -> t
         numbers = number_of[begin : begin + trace.tables.rows(table)]
         begin += numbers.size
         shown = np.flatnonzero(numbers >= 0)
-        callers = _callers(trace, table, shown, number_of, firsts)
+        # The number of the call that launched each row; -1 if it is unknown or not shown.
+        callers = np.full(shown.size, -1, np.int64)
+        work = correlations(taken(trace.frame(table, *_KEYS), shown))
+        for caller in CALLERS if shown.size else ():
+            if caller in firsts:
+                rows = first_rows(work, correlations(trace.frame(caller, *_KEYS)))
+                launched = np.where(rows >= 0, number_of[firsts[caller] + np.maximum(rows, 0)], -1)
+                callers = np.where(callers >= 0, callers, launched)
         known = callers >= 0
         sources.append(callers[known])
         targets.append(numbers[shown][known].astype(np.int64))
     source, target = np.concatenate(sources), np.concatenate(targets)
     order = np.lexsort((target, source))
     return (Arrows("launch", source[order], target[order]),) if order.size else ()
-
-
-def _callers(trace: TraceView, table: str, shown: Array, number_of: Array, firsts: Mapping[str, int]) -> Array:
-    """Return the number of the event that launched each of the ``shown`` rows; -1 if unknown or not shown."""
-    found = np.full(shown.size, -1, np.int64)
-    work = correlations(taken(trace.frame(table, *_KEYS), shown))
-    for caller in CALLERS:
-        if caller not in firsts or not shown.size:
-            continue
-        rows = first_rows(work, correlations(trace.frame(caller, *_KEYS)))
-        numbers = np.where(rows >= 0, number_of[firsts[caller] + np.maximum(rows, 0)], -1)
-        found = np.where(found >= 0, found, numbers)
-    return found
 
 
 MOST_EVENTS = 1_000_000
@@ -103,8 +98,9 @@ def timeline(trace: TraceView, budget: int = MOST_EVENTS, places: Sequence[Place
     sources = [*rank_sources(making), *device_sources(making), *stack_sources(making), *host_sources(making)]
     sources += [joint.source] if joint else []
     begin, end = _extent(trace, sources)
-    firsts = _firsts(sources)
-    events = sum(source.starts.size for source in sources)
+    sizes = [source.starts.size for source in sources]
+    events = sum(sizes)
+    firsts = dict(zip((source.key for source in sources), accumulate(sizes, initial=0), strict=False))
     shown = details(trace, (source.starts for source in sources), budget, places) if events > budget else ()
     frame = Frame(begin, end - begin, shown, MOST_CELLS / max(events, 1), budget // _SHARE_OF_SHORT)
     made = [lane for source in sources for lane in drawn(source, firsts[source.key], frame)]
@@ -137,12 +133,6 @@ def _extent(trace: TraceView, sources: Sequence[Source]) -> tuple[int, int]:
             firsts.append(int(times[0]))
             lasts.append(int(times[-1]))
     return min(firsts, default=0), max(lasts)
-
-
-def _firsts(sources: Sequence[Source]) -> dict[str, int]:
-    """Return the number of the first event of each source."""
-    sizes = np.array([source.starts.size for source in sources], np.int64)
-    return dict(zip((source.key for source in sources), (np.cumsum(sizes) - sizes).tolist(), strict=True))
 
 
 def _seated(made: Sequence[Drawn], owners: Owners) -> tuple[list[Drawn], tuple[Lane, ...]]:

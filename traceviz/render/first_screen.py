@@ -333,8 +333,7 @@ def _unseen(report: Report) -> str:
     beside = _OF_DEVICES if is_no_gpu else {"device_ops"}
     named = (_ABSENT.get(table, table.replace("_", " ")) for table in missing if table not in beside)
     absent = list(dict.fromkeys(named))
-    words = absence(report)
-    return f"{words[0].upper()}{words[1:]}: {_listed(absent)}." if absent else ""
+    return f"{absence(report).capitalize()}: {_listed(absent)}." if absent else ""
 
 
 def _listed(names: list[str]) -> str:

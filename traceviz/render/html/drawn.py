@@ -42,7 +42,7 @@ def figure_parts(report: Report, *, for_telephones: bool = True) -> Markup:
     else:
         found = [figure for _, figure in figures(report)]
     parts = []
-    for figure in filter(None, found):
+    for figure in (one for one in found if one is not None):
         drawn = [
             element("div", Markup(svg(figure, _WIDTHS[name], standalone=False)), class_=name)  # noqa: S704 (escaped)
             for name in (tuple(_WIDTHS) if for_telephones else (_WIDE,))

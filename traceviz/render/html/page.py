@@ -209,18 +209,34 @@ def command(report: Report) -> str:
 def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
     report, pictures = content.report, content.pictures
     figures = _Section("tv-figures", "Figures", figure_parts(report))
-    sections = [
-        _Section(
-            "tv-verdict",
-            "",
-            element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup(),
-        ),
-        *_reported(report, pictures),
-    ]
+    verdict = element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
+    sections = [_Section("tv-verdict", "", verdict), *_reported(report, pictures)]
     sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
     sections += [_reported_section(item, content) for item in report.sections]
-    present = [section for section in (*sections, *_ends(report)) if section.content]
+    sections.append(_Section("tv-skipped", absence(report).capitalize(), skipped(report.skipped)))
+    sections.append(_Section("notes", "Notes", notes(report.notes), has_command=True))
+    present = [section for section in sections if section.content]
+    links = joined(
+        element("li", element("a", line(section.title), href=f"#{shown(section.slug)}"))
+        for section in present
+        if section.title
+    )
+    navigation = element("nav", element("ul", links), class_="tv-nav", aria_label="Sections")
+    main = element("main", joined(map(_section, present)), id_="tv-main", tabindex=-1)
+    return element(
+        "body",
+        element("a", "Skip to the report", class_="tv-skip", href="#tv-main"),
+        _banner(report),
+        element("div", navigation, main, class_="tv-layout"),
+        element("div", class_="tv-live tv-unseen", role="status"),
+        _raw("script", data, type="application/json", id="tv-report") if data else "",
+        _raw("script", scripts, type="module"),
+        data_command=command(report),
+    )
+
+
+def _banner(report: Report) -> Markup:
     said = first_screen(report).run if report.schema == SCHEMA else report.run
     known = [fact for fact in said if fact.value is not None and fact.key != "source"]
     behind = facts(fact for fact in known if fact.key in _BEHIND)
@@ -235,37 +251,7 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
     count = element("span", class_="tv-search-count", role="status")
     button = element("button", "Dark", class_="tv-button tv-theme", type_="button", hidden=True)
     tools = element("div", element("span", field, count, hidden=True), button, class_="tv-tools")
-    banner = element("header", element("div", title, tools, class_="tv-top"), about, class_="tv-banner")
-    return element(
-        "body",
-        element("a", "Skip to the report", class_="tv-skip", href="#tv-main"),
-        banner,
-        element(
-            "div",
-            _navigation(present),
-            element("main", joined(map(_section, present)), id_="tv-main", tabindex=-1),
-            class_="tv-layout",
-        ),
-        element("div", class_="tv-live tv-unseen", role="status"),
-        _raw("script", data, type="application/json", id="tv-report") if data else "",
-        _raw("script", scripts, type="module"),
-        data_command=command(report),
-    )
-
-
-def _reported_section(section: Section, content: _Content) -> _Section:
-    """Draw a section of the report; sections made by other options have no command."""
-    has_command = section.slug not in {WHY, GATES}
-    return _Section(section.slug, section.title, _blocks(section, content), has_command=has_command)
-
-
-def _navigation(sections: list[_Section]) -> Markup:
-    links = joined(
-        element("li", element("a", line(section.title), href=f"#{shown(section.slug)}"))
-        for section in sections
-        if section.title
-    )
-    return element("nav", element("ul", links), class_="tv-nav", aria_label="Sections")
+    return element("header", element("div", title, tools, class_="tv-top"), about, class_="tv-banner")
 
 
 def _section(section: _Section) -> Markup:
@@ -315,7 +301,8 @@ def _slug_of(report: Report, chart: Bars) -> str:
     return ""
 
 
-def _blocks(section: Section, content: _Content) -> Markup:
+def _reported_section(section: Section, content: _Content) -> _Section:
+    """Draw a section of the report; sections made by other options have no command."""
     prints = command(content.report)
     style_of_tables = GridStyle(
         top=content.options.top,
@@ -328,12 +315,5 @@ def _blocks(section: Section, content: _Content) -> Markup:
     blocks = blocks_for_people(section.blocks)
     if content.report.schema == TREND:  # its figure shows them
         blocks = [item for item in blocks if not isinstance(item, Series)]
-    return joined(block(item, style_of_tables) for item in blocks)
-
-
-def _ends(report: Report) -> list[_Section]:
-    absent = absence(report)
-    return [
-        _Section("tv-skipped", f"{absent[0].upper()}{absent[1:]}", skipped(report.skipped)),
-        _Section("notes", "Notes", notes(report.notes), has_command=True),
-    ]
+    drawn = joined(block(item, style_of_tables) for item in blocks)
+    return _Section(section.slug, section.title, drawn, has_command=section.slug not in {WHY, GATES})

@@ -148,10 +148,7 @@ def test_memory_of_a_device_is_called_so():
     found = use_of(device_use=Timeline("", 0, S, (Lane("GPU 0", (0.5,)),)), memory=memory)
     assert isinstance(found, Curves)
     assert [panel.axis.label for panel in found.panels] == ["GPU 0", "memory of CUDA:0"]
-    assert (found.title, use_of(memory=memory).title) == (
-        "Use of devices over time",
-        "Use of device memory over time",
-    )
+    assert (found.title, use_of(memory=memory).title) == ("Use of devices over time", "Use of device memory over time")
 
 
 def test_devices_that_did_nothing_are_no_figure():

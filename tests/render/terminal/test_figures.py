@@ -5,16 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.text import Text
 
-from traceviz.render.figures.values import (
-    Axis,
-    CurvePoint,
-    Curves,
-    Line,
-    Panel,
-    Part,
-    StackedBars,
-    StackedRow,
-)
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel, Part, StackedBars, StackedRow
 from traceviz.render.terminal.figures import curves_lines, stacked_lines
 from traceviz.render.terminal.plot import HEIGHT, plot
 from traceviz.report import Level, Point, Series

@@ -56,6 +56,10 @@ def is_flag(value, _):
     return value in {True, False}
 
 
+def is_of_candidates(value, record):
+    return not value or record.can_lead
+
+
 CHECKS = {
     "code": lambda value, _: re.fullmatch(r"TV\d{3}", value),
     "slug": lambda value, _: re.fullmatch(r"[a-z]+(-[a-z]+)*", value),
@@ -74,15 +78,15 @@ CHECKS = {
     "certainty": lambda value, _: value in get_args(Certainty),
     "is_candidate": lambda value, record: value or (record.explains and record.severity == "by share"),
     "label": lambda value, record: value != record.slug.replace("-", " "),
-    "heading_end": lambda value, record: not value or record.can_lead,
-    "counts_later_time": lambda value, record: not value or record.can_lead,
+    "heading_end": is_of_candidates,
+    "counts_later_time": is_of_candidates,
     "disjoint_from": lambda value, record: (
         are_other_codes(value, record) and all(record.code in record_of(code).disjoint_from for code in value)
     ),
-    "is_sampled": lambda value, record: not value or record.can_lead,
+    "is_sampled": is_of_candidates,
     "is_of_input": lambda value, record: not value or record.section == "input_pipeline",
     "is_of_run": lambda value, record: value == (record.section == "whole_run"),
-    "is_of_ranks": lambda value, record: not value or record.can_lead,
+    "is_of_ranks": is_of_candidates,
     "tables": lambda value, record: value and are_tables(value, record),
     "replaced_tables": lambda value, record: all(are_tables(pair, record) for pair in value),
     "place": is_place,

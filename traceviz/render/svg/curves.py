@@ -296,9 +296,8 @@ def _told(figure: Curves, panel: Panel, of: Line, point: CurvePoint) -> str:
 
 def _end_names(figure: Curves, width: float) -> dict[str, str]:
     """Return the names that stand at the ends of curves, by key."""
-    if not _is_direct(figure):
-        return {}
-    return {key: shortened(label, width * _MOST_OF_WIDTH, LABEL_SIZE) for key, label in figure.lines}
+    named = figure.lines if _is_direct(figure) else ()
+    return {key: shortened(label, width * _MOST_OF_WIDTH, LABEL_SIZE) for key, label in named}
 
 
 def _ends(  # noqa: PLR0917 (what is drawn, and where)

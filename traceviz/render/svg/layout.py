@@ -126,8 +126,7 @@ def vertical_axis(scale: Scale, left: float, width: float, top: float) -> Elemen
         lines.append(line(left, y, left + width, y))
         labels.append(text(left - TICK_GAP, y + LABEL_SIZE * 0.35, tick.label))
     return group(
-        group(*lines, stroke=LINE, stroke_width=1),
-        group(*labels, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end"),
+        group(*lines, stroke=LINE, stroke_width=1), group(*labels, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end")
     )
 
 

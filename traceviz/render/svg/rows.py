@@ -246,10 +246,7 @@ def draw_intervals(figure: Intervals, width: float) -> Drawing:
         at = rows.left + rows.scale.place(row.value)
         marks.append(with_title("circle", told, cx=at, cy=middle, r=_RADIUS, fill=ink))
     drawing = rows.drawing(
-        *_reference(figure, rows),
-        *marks,
-        group(*shown, font_size=LABEL_SIZE, fill=TEXT, text_anchor="end"),
-        head=head,
+        *_reference(figure, rows), *marks, group(*shown, font_size=LABEL_SIZE, fill=TEXT, text_anchor="end"), head=head
     )
     return Drawing((group(*drawing.elements, transform=f"translate(0 {head:g})"),), drawing.height)
 

@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle
 
-from traceviz.render.palette import (
-    ACCENT,
-    BACKGROUND,
-    BAD,
-    COLORS,
-    GOOD,
-    LINE,
-    PANEL,
-    QUIET,
-    SERIES,
-    TEXT,
-    WARNING,
-)
+from traceviz.render.palette import ACCENT, BACKGROUND, BAD, COLORS, GOOD, LINE, PANEL, QUIET, SERIES, TEXT, WARNING
 
 _OF_PAGES = {
     "background": BACKGROUND,

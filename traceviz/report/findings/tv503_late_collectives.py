@@ -1,7 +1,6 @@
 """Finding TV503: late collectives."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RANKS
+from traceviz.report.findings.record import RANKS, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV503",
@@ -25,7 +24,6 @@ RECORD = FindingRecord(
     section="ranks",
     part_of=("TV501",),
     explains=("communication", "host_collective"),
-    certainty="measured",
     disjoint_from=("TV506",),
     is_per_rank=True,
     is_of_ranks=True,

@@ -1,7 +1,6 @@
 """Finding TV504: exposed communication."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import COMMUNICATION
+from traceviz.report.findings.record import COMMUNICATION, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV504",
@@ -36,7 +35,6 @@ RECORD = FindingRecord(
     references=("https://pytorch.org/docs/stable/notes/ddp.html",),
     section="communication",
     explains=("communication",),
-    certainty="measured",
     is_of_ranks=True,
     tables=COMMUNICATION,
     place=TimelinePlace("idle_class", "the longest communication without computing", ("communication",)),

@@ -1,7 +1,6 @@
 """Finding TV505: parameter transfer."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import COPIES
+from traceviz.report.findings.record import COPIES, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV505",
@@ -40,7 +39,6 @@ RECORD = FindingRecord(
     ),
     section="copies",
     explains=("parameter_transfer",),
-    certainty="measured",
     is_of_ranks=True,
     tables=COPIES,
     place=TimelinePlace("idle_class", "the longest transfer of parameters without computing", ("parameter_transfer",)),

@@ -1,7 +1,6 @@
 """Finding TV506: host collectives."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import HOST_COLLECTIVES
+from traceviz.report.findings.record import HOST_COLLECTIVES, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV506",
@@ -41,7 +40,6 @@ RECORD = FindingRecord(
     references=("https://pytorch.org/docs/stable/distributed.html",),
     section="host_collectives",
     explains=("host_collective",),
-    certainty="measured",
     disjoint_from=("TV501", "TV502", "TV503"),
     is_of_ranks=True,
     tables=HOST_COLLECTIVES,

@@ -1,7 +1,6 @@
 """Finding TV615: garbage collection."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV615",
@@ -18,7 +17,6 @@ RECORD = FindingRecord(
     references=("https://docs.python.org/3/library/gc.html#gc.freeze",),
     section="host_limits",
     explains=("host",),
-    certainty="measured",
     is_sampled=True,
     tables=HOST,
     place=TimelinePlace("phase", "the longest garbage collection", ("collection",)),

@@ -98,24 +98,24 @@ def measures_of_time(
         batch: Samples of a step.
     """
     main, steps = main_process(trace), run_steps(trace)
-    if outcome == FINISHED:
-        yield from _total(trace, stated)
+    lasted = stated.get("run.duration_ns", "")
+    if outcome == FINISHED and lasted.isascii() and lasted.isdigit() and len(lasted) <= 18:
+        parts = run_parts(trace)
+        recording = min(parts.recording_ns, int(lasted)) if parts else 0
+        left_out = f", without {format_ns(recording)} of recording" if recording else ""
+        yield Measure("total_ns", int(lasted) - recording, f"start to end{left_out}")
     if main is not None and steps is not None:
-        yield from _around_steps(main, steps, outcome, learns=steps.learns or _gradients(trace) == "1")
-    yield from _epochs(epoch_times(trace))
+        yield from _around_steps(main, steps, outcome, learns=steps.learns or _stated(trace, LEARNS) == "1")
+    epochs = epoch_times(trace)
+    if epochs.size:
+        yield Measure("first_epoch_ns", int(epochs[0]), "without validation, saving")
+    if epochs.size > 1:
+        yield quantile("epoch_ns", epochs[1:], 0.5, f"median of {counted(epochs.size - 1, 'epoch')}, without the first")
+    if epochs.size:
+        yield Measure("epochs", epochs.size, "complete ones")
     if steps is not None:
         yield Measure("steps", steps.count, f"of {_maker(steps)}")
     yield from _speed(trace, steps, batch)
-
-
-def _total(trace: TraceView, stated: Mapping[str, str]) -> Iterator[Measure]:
-    lasted = stated.get("run.duration_ns", "")
-    if not (lasted.isascii() and lasted.isdigit() and len(lasted) <= 18):
-        return
-    parts = run_parts(trace)
-    recording = min(parts.recording_ns, int(lasted)) if parts else 0
-    left_out = f", without {format_ns(recording)} of recording" if recording else ""
-    yield Measure("total_ns", int(lasted) - recording, f"start to end{left_out}")
 
 
 def _around_steps(main: MainProcess, steps: RunSteps, outcome: str | None, *, learns: bool) -> Iterator[Measure]:
@@ -131,16 +131,6 @@ def _around_steps(main: MainProcess, steps: RunSteps, outcome: str | None, *, le
         yield Measure("training_ns", until_last, f"from the start to the end of {what}")
     if until_first > 0 and not steps.source.startswith(FOUND):  # hooks find such steps late, after the loop has started
         yield Measure("start_ns", until_first, "imports, data, the model")
-
-
-def _epochs(times: Array) -> Iterator[Measure]:
-    if not times.size:
-        return
-    yield Measure("first_epoch_ns", int(times[0]), "without validation, saving")
-    if times.size > 1:
-        about = f"median of {counted(times.size - 1, 'epoch')}, without the first"
-        yield quantile("epoch_ns", times[1:], 0.5, about)
-    yield Measure("epochs", times.size, "complete ones")
 
 
 def _maker(steps: RunSteps) -> str:
@@ -173,11 +163,6 @@ def _speed(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Ite
         yield from (quantile(key, times, share, about) for key, share, fewest in LATENCIES if times.size >= fewest)
 
 
-def _gradients(trace: TraceView) -> str | None:
-    """Return ``1`` if hooks saw gradients in the process that trains, ``0`` if not, ``None`` if there were no hooks."""
-    return _stated(trace, LEARNS)
-
-
 def _stated(trace: TraceView, key: str) -> str | None:
     """Return the setting ``key`` of the process that trains."""
     main = main_process(trace)
@@ -204,7 +189,7 @@ def _only_applies(trace: TraceView, steps: RunSteps | None) -> bool:
         return False
     if steps is None:
         return kind in _INFERENCE
-    gradients = _gradients(trace)
+    gradients = _stated(trace, LEARNS)  # ``None`` if there were no hooks
     if gradients is not None or re.match(_WATCHED, steps.source):
         return gradients == "0"
     functions = trace.frame("stack_frames", pl.col("function").cast(pl.String).unique())["function"]

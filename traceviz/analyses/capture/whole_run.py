@@ -112,10 +112,21 @@ class WholeRunAnalysis(Analysis[RunParts]):
             Fact("processes", "processes that train", result.processes, "count"),
         )
         of = f" of the first of {result.processes} processes" if result.processes > 1 else ""
+        stepping = f"with {counted(result.steps, 'step')}" if result.steps else "without steps"
+        columns = (
+            Column("part", "Part", "text", 9),
+            Column("label", "Part", "text", 0),
+            Column("time_ns", "Time", "ns", 0),
+            Column("share_of_run", "Of the run", "ratio", 0, bar=True),
+            Column("where", "Mostly in", "text", 1),
+        )
+        rows = tuple(
+            (key, label, result.time_ns(key), result.share(key), where_of(result, (key,))) for key, label in shown
+        )
         blocks: list[Block] = [
             Facts(facts, audience="machine"),
-            Bars("The run", f"{format_ns(total)}{of} {_stepping(result.steps)}", "ns", bars),
-            _parts(result, shown),
+            Bars("The run", f"{format_ns(total)}{of} {stepping}", "ns", bars),
+            Grid(columns, rows, complete=True),
         ]
         if places := _places(result):
             blocks.append(places)
@@ -124,22 +135,6 @@ class WholeRunAnalysis(Analysis[RunParts]):
                 Prose(f"Left out: {format_ns(result.recording_ns)} in which the recording started, stopped and saved.")
             )
         return Section(self.slug, self.title, tuple(blocks))
-
-
-def _stepping(steps: int) -> str:
-    return f"with {counted(steps, 'step')}" if steps else "without steps"
-
-
-def _parts(run: RunParts, shown: list[tuple[str, str]]) -> Grid:
-    columns = (
-        Column("part", "Part", "text", 9),
-        Column("label", "Part", "text", 0),
-        Column("time_ns", "Time", "ns", 0),
-        Column("share_of_run", "Of the run", "ratio", 0, bar=True),
-        Column("where", "Mostly in", "text", 1),
-    )
-    rows = tuple((key, label, run.time_ns(key), run.share(key), where_of(run, (key,))) for key, label in shown)
-    return Grid(columns, rows, complete=True)
 
 
 def _places(run: RunParts) -> Grid | None:

@@ -140,10 +140,24 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             Fact("known_share", "kernel time of known shape", _share(result, "loaded_ns", "summed_ns"), "ratio"),
             Fact("judged_ns", result.judged_words, result.total("window_ns"), "ns"),
         )
+        window = "steady steps" if result.judged_words == STEADY_STEP_TIME else "active time"
+        gpu_columns = (
+            Column("device", "GPU", "text", 0),
+            Column("kernel_ns", "Kernels run", "ns", 2),
+            Column("utilisation", f"Of {window}", "ratio", 0),
+            Column("sm_efficiency", "Est. SM efficiency", "ratio", 0),
+            Column("occupancy", "Est. occupancy", "ratio", 0),
+            Column("blocks_per_sm", "Blocks per SM", "number", 3),
+            # Readers see that of the whole capture: `devices`
+            Column("small_grid_share", "In small grids", "ratio", 9),
+            Column("span_utilisation", "Of captured time", "ratio", 4),
+            Column("judged_kernel_ns", f"Kernels run in {window}", "ns", 9),
+            Column("judged_ns", window.capitalize(), "ns", 9),
+        )
         blocks: tuple[Block, ...] = (
             Facts(facts, audience="all" if len(result.gpus) > 1 else "machine"),  # with one GPU, its row shows the same
             Facts(machine, audience="machine"),
-            Grid(_gpu_columns(result.judged_words), tuple(map(_row, result.gpus))),
+            Grid(gpu_columns, tuple(map(_row, result.gpus))),
             Prose(_provenance(result)),
             frame_grid(_KERNEL_COLUMNS, result.kernels, "Kernels"),
         )
@@ -158,22 +172,6 @@ _KERNEL_COLUMNS = (
     Column("occupancy", "Est. occupancy", "ratio", 0),
     Column("blocks_per_sm", "Blocks per SM", "number", 2),
 )
-
-
-def _gpu_columns(judged_words: str) -> tuple[Column, ...]:
-    window = "steady steps" if judged_words == STEADY_STEP_TIME else "active time"
-    return (
-        Column("device", "GPU", "text", 0),
-        Column("kernel_ns", "Kernels run", "ns", 2),
-        Column("utilisation", f"Of {window}", "ratio", 0),
-        Column("sm_efficiency", "Est. SM efficiency", "ratio", 0),
-        Column("occupancy", "Est. occupancy", "ratio", 0),
-        Column("blocks_per_sm", "Blocks per SM", "number", 3),
-        Column("small_grid_share", "In small grids", "ratio", 9),  # readers see that of the whole capture: `devices`
-        Column("span_utilisation", "Of captured time", "ratio", 4),
-        Column("judged_kernel_ns", f"Kernels run in {window}", "ns", 9),
-        Column("judged_ns", window.capitalize(), "ns", 9),
-    )
 
 
 def _row(gpu: GpuTime) -> tuple[str | int | float | None, ...]:

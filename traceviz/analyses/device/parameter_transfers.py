@@ -15,9 +15,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ns, format_ratio, format_value
 from traceviz.report import Fact, Finding
 from traceviz.report.findings.registry import record_of
-
-PINNED = "in pinned memory"
-"""Advice about pinning; left out if the copies are from pinned memory."""
+from traceviz.report.findings.tv505_parameter_transfer import PIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,9 @@ class ParameterTransfers:
             f"take {format_ns(self.exposed_ns)}, {format_ratio(self.share)} of the {self.judged_words}, in which "
             "nothing is computed."
         )
-        advice = tuple(line for line in record_of("TV505").advice if self.pageable or PINNED not in line)
+        advice = tuple(
+            line for line in record_of("TV505").advice if self.pageable or line != PIN
+        )  # else they are pinned already
         return (
             finding("TV505", message, self.facts, self.exposed_ns, self.judged_ns, self.judged_words, advice=advice),
         )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -111,20 +110,27 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         if not any(item.metric.name in HOST_METRICS for item in series):
             return self.skipped("no resources of the host were sampled")
         host = machine(trace)
-        names, products, memory = device_names(trace), _devices(trace, "name"), _devices(trace, "memory_bytes")
+        names = device_names(trace)
+        products, memory = (
+            dict(trace.frame("devices", "device_id", column).drop_nulls().iter_rows())
+            for column in ("name", "memory_bytes")
+        )
         # Samples cover the whole run, but profilers may have recorded only a part.
         begin = min(0, *(int(item.times[0]) for item in series))
         end = max(trace.span_ns, *(int(item.times[-1]) for item in series))
         moved = (replace(item, times=item.times - begin) for item in series)
         uses = tuple(_use(item, end - begin, self.slices, host, names, products, memory) for item in moved)
         load = host_load(trace, series, host, self.rising_share)
+        # The sampler thins its measurements to keep its limits.
+        of_cpu = (item.times for item in series if item.metric.name == host_samples.PROGRAM_CPU)
+        pauses = np.diff(next(of_cpu, np.empty(0, np.int64)))
         return HostResources(
             metrics=uses,
             processes=_processes(trace, self.processes),
             cores=_cores(trace),
             load=load,
             samples=host_samples.instants(trace),
-            pauses=_pauses(series),
+            pauses=(round(pauses.mean()), int(pauses.max())) if pauses.size else None,
             window=(begin, end),
             span_ns=trace.span_ns,
             started=started_threads(trace, load.threads_max, host.usable),
@@ -152,8 +158,19 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         timeline = Timeline(_over(result), *result.window, lanes)
         rows = tuple((use.metric, use.device, use.unit, use.mean, use.p95, use.highest) for use in result.metrics)
         in_units = Grid(_MACHINE_COLUMNS, rows, "Metrics in the units in which they were sampled", audience="machine")
-        grids: tuple[Block, ...] = (in_units, _for_people(result), *_lists(result))
-        return Section(self.slug, self.title, (*by_knowledge(_facts(result)), timeline, *_busy_cores(result), *grids))
+        as_text = tuple(
+            (use.label, *(amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
+            for use in result.metrics
+            if use.highest > 0
+        )
+        blocks: list[Block] = [timeline, *_busy_cores(result), in_units]
+        blocks.append(Grid(_PEOPLE_COLUMNS, as_text, "Metrics over the whole run"))
+        if len(result.processes) > 1:
+            processes = tuple((use.name, use.pid, use.busy_cores, use.memory_bytes) for use in result.processes)
+            blocks.append(Grid(_PROCESS_COLUMNS, processes, "Processes"))
+        if result.cores:
+            blocks.append(Grid(_CORE_COLUMNS, result.cores, _OF_CORES, audience="machine"))
+        return Section(self.slug, self.title, (*by_knowledge(_facts(result)), *blocks))
 
 
 def _over(result: HostResources) -> str:
@@ -171,11 +188,12 @@ def _busy_cores(result: HostResources) -> Iterator[Bars]:
     if len(ordered) < 2 or ordered[0][1] - ordered[-1][1] < UNEVEN:
         return
     shown = ordered[:MOST_CORES]
-    title = "Cores of the machine, whoever used them" + (f": the busiest {MOST_CORES}" if shown != ordered else "")
+    title = _OF_CORES + (f": the busiest {MOST_CORES}" if shown != ordered else "")
     bars = tuple(Bar(f"core_{core}", f"core {core}", share, share) for core, share in shown)
     yield Bars(title, "time", "ratio", bars)
 
 
+_OF_CORES = "Cores of the machine, whoever used them"
 UNEVEN = 0.3
 """Cores are shown one by one if their busy shares differ by this much."""
 MOST_CORES = 8
@@ -206,20 +224,6 @@ def _facts(result: HostResources) -> Iterator[Fact]:
     yield Fact("longest_interval_ns", "program measured every, most", longest_ns, "ns")
     yield Fact("sampler_cost", "sampling took, of one core", host.cost if (host.cost or 0) <= 1 else 1.0, "ratio")
     yield Fact("sampler_start_ns", "its start took, CPU time", host.start_ns, "ns")
-
-
-def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
-    """Return mean and longest time between two measurements. The sampler thins them to keep its limits."""
-    times = next((item.times for item in series if item.metric.name == host_samples.PROGRAM_CPU), None)
-    if times is None or times.size < 2:
-        return None
-    pauses = np.diff(times)
-    return round(pauses.mean()), int(pauses.max())
-
-
-def _devices(trace: TraceView, column: str) -> dict[int, Any]:
-    """Return values of a column of the devices' table, by ``device_id``."""
-    return dict(trace.frame("devices", "device_id", column).drop_nulls().iter_rows())
 
 
 def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
@@ -310,25 +314,6 @@ _PROCESS_COLUMNS = (
 )
 
 _CORE_COLUMNS = (Column("core", "Core", "id"), Column("busy_share", "Busy", "ratio"))
-
-
-def _for_people(result: HostResources) -> Grid:
-    """Return the metrics as text, each amount with its unit, without those that were always zero."""
-    rows = tuple(
-        (use.label, *(amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
-        for use in result.metrics
-        if use.highest > 0
-    )
-    return Grid(_PEOPLE_COLUMNS, rows, "Metrics over the whole run")
-
-
-def _lists(result: HostResources) -> Iterator[Grid]:
-    """Yield processes if there are several, and the cores for machines."""
-    if len(result.processes) > 1:
-        rows = tuple((use.name, use.pid, use.busy_cores, use.memory_bytes) for use in result.processes)
-        yield Grid(_PROCESS_COLUMNS, rows, "Processes")
-    if result.cores:
-        yield Grid(_CORE_COLUMNS, result.cores, "Cores of the machine, whoever used them", audience="machine")
 
 
 def _processes(trace: TraceView, most: int) -> tuple[ProcessUse, ...]:

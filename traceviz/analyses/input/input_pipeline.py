@@ -42,7 +42,7 @@ from traceviz.analyses.input.stages import (
 )
 from traceviz.analyses.input.tfdata import READY_ADVICE
 from traceviz.analyses.input.tfdata_findings import CODES, settings_findings, with_settings
-from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
+from traceviz.analyses.input.tfdata_settings import PipelineSettings, describe_settings, pipeline_settings
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import STEADY_STEP_TIME, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.report.findings.registry import record_of
@@ -231,19 +231,29 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         explained = settings_findings(
             result.settings, result.stages, empty=self.empty, blamed=self.blamed, memory=self.memory
         )
+        lines = result.lines
+        function = lines.functions[0].words if lines is not None and lines.who == "main" and lines.words else ""
         return (
             finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME, advice=advice),
             *explained,
-            *loader_findings(result.loaders, result.wait_ns, self.blamed, _function(result)),
+            *loader_findings(result.loaders, result.wait_ns, self.blamed, function),
         )
 
     def describe(self, result: InputPipelineResult) -> Section:
         """Describe verdict, bounds and stages."""
+        has_parts = bool(result.copy_ns and result.step_ns)
+        waiting, copying = (
+            (ns / result.step_ns if has_parts else None) for ns in (result.wait_ns - result.copy_ns, result.copy_ns)
+        )
+        parts = (
+            Fact("waiting_share", "of which waiting", waiting, "ratio"),
+            Fact("copy_share", "of which copying", copying, "ratio"),
+        )
         stage = result.stages[0].name if result.stages else None
         facts = (
             Fact("verdict", "verdict", result.verdict.value),
             Fact("input_share", "input share of steps", result.input_share, "ratio"),
-            *_parts(result),
+            *known(parts),
             Fact("best_case_speedup", "speed-up at best", result.best_case_speedup, "factor"),
             Fact("best_case_step_ns", "median step at best", result.best_case_step_ns, "ns"),
             Fact("stage", "largest stage", stage),
@@ -275,12 +285,6 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             f"copies to the device take {share} more of steady step time; nothing shows that they are input, so they "
             "do not count (name the range around them with --input-range REGEX if they are)"
         )
-
-
-def _function(result: InputPipelineResult) -> str:
-    """Return the function of the main thread that takes most of the wait; may be empty."""
-    lines = result.lines
-    return lines.functions[0].words if lines is not None and lines.who == "main" and lines.words else ""
 
 
 def _unjudged(trace: TraceView, reason: Reason, remedy: Remedy = NO_REMEDY) -> InputPipelineResult:
@@ -326,16 +330,6 @@ _TOO_FEW = Reason(
 )
 
 
-def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
-    """Return the parts of the input share, if it has two."""
-    if not result.copy_ns or not result.step_ns:
-        return ()
-    return (
-        Fact("waiting_share", "of which waiting", (result.wait_ns - result.copy_ns) / result.step_ns, "ratio"),
-        Fact("copy_share", "of which copying", result.copy_ns / result.step_ns, "ratio"),
-    )
-
-
 def _best_case_step(trace: TraceView) -> int | None:
     """Return the median duration of the steady steps without waiting for input and copying it."""
     if _caveat(trace):
@@ -350,11 +344,10 @@ def _best_case_step(trace: TraceView) -> int | None:
 
 def _dispatch_ns(trace: TraceView) -> int:
     """Return host time of steady steps with an idle device in which recorded operations prepare device work."""
-    total_ns = 0
-    for rank, steady in steady_time(trace).items():
-        compute = host_classes(trace)[rank].sets["host_compute"].intersect(steady)
-        total_ns += compute.intersect(dispatching(trace, rank)).total
-    return total_ns
+    return sum(
+        host_classes(trace)[rank].sets["host_compute"].intersect(steady).intersect(dispatching(trace, rank)).total
+        for rank, steady in steady_time(trace).items()
+    )
 
 
 def _untold_ns(trace: TraceView) -> int:
@@ -420,11 +413,9 @@ def _how_to_annotate(trace: TraceView) -> Remedy:
 def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> tuple[str, ...]:
     """Return advice for the stage of a pipeline if there is one, else general advice."""
     own = (stage.advice, *stage.further) if stage else ()
-    kind, *consumers = stage.path.split(" > ") if stage else [""]
-    if stage and kind == "Prefetch" and WRAPPERS.issuperset(consumers):  # the last prefetch, next to the program
-        empty_share = result.settings.empty_share_of(stage.path)
-        if empty_share is not None and empty_share < empty:
-            own = (READY_ADVICE,)
+    settings = result.settings.at(stage.path) if stage else None
+    if settings and settings.is_last_prefetch and settings.empty_share is not None and settings.empty_share < empty:
+        own = (READY_ADVICE,)
     loader = loader_kind(f"{stage.name} {stage.inside}") if stage else None
     if stage:
         own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)

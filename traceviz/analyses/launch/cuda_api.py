@@ -217,13 +217,13 @@ _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
 
 def _grouped(trace: TraceView, calls: pl.DataFrame, span_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return statistics per function, and :func:`_sums`. The groups take memory and are released here."""
-    finest = _finest(calls)
+    finest = _finest_groups(calls)
     sums = _sums(trace, calls, finest)
     return _by_name(calls["dur_ns"], finest.codes, sums, span_ns), sums
 
 
-def _finest(calls: pl.DataFrame) -> Groups:
-    """Return the finest groups: calls of one function, in one domain, on one thread. All others are made of these."""
+def _finest_groups(calls: pl.DataFrame) -> Groups:
+    """Return the groups of which all others are made: calls of one function, in one domain, on one thread."""
     columns = [codes(calls["name"])]
     if not is_one_name(calls, "domain"):
         columns.append(codes(calls["domain"]))
@@ -250,7 +250,10 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
             owners = np.where(users == process, np.arange(users.size, dtype=np.int32), -1)[owners]
         idle, before = _idle_of_user(trace, process), IntervalSet.empty()
         if known:
-            before = IntervalSet.span(int(starts[0]), max(int(starts[0]), _first_steady(trace, process)))
+            # The first steady step of the process; if it has none, that of any process.
+            firsts = {rank: int(window.starts[0]) for rank, window in host_time(trace).items()}
+            first_steady = firsts.get(process, min(firsts.values()))
+            before = IntervalSet.span(int(starts[0]), max(int(starts[0]), first_steady))
         for begin in range(0, starts.size, _BLOCK):
             part = slice(begin, begin + _BLOCK)
             ends = starts[part] + lasting[part]
@@ -271,12 +274,6 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
 def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
     """Return idle time of the devices of a process; none if it uses no device, since no device waits for it."""
     return trace.idle_of(process) if process in trace.rank_busy else IntervalSet.empty()
-
-
-def _first_steady(trace: TraceView, process: int) -> int:
-    """Return the start of the first steady step of a process; if it has none, that of any process."""
-    firsts = {rank: int(window.starts[0]) for rank, window in host_time(trace).items()}
-    return firsts.get(process, min(firsts.values()))
 
 
 def _by_name(durations: pl.Series, finest: Codes, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:

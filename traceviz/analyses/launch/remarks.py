@@ -15,7 +15,14 @@ _DO = {"context": "to create the context of a device", "code": "to load device c
 
 def remarks(trace: TraceView, least_ns: float) -> tuple[str, ...]:
     """Return a sentence for each function with ``least_ns`` of copies that wait, or of first calls."""
-    return (*_of_copies(trace, least_ns), *_of_first_calls(trace, least_ns))
+    time = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time")
+    sums = first_calls(trace).group_by(_NAME, "what").agg(pl.len().alias("calls"), time)
+    rows = sums.filter(pl.col("time") >= max(least_ns, 1)).sort("time", "name", descending=True)
+    of_first_calls = [
+        f"{counted(calls, 'call')} of {name} took {format_ns(ns)} {_DO[what]}, which comes once."
+        for name, what, calls, ns in rows[["name", "what", "calls", "time"]].iter_rows()
+    ]
+    return (*_of_copies(trace, least_ns), *of_first_calls)
 
 
 def _of_copies(trace: TraceView, least_ns: float) -> list[str]:
@@ -28,14 +35,4 @@ def _of_copies(trace: TraceView, least_ns: float) -> list[str]:
     return [
         f"{calls:,} of {of:,} calls of {name} wait until their copy is done, {format_ns(ns)} in all."
         for name, calls, ns, of in rows[["name", "calls", "time", "every"]].iter_rows()
-    ]
-
-
-def _of_first_calls(trace: TraceView, least_ns: float) -> list[str]:
-    time = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time")
-    sums = first_calls(trace).group_by(_NAME, "what").agg(pl.len().alias("calls"), time)
-    rows = sums.filter(pl.col("time") >= max(least_ns, 1)).sort("time", "name", descending=True)
-    return [
-        f"{counted(calls, 'call')} of {name} took {format_ns(ns)} {_DO[what]}, which comes once."
-        for name, what, calls, ns in rows[["name", "what", "calls", "time"]].iter_rows()
     ]

@@ -225,9 +225,11 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
         .when(is_operator)
         .then(pl.col("family").fill_null(UNKNOWN))
     )
+    # The type of a fused operation only shows that it is fused, so its name counts, without its number.
+    fused = pl.when(pl.col("family") == "fusion").then(pl.col("cause").str.replace(r"(\.\d+)+$", ""))
     grouped = joined.with_columns(
         pl.coalesce(family, "kind").alias("group"),
-        pl.when(is_operator).then(pl.coalesce(_named_by_number(), "type", "cause")).otherwise("cause").alias("type"),
+        pl.when(is_operator).then(pl.coalesce(fused, "type", "cause")).otherwise("cause").alias("type"),
         pl.when(family.is_not_null()).then(pl.lit("operator")).otherwise("kind").alias("kind"),
     )
     families = having(grouped, "kind", "operator")["group"].unique().to_list()
@@ -235,11 +237,6 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
     labels = {**kinds, **{family: op_family_label(family) for family in families}}
     label = pl.col("group").replace_strict(labels, default=None, return_dtype=pl.String)
     return grouped.with_columns(label.alias("label"))
-
-
-def _named_by_number() -> pl.Expr:
-    """Return the name of a fused operation without its number, since its type only shows that it is fused."""
-    return pl.when(pl.col("family") == "fusion").then(pl.col("cause").str.replace(r"(\.\d+)+$", ""))
 
 
 def _groups(causes: pl.DataFrame) -> pl.DataFrame:

@@ -74,7 +74,11 @@ class RangesAnalysis(Analysis[RangeTimes]):
         events = events.with_columns(pl.col("name", "domain").cast(pl.String))
         closed = events.filter(pl.col("dur_ns").is_not_null())
         projected = trace.has_device_tables and "cuda_api" in trace.tables
-        instances = _with_projection(_with_self_time(closed), trace, projected=projected)
+        inside = knowing(closed, "parent_id").group_by("parent_id").agg(pl.col("dur_ns").sum().alias("inside_ns"))
+        joined = closed.join(inside, left_on="range_id", right_on="parent_id", how="left")
+        own = pl.col("dur_ns") - pl.col("inside_ns").fill_null(0)
+        with_self_time = joined.with_columns(own.clip(lower_bound=0).alias("self_ns")).drop("inside_ns")
+        instances = _with_projection(with_self_time, trace, projected=projected)
         by_name = _aggregate(instances)
         folded = _folded(instances) if by_name.height > self.many else None
         if folded is not None and folded.height * self.fewer > by_name.height:
@@ -117,14 +121,6 @@ _COLUMNS = (
     *DURATION_COLUMNS,
 )
 _IN_GRAPHS = Column("graph_ns", "Device in graphs", "ns", 2)
-
-
-def _with_self_time(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Return ``ranges`` with ``self_ns``: the duration without that of the ranges directly inside."""
-    inside = knowing(ranges, "parent_id").group_by("parent_id").agg(pl.col("dur_ns").sum().alias("inside_ns"))
-    joined = ranges.join(inside, left_on="range_id", right_on="parent_id", how="left")
-    own = pl.col("dur_ns") - pl.col("inside_ns").fill_null(0)
-    return joined.with_columns(own.clip(lower_bound=0).alias("self_ns")).drop("inside_ns")
 
 
 def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool) -> pl.DataFrame:

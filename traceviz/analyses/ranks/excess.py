@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -45,10 +45,12 @@ class Excess:
     Args:
         what: Text that names a class of step time, or the recorded cause and its line.
         time_ns: Time by which it exceeds the median of the others per step (in total, if there are no steps).
+        location: The line in ``what``; empty if it names none.
     """
 
     what: str
     time_ns: int
+    location: str = ""
 
     def sentence(self, unit: str) -> str:
         """Return ``Most of the difference is clock_nanosleep (20.3 ms per step).``."""
@@ -103,49 +105,61 @@ def largest_excess(ranks: Sequence[RankTimes], slow: RankTimes, causes: pl.DataF
         if key != "communication"
     }
     key = max(excess, key=lambda name: excess[name])
-    named = _precise(others, slow, causes, excess[key] * _EXPLAINS)
-    if named and " in " in named.what:
-        return named
-    line = _line(others, slow, lines, excess[key] * (_PLACES if named else _EXPLAINS))
-    if named and line:
-        return Excess(f"{named.what} in {line.what.rpartition(' in ')[2]}", named.time_ns)
-    return named or line or Excess(LABELS[key], round(excess[key]))
+    cause = _largest_of_causes(others, slow, causes, excess[key] * _EXPLAINS)
+    if cause and cause.location:
+        return cause
+    line = _largest_of_lines(others, slow, lines, excess[key] * (_PLACES if cause else _EXPLAINS))
+    if cause and line:
+        return Excess(f"{cause.what} in {line.location}", cause.time_ns, line.location)
+    return cause or line or Excess(LABELS[key], round(excess[key]))
 
 
-def _line(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, least: float) -> Excess | None:
+def _largest_of_lines(others: Sequence[RankTimes], slow: RankTimes, lines: pl.DataFrame, least: float) -> Excess | None:
     """Return the line with the largest excess in the main thread, if it is more than ``least``."""
-    if not {rank.process_id for rank in (*others, slow)} <= set(lines["process_id"]):
+    rounds = dict.fromkeys((rank.process_id for rank in (*others, slow)), 1)
+    if not rounds.keys() <= set(lines["process_id"]):
         return None
-    largest: Excess | None = None
     ordered = lines.sort("step_ns", "location", "kind", descending=[True, False, False])
-    for (location, *_), same in ordered.group_by("location", maintain_order=True):
-        sums = dict(same.group_by("process_id").agg(pl.col("step_ns").sum()).iter_rows())
-        more = sums.get(slow.process_id, 0.0) - median(sums.get(rank.process_id, 0.0) for rank in others)
-        if more > max(least, largest.time_ns if largest else 0):
-            kind = same["kind"][0]
-            what = f"{STACK_LABELS[kind]} in {location}" if kind not in _RUNS else str(location)
-            largest = Excess(what, round(more))
-    return largest
+    found = _largest_group(ordered.rename({"step_ns": "time_ns"}), ("location",), rounds, slow.process_id, least)
+    if found is None:
+        return None
+    kind, location = found[0]["kind"][0], str(found[0]["location"][0])
+    return Excess(f"{STACK_LABELS[kind]} in {location}" if kind not in _RUNS else location, found[1], location)
 
 
-def _precise(others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame, least: float) -> Excess | None:
-    """Return the cause with the largest excess over the others, if it is more than ``least``."""
+def _largest_of_causes(
+    others: Sequence[RankTimes], slow: RankTimes, causes: pl.DataFrame, least: float
+) -> Excess | None:
+    """Return the cause with the largest excess over the others, if it is more than ``least``.
+
+    It is named ``time.sleep in train.py:19 main``, or, for a sampled line, ``sleep in train.py:19 main``.
+    """
     rounds = {rank.process_id: rank.rounds for rank in (*others, slow)}
     of_work = causes.filter((pl.col("class") != "communication") & ~pl.col("kind").is_in(_COMMON))
     by_cause = knowing(of_work, "cause").sort("time_ns", *_KEYS, descending=[True, *[False] * len(_KEYS)])
-    largest: Excess | None = None
-    for (cause, location, *_), same in by_cause.group_by("cause", "location", maintain_order=True):
+    found = _largest_group(by_cause, ("cause", "location"), rounds, slow.process_id, least)
+    if found is None:
+        return None
+    key, kind, cause, location = (found[0][name][0] for name in _KEYS)
+    if location == cause:
+        is_named = kind in _SAID_WITH_LINE
+        return Excess(f"{KIND_LABELS[kind]} in {cause}" if is_named else cause, found[1], cause if is_named else "")
+    what = LABELS[key] if key in _TOLD_BY_CLASS else shortened(cause)
+    return Excess(f"{what} in {location}" if location else what, found[1], location or "")
+
+
+def _largest_group(
+    rows: pl.DataFrame, by: tuple[str, ...], rounds: Mapping[int, int], slow: int, least: float
+) -> tuple[pl.DataFrame, int] | None:
+    """Return the rows of the group whose time per round in ``slow`` exceeds the others' median by most, and the excess.
+
+    Of equal ones the first counts; ``None`` if none exceeds by more than ``least``.
+    """
+    largest: tuple[pl.DataFrame, int] | None = None
+    for _, same in rows.group_by(by, maintain_order=True):
         sums = dict(same.group_by("process_id").agg(pl.col("time_ns").sum()).iter_rows())
         per_round = {process: sums.get(process, 0) / count for process, count in rounds.items()}
-        more = per_round[slow.process_id] - median(per_round[rank.process_id] for rank in others)
-        if more > max(least, largest.time_ns if largest else 0):
-            largest = Excess(_words(same["class"][0], same["kind"][0], str(cause), location), round(more))
+        more = per_round.pop(slow) - median(per_round.values())
+        if more > max(least, largest[1] if largest else 0):
+            largest = same, round(more)
     return largest
-
-
-def _words(key: str, kind: str, cause: str, location: object) -> str:
-    """Return ``time.sleep in train.py:19 main``, or, for a sampled line, ``sleep in train.py:19 main``."""
-    if location == cause:
-        return f"{KIND_LABELS[kind]} in {cause}" if kind in _SAID_WITH_LINE else cause
-    what = LABELS[key] if key in _TOLD_BY_CLASS else shortened(cause)
-    return f"{what} in {location}" if location else what

@@ -18,6 +18,7 @@ from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
 from traceviz.report.findings.registry import record_of
+from traceviz.report.findings.tv506_host_collectives import OF_MPI, OF_PYTORCH, RECORD_ALL
 
 ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."
 """Caveat on the time in collectives of a single rank."""
@@ -106,10 +107,10 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             Fact("largest", "largest", largest),
         )
         by_mpi = result.by_name["name"].str.contains(BY_MPI)
-        others: tuple[str, ...] = ("PyTorch:",) if by_mpi.all() else () if by_mpi.any() else ("MPI:",)
-        others += ("Record all ranks",) * (result.waiting_ns is not None)  # then all ranks were recorded
-        others += ("PyTorch: on GPUs",) * result.one_machine  # the program uses no device, and its ranks no network
-        advice = tuple(text for text in record_of("TV506").advice if not text.startswith(others))
+        others: tuple[str, ...] = OF_PYTORCH if by_mpi.all() else () if by_mpi.any() else OF_MPI
+        others += (RECORD_ALL,) * (result.waiting_ns is not None)  # then all ranks were recorded
+        others += OF_PYTORCH[:1] * result.one_machine  # the program uses no device, and its ranks no network
+        advice = tuple(line for line in record_of("TV506").advice if line not in others)
         return (finding("TV506", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice),)
 
     def describe(self, result: HostCollectives) -> Section:

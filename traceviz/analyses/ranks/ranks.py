@@ -24,9 +24,7 @@ from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
 from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.report.findings.registry import record_of
-
-_OF_ONE, _OF_ALL = "Look at the rank", "Where every rank"
-"""Starts of advice about one slow rank, and about ranks that take turns at being late."""
+from traceviz.report.findings.tv503_late_collectives import OF_SLOW_RANK, OF_TURNS
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,10 @@ class RanksAnalysis(Analysis[RanksResult]):
         if own is None or score <= self.straggler_score:
             return ()
         others = median(time for place, time in enumerate(result.own_ns) if place != worst and time is not None)
-        cost = _straggler_cost(result, worst, (own - others) * rank.rounds)
+        # If the rank were as fast as the others, the job would gain at most the others' wait.
+        slower_ns = (own - others) * rank.rounds
+        waits = [other.wait_ns or 0 for other in result.ranks if other is not rank and other.judged_ns]
+        cost = round(min(slower_ns, mean(waits)) if result.compared else slower_ns)
         if cost < self.straggler_share * result.judged_ns:
             return ()
         unit = "per step" if rank.steps else "in all"
@@ -116,7 +117,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             Fact("cause", "most of the difference", excess.what),
         )
         rest = record_of("TV501").advice
-        advice = (excess.advice(rank.rank, unit), *rest[1:]) if " in " in excess.what else rest
+        advice = (excess.advice(rank.rank, unit), *rest[1:]) if excess.location else rest
         of = f"{result.judged_words} of a rank"
         return (finding("TV501", message, evidence, cost, result.judged_ns, of, advice=advice),)
 
@@ -170,9 +171,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             excess = largest_excess(result.ranks, rank, result.causes, result.lines)
             if (result.causes.height or result.lines.height) and excess.time_ns > (own - others) / 2:
                 message += f" {excess.sentence(unit)}"
-                first = (
-                    f"Look at rank {rank.rank}: {excess.what} takes {format_ns(excess.time_ns)} more {unit} there.",
-                )
+                first = (excess.advice(rank.rank, unit),)
             evidence = (
                 Fact("rank", "rank with the most work of its own", rank.rank, "id"),
                 Fact("own_ns", f"its own time {unit}", round(own), "ns"),
@@ -181,8 +180,8 @@ class RanksAnalysis(Analysis[RanksResult]):
                 Fact("cause", "most of the difference", excess.what),
                 *evidence,
             )
-        unfit = (*((_OF_ALL,) if blamed else ()), *((_OF_ONE,) if first or not blamed else ()))
-        advice = (*first, *(text for text in record_of("TV503").advice if not text.startswith(unfit)))
+        unfit = (*((OF_TURNS,) if blamed else ()), *((OF_SLOW_RANK,) if first or not blamed else ()))
+        advice = (*first, *(line for line in record_of("TV503").advice if line not in unfit))
         of = f"{result.judged_words} of a rank"
         return (finding("TV503", message, evidence, cost, result.judged_ns, of, advice=advice),)
 
@@ -217,9 +216,3 @@ class RanksAnalysis(Analysis[RanksResult]):
         grids = (times_grid(result), arrivals_grid(result), collectives_grid(result), steps_grid(result))
         remarks = (Prose(text) for text in cautions(result))
         return Section(self.slug, self.title, (*by_knowledge(facts), *grids, *remarks))
-
-
-def _straggler_cost(result: RanksResult, place: int, slower_ns: float) -> int:
-    """Return the largest gain of the job if the rank were as fast as the others: at most the others' wait."""
-    waits = [rank.wait_ns or 0 for at, rank in enumerate(result.ranks) if at != place and rank.judged_ns]
-    return round(min(slower_ns, mean(waits)) if result.compared else slower_ns)

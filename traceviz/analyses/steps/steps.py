@@ -92,7 +92,29 @@ class StepAnalysis(Analysis[StepTimes]):
         """Describe facts, a caution if steps are inferred, and every step."""
         facts = _facts_of_slight(result) if result.slight else _facts(result)
         prose = (Prose(text) for text in _cautions(result))
-        return Section(self.slug, self.title, (Facts(facts), *prose, _grid(result)))
+        columns: tuple[Column, ...] = (
+            Column("step", "Step", "id", 0),
+            Column("start_ns", "Start", "ns", 1),
+            Column("dur_ns", "Duration", "ns", 0, additive=True),
+            Column("warmup", "Warm-up", "bool", 1),
+            Column("cut", "Cut", "bool", 2),
+            Column("process", "Process", "id", 2),
+        )
+        frame = result.steps.frame
+        lasted = pl.col("end_ns") - pl.col("start_ns")
+        rows = frame.select("step", "start_ns", lasted.alias("dur_ns"), "warmup", "cut", "process_id")
+        if result.steps.host is not None:
+            columns = (
+                *columns,
+                Column("host_start_ns", "On the host", "ns", 2),
+                Column("host_dur_ns", "Took there", "ns", 2),
+            )
+            times = pl.col("start_ns").alias("host_start_ns"), lasted.alias("host_dur_ns")
+            on_host = result.steps.host.select(*_STEP, *times)
+            rows = rows.join(on_host, on=_STEP, how="left", maintain_order="left")
+        title = "Every repeat" if result.slight else EVERY_STEP
+        grid = Grid(columns, tuple(rows.iter_rows()), title, audience="machine")
+        return Section(self.slug, self.title, (Facts(facts), *prose, grid))
 
 
 def _facts(result: StepTimes) -> tuple[Fact, ...]:
@@ -195,28 +217,3 @@ def _why_none(trace: TraceView) -> str:
     matching = trace.ranges["name"].str.contains(marker).sum() + annotated_calls(trace, marker).height
     needed = f"at least {MIN_STEPS} on one thread are needed"
     return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"
-
-
-def _grid(result: StepTimes) -> Grid:
-    columns: tuple[Column, ...] = (
-        Column("step", "Step", "id", 0),
-        Column("start_ns", "Start", "ns", 1),
-        Column("dur_ns", "Duration", "ns", 0, additive=True),
-        Column("warmup", "Warm-up", "bool", 1),
-        Column("cut", "Cut", "bool", 2),
-        Column("process", "Process", "id", 2),
-    )
-    frame = result.steps.frame
-    lasted = pl.col("end_ns") - pl.col("start_ns")
-    rows = frame.select("step", "start_ns", lasted.alias("dur_ns"), "warmup", "cut", "process_id")
-    if result.steps.host is not None:
-        columns = (
-            *columns,
-            Column("host_start_ns", "On the host", "ns", 2),
-            Column("host_dur_ns", "Took there", "ns", 2),
-        )
-        times = pl.col("start_ns").alias("host_start_ns"), lasted.alias("host_dur_ns")
-        on_host = result.steps.host.select(*_STEP, *times)
-        rows = rows.join(on_host, on=_STEP, how="left", maintain_order="left")
-    title = "Every repeat" if result.slight else EVERY_STEP
-    return Grid(columns, tuple(rows.iter_rows()), title, audience="machine")

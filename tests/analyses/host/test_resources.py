@@ -3,20 +3,10 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
-from tests.analyses.host_literals import (
-    ANALYSIS,
-    EIGHT,
-    SECOND,
-    TEN_STEPS,
-    facts,
-    findings,
-    percent,
-    recorded,
-    series,
-)
+from tests.analyses.host_literals import ANALYSIS, EIGHT, SECOND, TEN_STEPS, facts, findings, percent, recorded, series
 from traceviz.analyses.host.findings import CODES
 from traceviz.analyses.host.resources import amount
-from traceviz.analyses.host.samples import Metric, Series, all_series, judged_window, machine, sliced
+from traceviz.analyses.host.samples import all_series, judged_window, machine, sliced
 from traceviz.analyses.registry import entries
 from traceviz.analyses.run import analyze
 from traceviz.report import Bars, Facts, Grid, Skipped, Timeline
@@ -179,10 +169,6 @@ class TestPictures:
 
     def test_an_empty_capture_has_no_slice(self):
         assert sliced(self.series_of((0, 1)), 0, 3) == (None, None, None)
-
-    def test_series_know_their_place(self):
-        assert isinstance(self.series_of((0, 1)), Series)
-        assert self.series_of((0, 1)).metric == Metric("program CPU", "CPU, program", "cores", "core")
 
 
 class TestMachine:

@@ -42,10 +42,10 @@ def measures_of_use(trace: TraceView, batch: Batch | None) -> Iterator[Measure]:
     # The most that a framework's allocator gave, else the most that was taken of a device.
     pools = trace.frame("memory_events", "device_id", "in_use_bytes", "peak_bytes")
     pools = pools.filter(pl.col("device_id").is_not_null())
-    highest = max(pools["in_use_bytes"].max() or 0, pools["peak_bytes"].max() or 0)  # type: ignore[type-var]
+    highest = max(int(pools[name].max() or 0) for name in ("in_use_bytes", "peak_bytes"))  # type: ignore[arg-type]
     sampled = having(samples, "metric", DEVICE_MEMORY)["value"]
     if highest:
-        yield Measure("device_memory_peak_bytes", int(highest), "of the framework's allocator, profiled")  # type: ignore[call-overload]
+        yield Measure("device_memory_peak_bytes", highest, "of the framework's allocator, profiled")
     elif sampled.len():
         about = "by all programs, sampled"
         yield Measure("device_memory_peak_bytes", round(sampled.max()), about, sampled.len())  # type: ignore[arg-type]

@@ -17,13 +17,7 @@ from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.statistics import (
-    CALLS,
-    DURATION_COLUMNS,
-    TOTAL,
-    frame_grid,
-    totals_by,
-)
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.parameter_transfers import ParameterTransfers, parameter_transfers
 from traceviz.core.arrays.intervals import IntervalSet

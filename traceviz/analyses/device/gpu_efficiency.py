@@ -154,10 +154,19 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             Column("judged_kernel_ns", f"Kernels run in {window}", "ns", 9),
             Column("judged_ns", window.capitalize(), "ns", 9),
         )
+        rows = tuple(
+            (
+                *(gpu.device, gpu.kernel_ns, ratio(gpu.judged.kernel_ns, gpu.judged.window_ns)),
+                *(gpu.judged.sm_efficiency, gpu.judged.occupancy, gpu.judged.blocks_per_sm),
+                *(ratio(gpu.judged.small_ns, gpu.judged.loaded_ns), ratio(gpu.kernel_ns, gpu.span_ns)),
+                *(gpu.judged.kernel_ns, gpu.judged.window_ns),
+            )
+            for gpu in result.gpus
+        )
         blocks: tuple[Block, ...] = (
             Facts(facts, audience="all" if len(result.gpus) > 1 else "machine"),  # with one GPU, its row shows the same
             Facts(machine, audience="machine"),
-            Grid(gpu_columns, tuple(map(_row, result.gpus))),
+            Grid(gpu_columns, rows),
             Prose(_provenance(result)),
             frame_grid(_KERNEL_COLUMNS, result.kernels, "Kernels"),
         )
@@ -172,16 +181,6 @@ _KERNEL_COLUMNS = (
     Column("occupancy", "Est. occupancy", "ratio", 0),
     Column("blocks_per_sm", "Blocks per SM", "number", 2),
 )
-
-
-def _row(gpu: GpuTime) -> tuple[str | int | float | None, ...]:
-    judged = gpu.judged
-    return (
-        *(gpu.device, gpu.kernel_ns, ratio(judged.kernel_ns, judged.window_ns)),
-        *(judged.sm_efficiency, judged.occupancy, judged.blocks_per_sm),
-        *(ratio(judged.small_ns, judged.loaded_ns), ratio(gpu.kernel_ns, gpu.span_ns)),
-        *(judged.kernel_ns, judged.window_ns),
-    )
 
 
 def _share(result: GpuEfficiency, part: str, whole: str) -> float | None:

@@ -69,9 +69,7 @@ class ParameterTransfers:
             f"take {format_ns(self.exposed_ns)}, {format_ratio(self.share)} of the {self.judged_words}, in which "
             "nothing is computed."
         )
-        advice = tuple(
-            line for line in record_of("TV505").advice if self.pageable or line != PIN
-        )  # else they are pinned already
+        advice = tuple(line for line in record_of("TV505").advice if self.pageable or line != PIN)
         return (
             finding("TV505", message, self.facts, self.exposed_ns, self.judged_ns, self.judged_words, advice=advice),
         )

@@ -32,10 +32,7 @@ OF_LIBRARIES = 0.005
 """Functions of libraries are listed if they take at least this part of the time themselves."""
 MOST_ROWS = 200
 """Most rows kept of a table, the largest first."""
-_SUMS = (
-    pl.col("time_ns").sum(),
-    pl.when(pl.col("samples").count() > 0).then(pl.col("samples").sum()).alias("samples"),
-)
+_SUMS = (pl.col("time_ns").sum(), pl.when(pl.col("samples").count() > 0).then(pl.col("samples").sum()).alias("samples"))
 
 
 @dataclass(frozen=True, slots=True)

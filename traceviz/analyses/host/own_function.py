@@ -149,8 +149,7 @@ def _largest(
     ).sort("time_ns", "file", "function", descending=[True, False, False])
     found = (_described(named, file, function, steps) for file, function in large[["file", "function"]].iter_rows())
     return next(
-        (one for one in found if 2 * sum(one.by_group.get(group, 0) for group in _SAID_BY_OTHERS) < one.time_ns),
-        None,
+        (one for one in found if 2 * sum(one.by_group.get(group, 0) for group in _SAID_BY_OTHERS) < one.time_ns), None
     )
 
 

@@ -108,11 +108,12 @@ def input_lines(trace: TraceView) -> InputLines | None:
         parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in others]
         worked = [_working(part) for part in parts]
         used = [part for part in worked if part.height]
-        workers = ("workers", pl.concat(used) if used else main.clear(), len(used))
-        threads = time_by_stack(trace, steady, rank).filter(pl.col("thread_id") != main_thread(trace, rank))
-        for who, rows, processes in (workers, ("threads", _working(threads), 1)):
-            if _enough(rows):
-                return InputLines(who, tuple(functions(rows)), processes)
+        workers = pl.concat(used) if used else main.clear()
+        threads = _working(time_by_stack(trace, steady, rank).filter(pl.col("thread_id") != main_thread(trace, rank)))
+        if _enough(workers):
+            return InputLines("workers", tuple(functions(workers)), len(used))
+        if _enough(threads):
+            return InputLines("threads", tuple(functions(threads)), 1)
     return None
 
 

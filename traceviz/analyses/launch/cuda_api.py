@@ -15,8 +15,10 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, codes, intervals, is_one_name, parts_by, without_nulls
 from traceviz.analyses.derived.grouped import Groups
+from traceviz.analyses.derived.host.copy_calls import copy_calls, unasked_waits
 from traceviz.analyses.derived.in_steps import steady_grid, sums_in_steps
 from traceviz.analyses.derived.judged_time import host_time, judged_time, judged_words, steady_time
+from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -29,11 +31,10 @@ from traceviz.analyses.derived.statistics import (
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.blocking_copies import BlockingCopies, blocking_copies, blocking_finding
-from traceviz.analyses.launch.remarks import remarks
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.arrays.nested import Codes, alike
-from traceviz.core.units import format_ns, format_ratio
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.report.findings.record import READ_RARELY, WARNING_SHARE
 from traceviz.report.findings.registry import record_of
@@ -103,27 +104,34 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         begin, end = trace.recorded_window  # one source records devices and calls at the same time
         by_name, sums = _grouped(trace, calls, end - begin)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
+        nested_ns = 0
+        if _nests(sums):  # driver calls inside runtime calls of the same thread
+            for part in parts_by(calls, "thread_id").values():
+                runtime, driver = (part.filter(pl.col("domain") == domain) for domain in ("runtime", "driver"))
+                nested_ns += int(intervals(runtime).overlap(*bounds(driver)).sum())
         return ApiShares(
             by_name=by_name,
             by_thread=_by_thread(calls, sums, end - begin),
             in_steps=sums_in_steps(trace, calls, "name", "domain", of_host=True),
-            nested_ns=_nested(calls) if _nests(sums) else 0,
+            nested_ns=nested_ns,
             steady_exposed=_steady_exposed(trace),
             judged_ns=judged_ns,
             judged_words=judged_words(trace),
             steps=training_steps(trace).steady.height,
             waits=host_waits(trace),
             copies=blocking_copies(trace, self.copy_share * judged_ns),
-            remarks=remarks(trace, self.fold_below * int(sums["total_ns"].sum())),
+            remarks=_remarks(trace, self.fold_below * int(sums["total_ns"].sum())),
         )
 
     def judge(self, result: ApiShares) -> tuple[Finding, ...]:
         """Return findings on copies that wait, and on allocation, streams and synchronisation that idle devices."""
-        blocking = self._blocking(result)
+        copies, blocking = result.copies, None
+        if copies.calls and copies.exposed_ns >= self.copy_share * result.judged_ns:
+            blocking = blocking_finding(copies, result.judged_ns, result.judged_words, result.steps)
         if not result.steps:
-            return blocking
+            return () if blocking is None else (blocking,)
         findings = (
-            *blocking,
+            blocking,
             self._of_kind(result, "TV301", "allocation", "Memory is allocated or freed"),
             self._of_kind(result, "TV304", "stream", "Streams are created or destroyed"),
             self._waits(result),
@@ -147,11 +155,6 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             Fact("worst", "largest", worst),
         )
         return finding(code, message, evidence, cost, result.judged_ns, result.judged_words)
-
-    def _blocking(self, result: ApiShares) -> tuple[Finding, ...]:
-        if not result.copies.calls or result.copies.exposed_ns < self.copy_share * result.judged_ns:
-            return ()
-        return (blocking_finding(result.copies, result.judged_ns, result.judged_words, result.steps),)
 
     def _waits(self, result: ApiShares) -> Finding | None:
         waits, cost = result.waits, result.waits.exposed_ns
@@ -321,15 +324,6 @@ def _nests(sums: pl.DataFrame) -> bool:
     return sums["domain"].n_unique() > 1
 
 
-def _nested(calls: pl.DataFrame) -> int:
-    """Return the time of driver calls inside runtime calls of the same thread."""
-    domain = pl.col("domain")
-    return sum(
-        int(intervals(part.filter(domain == "runtime")).overlap(*bounds(part.filter(domain == "driver"))).sum())
-        for part in parts_by(calls, "thread_id").values()
-    )
-
-
 JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream")
 """Kinds of calls that findings are about."""
 
@@ -362,3 +356,32 @@ def _threads(by_thread: pl.DataFrame) -> Grid:
     )
     names = ("process_id", "thread_id", "calls", "total_ns", "share_of_wall", "exposed_ns")
     return Grid(columns, rows_of(by_thread, names), "By thread", audience="machine")
+
+
+_TEXT = pl.col("name").cast(pl.String)
+_DO = {"context": "to create the context of a device", "code": "to load device code"}
+
+
+def _remarks(trace: TraceView, least_ns: float) -> tuple[str, ...]:
+    """Return a sentence for each function with ``least_ns`` of copies that wait, or of first calls."""
+    time = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time")
+    sums = first_calls(trace).group_by(_TEXT, "what").agg(pl.len().alias("calls"), time)
+    rows = sums.filter(pl.col("time") >= max(least_ns, 1)).sort("time", "name", descending=True)
+    of_first_calls = [
+        f"{counted(calls, 'call')} of {name} took {format_ns(ns)} {_DO[what]}, which comes once."
+        for name, what, calls, ns in rows[["name", "what", "calls", "time"]].iter_rows()
+    ]
+    return (*_of_copies(trace, least_ns), *of_first_calls)
+
+
+def _of_copies(trace: TraceView, least_ns: float) -> list[str]:
+    if not unasked_waits(trace).height:
+        return []
+    every = copy_calls(trace).group_by(_TEXT).agg(pl.len().alias("every"))
+    time = (pl.col("end_ns") - pl.col("wait_ns")).sum().alias("time")
+    waits = unasked_waits(trace).group_by(_TEXT).agg(pl.len().alias("calls"), time)
+    rows = waits.filter(pl.col("time") >= max(least_ns, 1)).join(every, on="name").sort("time", "name", descending=True)
+    return [
+        f"{calls:,} of {of:,} calls of {name} wait until their copy is done, {format_ns(ns)} in all."
+        for name, calls, ns, of in rows[["name", "calls", "time", "every"]].iter_rows()
+    ]

@@ -162,10 +162,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
 
 
 def _gathering(
-    trace: TraceView,
-    communication: pl.DataFrame,
-    compute: dict[int, IntervalSet],
-    waiting: Mapping[int, IntervalSet],
+    trace: TraceView, communication: pl.DataFrame, compute: dict[int, IntervalSet], waiting: Mapping[int, IntervalSet]
 ) -> Gathering:
     """Return communication called in ranges that gather parameters. Gradients are sent in others (``post``)."""
     exposed_ns, places = 0, []

@@ -92,9 +92,8 @@ class ServingResult:
         """Return the sentence about the captured steps and how busy they kept the device."""
         each = self.ranks > 1 and self.alike
         # Ranks that did the same count once.
-        ranks = self.ranks if each else 1
-        one = self.phases.with_columns(pl.col("steps", "tokens") // ranks, pl.col("total_ns") / ranks)
-        phases = list((one if each else self.phases).iter_rows(named=True))
+        of_one = self.phases.with_columns(pl.col("steps", "tokens") // self.ranks, pl.col("total_ns") / self.ranks)
+        phases = list((of_one if each else self.phases).iter_rows(named=True))
         alone = len(phases) == 1
         on = " on the device" if self.ahead else ""
         parts = [

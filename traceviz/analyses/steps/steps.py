@@ -119,6 +119,14 @@ class StepAnalysis(Analysis[StepTimes]):
 
 def _facts(result: StepTimes) -> tuple[Fact, ...]:
     steps = result.steps
+    of_both: tuple[Fact, ...] = ()
+    if steps.host is not None:  # the host launches work in advance
+        steady = steps.host.join(steps.steady, on=_STEP, how="semi")
+        on_host = float(np.median((steady["end_ns"] - steady["start_ns"]).to_numpy()))
+        of_both = (
+            Fact("device_median_ns", "on the devices", round(result.median_ns), "ns"),
+            Fact("host_median_ns", "on the host", round(on_host), "ns"),
+        )
     ranks = steps.frame["process_id"].n_unique()
     count = steps.frame.height + result.lost + result.unseen
     return (
@@ -127,7 +135,7 @@ def _facts(result: StepTimes) -> tuple[Fact, ...]:
         Fact("median_ns", "median step", round(result.median_ns), "ns"),
         Fact("mean_ns", "mean step", round(result.mean_ns), "ns"),
         Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
-        *_of_both(result),
+        *of_both,
         Fact("source", "source", SOURCE_WORDS[steps.source]),
         Fact("marker", "marker", steps.marker),
         Fact("confidence", "confidence", steps.confidence, "ratio"),
@@ -136,19 +144,6 @@ def _facts(result: StepTimes) -> tuple[Fact, ...]:
 
 
 _STEP = ("process_id", "step")
-
-
-def _of_both(result: StepTimes) -> tuple[Fact, ...]:
-    """Return the steps of devices and of the host, if the host launches work in advance."""
-    steps = result.steps
-    if steps.host is None:
-        return ()
-    steady = steps.host.join(steps.steady, on=_STEP, how="semi")
-    on_host = float(np.median((steady["end_ns"] - steady["start_ns"]).to_numpy()))
-    return (
-        Fact("device_median_ns", "on the devices", round(result.median_ns), "ns"),
-        Fact("host_median_ns", "on the host", round(on_host), "ns"),
-    )
 
 
 def _facts_of_slight(result: StepTimes) -> tuple[Fact, ...]:
@@ -196,17 +191,14 @@ def _cautions(result: StepTimes) -> Iterator[str]:
             "recorded (see Capture)."
         )
     if result.kinds and not result.slight:
-        yield _in_words(result.kinds, result)
+        kinds = result.kinds
+        kinds_in_words = f"{kinds.quick:,} of about {format_ns(kinds.quick_ns)} and {kinds.slow:,} of about {format_ns(kinds.slow_ns)}"
+        yield (
+            f"Steps come in two kinds: {kinds_in_words}. How fast the program is, their mean tells "
+            f"({format_ns(result.mean_ns)}), and not the median ({format_ns(result.median_ns)})."
+        )
     if few := few_steps(steps):
         yield f"{few} Capture ten or more for figures that hold."
-
-
-def _in_words(kinds: TwoKinds, result: StepTimes) -> str:
-    return (
-        f"Steps come in two kinds: {kinds.quick:,} of about {format_ns(kinds.quick_ns)} and {kinds.slow:,} of about "
-        f"{format_ns(kinds.slow_ns)}. How fast the program is, their mean tells ({format_ns(result.mean_ns)}), and "
-        f"not the median ({format_ns(result.median_ns)})."
-    )
 
 
 def _why_none(trace: TraceView) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceviz.analyses.derived.statistics import frame_grid
 from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
 from traceviz.analyses.steps.bases.xprof import CLASSES, XprofSteps
-from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, shares_of, statements
+from traceviz.analyses.steps.bases.xprof_sentences import conclusion, shares_of, statements
 from traceviz.report import Block, Column, Fact, Grid
 
 _LAST = "host_to_host"
@@ -39,26 +39,19 @@ def xprof_blocks(steps: XprofSteps) -> tuple[Block, ...]:
         remark=f"{rules.title}, not ours: {blind}.{_NEAR if steps.near else ''}",
         steps=steps,
         totals=totals,
-        facts=_facts(parts),
+        facts=(
+            Fact("conclusion", "conclusion", conclusion(parts)),
+            Fact("input_share", "input", parts.input, "ratio"),
+            Fact("output_share", "output", parts.output, "ratio"),
+            Fact("device_compute_share", "device compute", parts.device_compute, "ratio"),
+            Fact("device_collectives_share", "device collectives", parts.device_collectives, "ratio"),
+            Fact("idle_share", "device idle", parts.idle, "ratio"),
+            Fact("kernel_launch_share", "kernel launch", parts.kernel_launch, "ratio"),
+            Fact("other_share", "all others", parts.other, "ratio"),
+        ),
         grids=(
             frame_grid(_CLASS_COLUMNS, totals, audience="machine"),
             Grid(_STEP_COLUMNS, steps.rows(CLASSES), title="Steps", audience="machine"),
         ),
         conclusion=f"Its conclusion: “{sentences}”",
-    )
-
-
-def _facts(parts: Shares) -> tuple[Fact, ...]:
-    ratios = (
-        ("input_share", "input", parts.input),
-        ("output_share", "output", parts.output),
-        ("device_compute_share", "device compute", parts.device_compute),
-        ("device_collectives_share", "device collectives", parts.device_collectives),
-        ("idle_share", "device idle", parts.idle),
-        ("kernel_launch_share", "kernel launch", parts.kernel_launch),
-        ("other_share", "all others", parts.other),
-    )
-    return (
-        Fact("conclusion", "conclusion", conclusion(parts)),
-        *(Fact(key, label, value, "ratio") for key, label, value in ratios),
     )

@@ -83,7 +83,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
     ) -> Finding:
         cost = run.time_ns(*parts) if cost_ns is None else cost_ns
         where = where_of(run, parts)
-        mostly = _halves(run) if parts == STARTUP else ""
+        mostly = _both_halves(run) if parts == STARTUP else ""
         mostly = mostly or (f", mostly {where}" if where else "")
         share = format_ratio(cost / run.run_ns)
         message = f"{what}: {share} of {run.words('the run')}, {format_ns(cost)}{mostly}."
@@ -187,7 +187,7 @@ def whole(part: str) -> tuple[str, ...]:
 def said(run: RunParts, part: str) -> str:
     """Return the name of a part within a sentence: a function that stands for it, else its label and main place."""
     label = START_UP if part in STARTUP else LABELS[part]
-    if part in STARTUP and (halves := _halves(run)):
+    if part in STARTUP and (halves := _both_halves(run)):
         return f"{label}{halves}"
     where = where_of(run, whole(part))
     if where is None:
@@ -197,7 +197,7 @@ def said(run: RunParts, part: str) -> str:
     return where if stands else f"{label}, mostly {where}"
 
 
-def _halves(run: RunParts) -> str:
+def _both_halves(run: RunParts) -> str:
     """Return imports and the rest of the start-up, if both are large and the place of the rest is known."""
     prepares = where_of(run, ("preparation",))
     least = LEAST_HALF * run.time_ns(*STARTUP)

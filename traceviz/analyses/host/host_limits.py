@@ -498,11 +498,11 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
     main = steps.of_main.with_columns((pl.col("samples") * pl.col("part")).alias("share_of_samples"))
     activity = pl.when(pl.col("kind") == _SAVES).then(pl.lit(_SAVES)).otherwise("activity").alias("activity")
     sums = pl.col("time_ns").sum(), pl.col("share_of_samples").sum()
-    alike = main.group_by("meaning", "group", "waits_for").agg(
+    by_meaning = main.group_by("meaning", "group", "waits_for").agg(
         pl.col("kind", "location", "activity", "leaf").first(), *sums
     )
-    said = alike.with_columns(pl.col(pl.Categorical).cast(pl.String)).with_columns(activity)
-    summed = said.group_by("group", "location", "activity", "leaf", "waits_for").agg(*sums)
+    named = by_meaning.with_columns(pl.col(pl.Categorical).cast(pl.String)).with_columns(activity)
+    summed = named.group_by("group", "location", "activity", "leaf", "waits_for").agg(*sums)
     order = ["time_ns", "location", "activity", "leaf"]
     found = []
     for (group,), rows in summed.group_by("group"):  # once per kind

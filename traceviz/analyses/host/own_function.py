@@ -59,7 +59,7 @@ _FRAMEWORK = (
 UNSEEN_PYTHON = 0.15
 """If samples see this much more of the steps compute than operators were recorded in, their shares are not used."""
 _COMPUTES = ("compute", "device_wait")
-_SAID_BY_OTHERS = ("input", "import", "compilation", "collective")
+_OF_OTHER_FINDINGS = ("input", "import", "compilation", "collective")
 """Kinds that other findings cover."""
 
 
@@ -147,10 +147,11 @@ def _largest(
     large = sums.filter(
         (pl.col("time_ns") >= least_share * steps.step_ns) & (pl.col("foreign_ns") >= least_foreign * pl.col("time_ns"))
     ).sort("time_ns", "file", "function", descending=[True, False, False])
-    found = (_described(named, file, function, steps) for file, function in large[["file", "function"]].iter_rows())
-    return next(
-        (one for one in found if 2 * sum(one.by_group.get(group, 0) for group in _SAID_BY_OTHERS) < one.time_ns), None
-    )
+    for file, function in large[["file", "function"]].iter_rows():
+        found = _own_function_of(named, file, function, steps)
+        if 2 * sum(found.by_group.get(group, 0) for group in _OF_OTHER_FINDINGS) < found.time_ns:
+            return found
+    return None
 
 
 def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, callers: str) -> Array:
@@ -185,7 +186,7 @@ def _of_framework(tree: StackTree) -> Mask:
     return np.asarray(~called & ((nearest < 0) | ~library[nearest] | trains[nearest]), dtype=bool)
 
 
-def _described(named: pl.DataFrame, file: str, function: str, steps: StepSamples) -> OwnFunction:
+def _own_function_of(named: pl.DataFrame, file: str, function: str, steps: StepSamples) -> OwnFunction:
     own = named.filter((pl.col("file") == file) & (pl.col("function") == function))
     groups = own.group_by("group").agg(pl.col("time_ns").sum()).sort("time_ns", "group", descending=[True, False])
     lines = own.group_by("line").agg(pl.col("time_ns").sum()).sort("time_ns", "line", descending=[True, False])

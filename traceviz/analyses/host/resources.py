@@ -17,7 +17,7 @@ from traceviz.analyses.host.findings import CODES, Limits, busy_machine, host_fi
 from traceviz.analyses.host.kept_memory import KeptMemory, kept_memory, memory_finding
 from traceviz.analyses.host.load import HostLoad, host_load
 from traceviz.analyses.host.memory_nodes import NodeUse, node_use, nodes_finding
-from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, sliced
+from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, mean_of_slices
 from traceviz.analyses.host.threads_started import StartedThreads, started_threads, threads_finding
 from traceviz.core.units import format_number, format_ratio, format_value
 from traceviz.report import Bar, Bars, Block, Column, Fact, Finding, Grid, Lane, Note, Section, Skipped, Timeline
@@ -129,7 +129,7 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
             processes=_processes(trace, self.processes),
             cores=_cores(trace),
             load=load,
-            samples=host_samples.instants(trace),
+            samples=host_samples.count_instants(trace),
             pauses=(round(pauses.mean()), int(pauses.max())) if pauses.size else None,
             window=(begin, end),
             span_ns=trace.span_ns,
@@ -159,7 +159,7 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         rows = tuple((use.metric, use.device, use.unit, use.mean, use.p95, use.highest) for use in result.metrics)
         in_units = Grid(_MACHINE_COLUMNS, rows, "Metrics in the units in which they were sampled", audience="machine")
         as_text = tuple(
-            (use.label, *(amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
+            (use.label, *(format_amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
             for use in result.metrics
             if use.highest > 0
         )
@@ -240,7 +240,9 @@ def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
     whole, words = _whole(series, host, memory)
     lane = None
     if whole:
-        shares = (None if value is None else min(value / whole, 1.0) for value in sliced(series, span_ns, slices))
+        shares = (
+            None if value is None else min(value / whole, 1.0) for value in mean_of_slices(series, span_ns, slices)
+        )
         product = products.get(-1 if series.device_id is None else series.device_id)
         short = label.replace(f" {product}", "", 1) if product else label  # pictures leave no room for products
         lane = Lane(short, tuple(shares), words)
@@ -266,14 +268,14 @@ def _whole(series: Series, host: Machine, memory: dict[int, int]) -> tuple[float
         case "percent":
             return 100.0, "100 %"
         case "device_memory" if series.device_id in memory:
-            return float(memory[series.device_id]), amount(memory[series.device_id], "bytes")
+            return float(memory[series.device_id]), format_amount(memory[series.device_id], "bytes")
         case None:
             return 0.0, ""
         case _:
-            return highest, amount(highest, series.unit)
+            return highest, format_amount(highest, series.unit)
 
 
-def amount(value: float, unit: str, whole: str = "") -> str:
+def format_amount(value: float, unit: str, whole: str = "") -> str:
     """Format a sampled value with its unit, for readers. Percent of a core (a thread) become cores (threads)."""
     if unit == "%" and whole:
         wholes = round(value / 100, 2)

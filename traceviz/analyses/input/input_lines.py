@@ -97,33 +97,33 @@ def input_lines(trace: TraceView) -> InputLines | None:
         if not waits.total:
             continue
         main = time_by_stack(trace, waits, rank, main_thread(trace, rank))
-        if not _enough(main):
+        if not _is_enough(main):
             continue
         own = main.filter(pl.col("inside"))
         if int(own["time_ns"].sum()) >= WORKS * int(main["time_ns"].sum()):
             return InputLines("main", tuple(functions(own, int(main["time_ns"].sum()))))
         # Main threads of worker processes, without waits.
         known = {*trace.ranks, rank}
-        others = [p for p in seen(trace).threads["process_id"].unique().sort().to_list() if p not in known]
-        parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in others]
-        worked = [_working(part) for part in parts]
+        processes = [p for p in seen(trace).threads["process_id"].unique().sort().to_list() if p not in known]
+        parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in processes]
+        worked = [_without_waits(part) for part in parts]
         used = [part for part in worked if part.height]
         workers = pl.concat(used) if used else main.clear()
-        threads = _working(time_by_stack(trace, steady, rank).filter(pl.col("thread_id") != main_thread(trace, rank)))
-        if _enough(workers):
+        others = time_by_stack(trace, steady, rank).filter(pl.col("thread_id") != main_thread(trace, rank))
+        if _is_enough(workers):
             return InputLines("workers", tuple(functions(workers)), len(used))
-        if _enough(threads):
+        if _is_enough(threads := _without_waits(others)):
             return InputLines("threads", tuple(functions(threads)), 1)
     return None
 
 
-def _working(rows: pl.DataFrame) -> pl.DataFrame:
+def _without_waits(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows in which a thread prepares data: it works or waits for a read, not for a consumer of batches."""
     waits = pl.col("activity").is_in(list(WAITS)) & ~pl.col("inside")
     return rows.filter(~waits & ~pl.col("location").str.contains(_SERVERS))
 
 
-def _enough(rows: pl.DataFrame) -> bool:
+def _is_enough(rows: pl.DataFrame) -> bool:
     """Return whether rows suffice: they were recorded, or there are enough samples."""
     if not rows.height:
         return False

@@ -151,7 +151,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         wait_ns = times["input_wait"] + copy_ns
         host_ns = times["host_blocked"] + times["host_compute"]
         idle_ns = host_ns if has_input else host_ns - _dispatch_ns(trace)
-        host_ns = host_ns if has_input else min(idle_ns, _untold_ns(trace))
+        host_ns = host_ns if has_input else min(idle_ns, _unexplained_host_ns(trace))
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
         guess = verdict is InputVerdict.POSSIBLY_BOUND
         if guess and not trace.rank_busy:
@@ -225,7 +225,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME),)
         bound = f" ({result.caveat})" if result.caveat else ""
         line = result.lines.words if result.lines is not None else ""
-        where = f"{_mostly(stage)}{f': {line}' if line else ''}"
+        where = f"{_place_of_wait(stage)}{f': {line}' if line else ''}"
         message = f"Steps wait for input in {format_ratio(share)} of their time{where}{bound}.{gain}"
         advice = _advice(stage, result, self.empty)
         explained = settings_findings(
@@ -350,19 +350,19 @@ def _dispatch_ns(trace: TraceView) -> int:
     )
 
 
-def _untold_ns(trace: TraceView) -> int:
+def _unexplained_host_ns(trace: TraceView) -> int:
     """Return host time of steady steps with an idle device that no recorded event assigns to anything but input.
 
     Time in functions and in the optimizer has a name, so it is not suspected.
     """
-    told = pl.col("kind").is_in(_TOLD) | pl.any_horizontal(
+    is_known = pl.col("kind").is_in(_KNOWN_KINDS) | pl.any_horizontal(
         pl.col(column).str.contains(OPTIMIZER).fill_null(value=False) for column in ("cause", "operator", "range")
     )
     causes = host_causes(trace).filter(pl.col("class").is_in(["host_blocked", "host_compute"]))
-    return int(causes.filter(~told)["time_ns"].sum())
+    return int(causes.filter(~is_known)["time_ns"].sum())
 
 
-_TOLD = (
+_KNOWN_KINDS = (
     *("library", "saving", "logging", "serialization", "import", "io", "sleep", "lock", "gil"),
     *("python", "python_wait", "optimizer", "runtime", "driver", "compilation"),
     *("host_collective", "parameter_transfer", "profiler"),
@@ -436,7 +436,7 @@ def _why_no_ranges(trace: TraceView) -> str:
     return "No data-loading ranges were recorded to tell."
 
 
-def _mostly(stage: Stage | None) -> str:
+def _place_of_wait(stage: Stage | None) -> str:
     if stage is None:
         return ""
     calls = counted(stage.calls or 0, "range" if stage.kind == "NVTX range" else "call")

@@ -67,9 +67,9 @@ def blocking_copies(trace: TraceView, least_ns: float) -> BlockingCopies:
     costly = pl.concat(parts).filter(pl.col("exposed_ns") > 0) if parts else pl.DataFrame()
     if not costly.height or total_ns < least_ns:
         return BlockingCopies(costly.height, total_ns)
-    alike = costly.group_by(pl.col("name").cast(pl.String), "kind", "host_memory").agg(pl.col("exposed_ns").sum())
+    by_kind = costly.group_by(pl.col("name").cast(pl.String), "kind", "host_memory").agg(pl.col("exposed_ns").sum())
     keys = ("exposed_ns", "name", "kind", "host_memory")
-    name, kind, memory, _ = alike.sort(keys, descending=[True, False, False, False]).row(0)
+    name, kind, memory, _ = by_kind.sort(keys, descending=[True, False, False, False]).row(0)
     reads = int(having(costly, "kind", "d2h")["exposed_ns"].sum())
     located = call_places(trace, costly)
     operators = knowing(located.select(pl.col("operator").alias("op"), "exposed_ns"), "op")

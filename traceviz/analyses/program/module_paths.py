@@ -52,6 +52,7 @@ MADE = ("made_thread_id", "made_ns")
 """Thread and time in which the node of work in a graph was made."""
 _MOST_LEVELS = 64
 """Names of parts of graphs with more dots are not paths of modules."""
+_OWN_TIMES = pl.col("host_self_ns", "device_self_ns", "backward_self_ns")
 _PATHS: dict[str, pl.DataType | type[pl.DataType]] = {"number": pl.Int64, "path": pl.List(pl.String)}
 
 
@@ -125,7 +126,7 @@ def named_parts(trace: TraceView) -> NamedParts | None:
             pl.Series("backward_self_ns", backward),
         )
         sums = own.join(names.hierarchy, on="op_id").group_by("path")
-        parts = sums.agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _own_times().sum())
+        parts = sums.agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _OWN_TIMES.sum())
         made = tree.around_known(work, *MADE)
         of_part = (made < 0) & work["named"].is_not_null().to_numpy()
         alone = work.with_columns(number=pl.lit(-1, pl.Int64)).filter(pl.Series(of_part))
@@ -176,7 +177,7 @@ def _of_calls(
             "backward_self_ns": tree.sums(of_operator, backward),
         }
     )
-    sums = own.group_by("number").agg(pl.len().alias("calls"), pl.col("start_ns").min(), _own_times().sum())
+    sums = own.group_by("number").agg(pl.len().alias("calls"), pl.col("start_ns").min(), _OWN_TIMES.sum())
     parts = sums.join(paths, on="number")
     number = np.where(launched >= 0, path[launched], -1) if path.size else launched
     inside = _parts_of_graphs(work.with_columns(number=pl.Series(number)).filter(pl.Series(of_part)), paths)
@@ -218,20 +219,13 @@ def _paths(tree: CallTree) -> tuple[Array, pl.DataFrame]:
     return number, pl.DataFrame({"number": range(len(paths)), "path": paths}, _PATHS)
 
 
-def _own_times() -> pl.Expr:
-    return pl.col("host_self_ns", "device_self_ns", "backward_self_ns")
-
-
 def _typed(parts: pl.DataFrame) -> pl.DataFrame:
     return parts.select(pl.col(name).cast(kind) for name, kind in _PART_SCHEMA.items())
 
 
 def _in_order(parts: pl.DataFrame) -> pl.DataFrame:
     """Sort parts by time. A part that is both named in a graph and called elsewhere becomes one."""
-    once = parts if parts["path"].n_unique() == parts.height else _joined(parts)
-    return once.sort("start_ns", "path")
-
-
-def _joined(parts: pl.DataFrame) -> pl.DataFrame:
-    calls = pl.when(pl.col("calls").count() > 0).then(pl.col("calls").sum()).alias("calls")
-    return _typed(parts.group_by("path").agg(calls, pl.col("start_ns").min(), _own_times().sum()))
+    if parts["path"].n_unique() != parts.height:
+        calls = pl.when(pl.col("calls").count() > 0).then(pl.col("calls").sum()).alias("calls")
+        parts = _typed(parts.group_by("path").agg(calls, pl.col("start_ns").min(), _OWN_TIMES.sum()))
+    return parts.sort("start_ns", "path")

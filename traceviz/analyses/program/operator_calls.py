@@ -130,13 +130,13 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
         work.with_columns(named.alias("op"))
         .filter(pl.Series(row < 0))
         .select("op", "dur_ns", "kernel_ns", "tensor_core_ns"),
-        _handed_on(tree, np.where(row != launched, launched, -1), made, durations),
+        _passed_to_makers(tree, np.where(row != launched, launched, -1), made, durations),
         work.select(pl.Series("row", made), "process_id", "call_ns", "dur_ns").filter(pl.col("row") >= 0),
         graph_time(work, (made >= 0) | of_part),
     )
 
 
-def _handed_on(tree: CallTree, launched: Array, made: Array, durations: Array) -> Array:
+def _passed_to_makers(tree: CallTree, launched: Array, made: Array, durations: Array) -> Array:
     """Return work that ``launched`` operators pass to those that ``made`` its nodes, less work that totals include.
 
     A graph may be captured and launched inside one operator, whose total has the work already.

@@ -157,10 +157,10 @@ _ON_DEVICE = ("device_self_ns", "share_of_device_op_time", "device_ns", "tensor_
 def _sums(trace: TraceView, operators: OperatorCalls, shapes: pl.Series | None) -> pl.DataFrame:
     """Return one row per name and shapes, if these are known, with the sums of its calls."""
     calls = operators.tree.calls
-    told_apart = calls.select("name") if shapes is None else calls.select("name", shapes.alias("shapes"))
+    distinct = calls.select("name") if shapes is None else calls.select("name", shapes.alias("shapes"))
     own = () if shapes is None else (codes(shapes),)
     group, first = alike(calls["code"].to_numpy().astype(np.int32), *own)
-    keys = told_apart.select(pl.all().gather(first).cast(pl.String))
+    keys = distinct.select(pl.all().gather(first).cast(pl.String))
     groups = Groups(keys, group)
     return keys.with_columns(
         pl.Series("tensor_core_eligible", groups.sums(operators.eligible.astype(np.int64)) > 0),
@@ -187,7 +187,6 @@ def _amounts(trace: TraceView, operators: OperatorCalls) -> Iterator[tuple[str, 
     yield "steady_host_ns", np.where(steady, operators.host_self, 0)
     steady_device = np.where(steady, operators.device_self, 0)
     if operators.replayed.height:  # operators in graphs work when the graph is launched, not when it was captured
-        # Work of graphs counts in the steps of their launch.
         replayed = operators.replayed
         row, durations = replayed["row"].to_numpy(), replayed["dur_ns"].to_numpy()
         launches = replayed.select("process_id", pl.col("call_ns").alias("start_ns").fill_null(-1))

@@ -112,7 +112,22 @@ class QualityAnalysis(Analysis[Quality]):
 
     def describe(self, result: Quality) -> Section:
         """Describe figures with a row each, pictures of those that have a direction, and the values for machines."""
-        grid = Grid(_COLUMNS, tuple(map(_row, result.metrics)), STATED, complete=True)
+        rows = tuple(
+            (
+                *(
+                    metric.name,
+                    metric.said.label,
+                    metric.said.split,
+                    metric.said.better or None,
+                    metric.first,
+                    metric.last,
+                ),
+                *(metric.best.get(key) for key in ("value", "step", "epoch")),
+                *(metric.values.height, metric.source),
+            )
+            for metric in result.metrics
+        )
+        grid = Grid(_COLUMNS, rows, STATED, complete=True)
         course = tuple(row for metric in result.metrics for row in _course(metric, self.points))
         blocks: list[Block] = [Facts((Fact("metrics", "figures stated", len(result.metrics), "count"),), "machine")]
         blocks += [grid, *_pictures(result, self.pictures, self.slices), *map(Prose, _remarks(result))]
@@ -167,15 +182,6 @@ def _place(metric: Metric) -> tuple[bool, int, int, str]:
     """Return the sort key: figures with a direction first, then part of the data, then time of the first value."""
     first = int(metric.values["start_ns"][0])
     return not metric.said.better, _SPLITS.index(metric.said.split), first, metric.said.label
-
-
-def _row(metric: Metric) -> Row:
-    best = metric.best
-    return (
-        *(metric.name, metric.said.label, metric.said.split, metric.said.better or None),
-        *(metric.first, metric.last, best.get("value"), best.get("step"), best.get("epoch")),
-        *(metric.values.height, metric.source),
-    )
 
 
 def _course(metric: Metric, points: int) -> Iterator[Row]:

@@ -87,8 +87,8 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
     """
     calls = collective_calls(trace)
     paired = calls["name"].str.contains(POINT_TO_POINT)
-    alike = calls.filter(~paired)
-    counts = alike.group_by(*_KEY, "process_id").agg(pl.len(), pl.col("group_size").first())
+    comparable = calls.filter(~paired)
+    counts = comparable.group_by(*_KEY, "process_id").agg(pl.len(), pl.col("group_size").first())
     groups = counts.group_by(_KEY).agg(
         pl.len().alias("ranks"),
         pl.col("len").min().alias("shared"),
@@ -96,7 +96,7 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
         (pl.col("group_size").max() < pl.len()).fill_null(value=False).alias("ambiguous"),
     )
     usable = groups.filter((pl.col("ranks") > 1) & ~pl.col("ambiguous"))
-    matched, clock, unaligned = _matched(alike.join(usable.select(*_KEY, "shared", "unequal"), on=_KEY), tolerance)
+    matched, clock, unaligned = _matched(comparable.join(usable.select(*_KEY, "shared", "unequal"), on=_KEY), tolerance)
     one_clock = share_a_clock(trace)
     if one_clock:
         clock, apart = _by_their_own_clock(matched, clock)

@@ -23,7 +23,7 @@ from traceviz.core.units import format_ns
 _KEYS = ("class", "kind", "cause", "location")
 _COMMON = frozenset({"host_collective", "unexplained"})
 """Kinds of causes that do not describe the work of one rank."""
-_SAID_WITH_LINE = frozenset(
+_NAMED_WITH_LINE = frozenset(
     {"sleep", "io", "lock", "gil", "wait", "saving", "logging", "serialization", "import", "compilation", "input"}
 )
 """Kinds that add information to the name of a line."""
@@ -34,7 +34,7 @@ _EXPLAINS = 0.5
 """A cause explains most of a class if its excess is more than this part of the largest difference of a class."""
 _PLACES = 0.25
 """The line with most of the sampled difference, and at least this part of it, is the place of a known cause."""
-_TOLD_BY_CLASS = frozenset({"input_wait"})
+_NAMED_BY_CLASS = frozenset({"input_wait"})
 """Classes whose name describes the time better than its event, unless its line is known."""
 
 
@@ -142,9 +142,9 @@ def _largest_of_causes(
         return None
     key, kind, cause, location = (found[0][name][0] for name in _KEYS)
     if location == cause:
-        is_named = kind in _SAID_WITH_LINE
+        is_named = kind in _NAMED_WITH_LINE
         return Excess(f"{KIND_LABELS[kind]} in {cause}" if is_named else cause, found[1], cause if is_named else "")
-    what = LABELS[key] if key in _TOLD_BY_CLASS else shortened(cause)
+    what = LABELS[key] if key in _NAMED_BY_CLASS else shortened(cause)
     return Excess(f"{what} in {location}" if location else what, found[1], location or "")
 
 

@@ -18,7 +18,7 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, lines_of_ranks
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
-from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
+from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waits_of_rank
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
@@ -66,7 +66,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         skew = collective_skew(trace, self.tolerance)
         ordered = sorted(numbers.items(), key=lambda item: (item[1], item[0]))
         compared = set(numbers) <= set(skew.arrivals["process_id"])
-        waits = {process: waiting(trace, process, skew, compared=compared) for process in numbers}
+        waits = {process: waits_of_rank(trace, process, skew, compared=compared) for process in numbers}
         ranks = tuple(rank_times(trace, process, number, skew, waits[process]) for process, number in ordered)
         own_ns = tuple(rank.own_ns for rank in ranks)
         known = iter(modified_scores([time for time in own_ns if time is not None], self.spread_floor))

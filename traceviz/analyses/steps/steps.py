@@ -192,9 +192,10 @@ def _cautions(result: StepTimes) -> Iterator[str]:
         )
     if result.kinds and not result.slight:
         kinds = result.kinds
-        kinds_in_words = f"{kinds.quick:,} of about {format_ns(kinds.quick_ns)} and {kinds.slow:,} of about {format_ns(kinds.slow_ns)}"
+        quick = f"{kinds.quick:,} of about {format_ns(kinds.quick_ns)}"
+        slow = f"{kinds.slow:,} of about {format_ns(kinds.slow_ns)}"
         yield (
-            f"Steps come in two kinds: {kinds_in_words}. How fast the program is, their mean tells "
+            f"Steps come in two kinds: {quick} and {slow}. How fast the program is, their mean tells "
             f"({format_ns(result.mean_ns)}), and not the median ({format_ns(result.median_ns)})."
         )
     if few := few_steps(steps):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, statements
+from traceviz.analyses.steps.bases.xprof_section import Shares, conclusion, statements
 
 
 def shares(**given):

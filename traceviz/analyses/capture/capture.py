@@ -17,7 +17,6 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words, ste
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import Fact, Facts, Finding, Prose, Section
 from traceviz.trace import schema
@@ -82,6 +81,13 @@ class Capture(Analysis[CaptureFacts]):
         # Otherwise the capture holds only the start of a program that failed. Overhead then has no cost.
         worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
+        # ``None`` if only the profiler's start and stop were recorded
+        taken = intervals(overhead).clip(*trace.program_window).total if "overhead" in tables else None
+        is_whole = trace.program_window == (0, trace.span_ns)
+        judged_overhead_ns = 0
+        for rank, own in judged.items():  # overhead without a process holds up all of them
+            is_own = pl.col("process_id").eq_missing(rank) | pl.col("process_id").is_null()
+            judged_overhead_ns += intervals(overhead.filter(is_own)).intersect(own).total
         stated = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
         shown = stated.filter(pl.col("key").str.starts_with(EVIDENCE)).unique(maintain_order=True)
         return CaptureFacts(
@@ -91,8 +97,8 @@ class Capture(Analysis[CaptureFacts]):
             steps_source=training_steps(trace).source,
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
-            overhead_ns=_while_recording(trace, overhead),
-            judged_overhead_ns=sum(_overhead_of(overhead, rank).intersect(own).total for rank, own in judged.items()),
+            overhead_ns=taken or (0 if is_whole and taken is not None else None),
+            judged_overhead_ns=judged_overhead_ns,
             judged_ns=sum(own.total for own in judged.values()),
             judged_words=judged_words(trace),
             losses=losses(tables),
@@ -166,16 +172,3 @@ class Capture(Analysis[CaptureFacts]):
         return Section(
             self.slug, self.title, (Facts((*facts, *known(judged))), evidence, Prose(" ".join(unseen.reasons)))
         )
-
-
-def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
-    """Return the profiler's overhead in a process; overhead without a process holds up all of them."""
-    return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
-
-
-def _while_recording(trace: TraceView, overhead: pl.DataFrame) -> int | None:
-    """Return the profiler's overhead within the captured time; ``None`` if only its start and stop were recorded."""
-    if "overhead" not in trace.tables:
-        return None
-    taken = intervals(overhead).clip(*trace.program_window).total
-    return taken if taken or trace.program_window == (0, trace.span_ns) else None

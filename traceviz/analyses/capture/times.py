@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from traceviz.analyses.capture.measure import Key, Measure, quantile
@@ -17,7 +16,6 @@ from traceviz.analyses.derived.run_parts.parts import run_parts
 from traceviz.analyses.derived.run_parts.run_steps import RunSteps, epoch_times, run_steps
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.core.arrays.intervals import Array
 from traceviz.core.resampling import mean_interval
 from traceviz.core.units import counted, format_ns
 from traceviz.report import TAG
@@ -147,7 +145,12 @@ _MAKERS = {"keras": "Keras", "program_step": "the program's own marks"}
 
 def _speed(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Iterator[Measure]:
     """Yield samples per second in steady steps, and the latency of a program that only applies a model."""
-    times, where = _steady(trace, steps)
+    if steps is not None:
+        times, where = steps.steady, ", profiled" if steps.profiled else ""
+    else:  # steady steps of the first process that has any
+        steady = training_steps(trace).steady
+        own = steady.filter(pl.col("process_id") == steady["process_id"].min())
+        times, where = (own["end_ns"] - own["start_ns"]).to_numpy(), ", profiled"
     if times.size < FEWEST or times.sum() <= 0:
         return
     if batch is not None:
@@ -169,17 +172,6 @@ def _stated(trace: TraceView, key: str) -> str | None:
     rows = trace.frame("settings", "process_id", "key", "value")
     own = rows.filter((pl.col("process_id") == main.process_id) & (pl.col("key") == key)) if main else rows.head(0)
     return str(own["value"][-1]) if own.height else None
-
-
-def _steady(trace: TraceView, steps: RunSteps | None) -> tuple[Array, str]:
-    """Return durations of steady steps of the process that trains, ns, and text on their source."""
-    if steps is not None:
-        return steps.steady, ", profiled" if steps.profiled else ""
-    steady = training_steps(trace).steady
-    if not steady.height:
-        return np.empty(0, np.int64), ""
-    own = steady.filter(pl.col("process_id") == steady["process_id"].min())
-    return (own["end_ns"] - own["start_ns"]).to_numpy(), ", profiled"
 
 
 def _only_applies(trace: TraceView, steps: RunSteps | None) -> bool:

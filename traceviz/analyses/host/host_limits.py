@@ -159,6 +159,10 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         ]
         # With a device, steps wait only while it idles. The parts of that time then show the causes.
         function = None if steps.has_device else own_function(trace, steps, self.python_share)
+        if function is not None:
+            largest = max(function.by_group, key=function.by_group.__getitem__)
+            if largest in _OF_PART and function.by_group[largest] >= ONE_KIND * function.time_ns:
+                function = None
         return HostLimits(
             steps,
             _parts(steps),
@@ -168,7 +172,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             len(steps.collections),
             operators,
             stalled_pool(trace),
-            None if function is None or _is_of_one_kind(function) else function,
+            function,
         )
 
     def judge(self, result: HostLimits) -> tuple[Finding, ...]:
@@ -398,11 +402,6 @@ _LISTED = 0.1
 """Kinds with at least this part of the time of a function are listed."""
 
 
-def _is_of_one_kind(function: OwnFunction) -> bool:
-    largest = max(function.by_group, key=function.by_group.__getitem__)
-    return largest in _OF_PART and function.by_group[largest] >= ONE_KIND * function.time_ns
-
-
 def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
     """Return a finding on a function that takes much of the steps, for time of all kinds."""
     about = "about " if function.samples is not None and function.samples < FEW else ""
@@ -508,7 +507,8 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
     for (group,), rows in summed.group_by("group"):  # once per kind
         ordered = rows.sort(order, descending=[True, False, False, False])
         ordered = ordered.with_columns(pl.col("location").str.replace(r":\d+ ", " ").alias("function"))
-        function, in_function = _largest(ordered, "function")
+        by_function = ordered.group_by("function").agg(pl.col("time_ns").sum())
+        function, in_function = by_function.sort("time_ns", "function", descending=[True, False]).row(0)
         own = ordered.filter(pl.col("function").eq_missing(function))
         by_line = own.group_by("location", maintain_order=True).agg(
             pl.col("time_ns").sum(), pl.first("leaf", "activity", "waits_for")
@@ -533,13 +533,6 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
             )
         )
     return tuple(sorted(found, key=lambda part: (-part.share, part.group)))
-
-
-def _largest(rows: pl.DataFrame, column: str) -> tuple[str | None, int]:
-    """Return the value of ``column`` that takes most time, and that time."""
-    sums = rows.group_by(column).agg(pl.col("time_ns").sum())
-    value, time_ns = sums.sort("time_ns", column, descending=[True, False]).row(0)
-    return value, int(time_ns)
 
 
 def _meanwhile(steps: StepSamples, names: dict[int, str | None]) -> Meanwhile | None:

@@ -121,13 +121,16 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         moved = (replace(item, times=item.times - begin) for item in series)
         uses = tuple(_use(item, end - begin, self.slices, host, names, products, memory) for item in moved)
         load = host_load(trace, series, host, self.rising_share)
+        sampled = trace.frame("samples", pl.col("metric").cast(pl.String), "value")
+        number = pl.col("metric").str.extract(host_samples.CORE).cast(pl.Int64).alias("core")
+        of_cores = knowing(sampled.select(number, "value"), "core").group_by("core").agg(pl.col("value").mean() / 100)
         # The sampler thins its measurements to keep its limits.
         of_cpu = (item.times for item in series if item.metric.name == host_samples.PROGRAM_CPU)
         pauses = np.diff(next(of_cpu, np.empty(0, np.int64)))
         return HostResources(
             metrics=uses,
             processes=_processes(trace, self.processes),
-            cores=_cores(trace),
+            cores=tuple((core, min(share, 1.0)) for core, share in of_cores.sort("core").iter_rows()),
             load=load,
             samples=host_samples.count_instants(trace),
             pauses=(round(pauses.mean()), int(pauses.max())) if pauses.size else None,
@@ -338,11 +341,3 @@ def _processes(trace: TraceView, most: int) -> tuple[ProcessUse, ...]:
         )
         for row in rows.iter_rows(named=True)
     )
-
-
-def _cores(trace: TraceView) -> tuple[tuple[int, float], ...]:
-    """Return the mean utilisation of each core of the machine."""
-    frame = trace.frame("samples", "metric", "value").with_columns(pl.col("metric").cast(pl.String))
-    number = pl.col("metric").str.extract(host_samples.CORE).cast(pl.Int64).alias("core")
-    means = knowing(frame.select(number, "value"), "core").group_by("core").agg(pl.col("value").mean() / 100)
-    return tuple((core, min(share, 1.0)) for core, share in means.sort("core").iter_rows())

@@ -150,7 +150,12 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         copy_ns = sum(exposed_input(trace, rank).intersect(steady).total for rank, steady in steady_time(trace).items())
         wait_ns = times["input_wait"] + copy_ns
         host_ns = times["host_blocked"] + times["host_compute"]
-        idle_ns = host_ns if has_input else host_ns - _dispatch_ns(trace)
+        # Recorded operations prepare device work in a part of the time of the host
+        dispatch_ns = sum(
+            host_classes(trace)[rank].sets["host_compute"].intersect(steady).intersect(dispatching(trace, rank)).total
+            for rank, steady in steady_time(trace).items()
+        )
+        idle_ns = host_ns if has_input else host_ns - dispatch_ns
         host_ns = host_ns if has_input else min(idle_ns, _unexplained_host_ns(trace))
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
         guess = verdict is InputVerdict.POSSIBLY_BOUND
@@ -340,14 +345,6 @@ def _best_case_step(trace: TraceView) -> int | None:
         starts, ends = bounds(part)
         remaining.append(ends - starts - sets["input_wait"].union(exposed_input(trace, rank)).overlap(starts, ends))
     return round(float(np.median(np.concatenate(remaining)))) if remaining else None
-
-
-def _dispatch_ns(trace: TraceView) -> int:
-    """Return host time of steady steps with an idle device in which recorded operations prepare device work."""
-    return sum(
-        host_classes(trace)[rank].sets["host_compute"].intersect(steady).intersect(dispatching(trace, rank)).total
-        for rank, steady in steady_time(trace).items()
-    )
 
 
 def _unexplained_host_ns(trace: TraceView) -> int:

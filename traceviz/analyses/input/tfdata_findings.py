@@ -37,8 +37,10 @@ def settings_findings(
     findings = [
         *(_runs_empty(stage) for stage in prefetches if (stage.empty_share or 0.0) >= empty),
         *(_few_at_once(stage, cores, share) for stage, share in waited if settings.leaves_cores(stage)),
-        *(_sequential_map(share) for stage, share in waited if stage.kind == "Map"),
     ]
+    for share in (share for stage, share in waited if stage.kind == "Map"):
+        message = f"A sequential Map takes {format_ratio(share)} of the wait: it maps one element after the other."
+        findings.append(_info("TV106", message, (Fact("share_of_wait", "of the wait", share, "ratio"),)))
     if settings.stages and not settings.prefetches:
         in_use = settings.in_use
         last = next((stage for stage in in_use if stage.kind not in WRAPPERS), in_use[0]).kind
@@ -94,11 +96,6 @@ def _few_at_once(stage: StageSettings, cores: int, share: float) -> Finding:
         Fact("share_of_wait", "of the wait", share, "ratio"),
     )
     return _info("TV104", message, evidence)
-
-
-def _sequential_map(share: float) -> Finding:
-    message = f"A sequential Map takes {format_ratio(share)} of the wait: it maps one element after the other."
-    return _info("TV106", message, (Fact("share_of_wait", "of the wait", share, "ratio"),))
 
 
 def _info(code: str, message: str, evidence: tuple[Fact, ...]) -> Finding:

@@ -140,7 +140,10 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
             return self.skipped("nothing says what its lanes are")
         grouped = _with_groups(causes)
         sampled = bool(trace.tables.rows("stacks"))
-        return CpuSteps(_groups(grouped), _operators(grouped), judged_ns, judged_words(trace), sampled)
+        of_operators = having(grouped, "kind", "operator").group_by("group", "label", "type")
+        operators = of_operators.agg(pl.col("time_ns", "calls").sum())
+        operators = operators.sort("time_ns", "type", "group", descending=[True, False, False])
+        return CpuSteps(_groups(grouped), operators, judged_ns, judged_words(trace), sampled)
 
     def judge(self, result: CpuSteps) -> tuple[Finding, ...]:
         """Return TV606 for the operators that take the time, and TV607 for other work of the program."""
@@ -263,13 +266,6 @@ def _groups(causes: pl.DataFrame) -> pl.DataFrame:
 def _else(place: str) -> pl.Expr:
     """Return the place, unless it is the event itself."""
     return pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place))
-
-
-def _operators(causes: pl.DataFrame) -> pl.DataFrame:
-    """Return operators by family and type, the largest first."""
-    of_operators = having(causes, "kind", "operator").group_by("group", "label", "type")
-    rows = of_operators.agg(pl.col("time_ns", "calls").sum())
-    return rows.sort("time_ns", "type", "group", descending=[True, False, False])
 
 
 def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:

@@ -130,7 +130,14 @@ class QualityAnalysis(Analysis[Quality]):
         grid = Grid(_COLUMNS, rows, STATED, complete=True)
         course = tuple(row for metric in result.metrics for row in _course(metric, self.points))
         blocks: list[Block] = [Facts((Fact("metrics", "figures stated", len(result.metrics), "count"),), "machine")]
-        blocks += [grid, *_pictures(result, self.pictures, self.slices), *map(Prose, _remarks(result))]
+        blocks += [grid, *_pictures(result, self.pictures, self.slices)]
+        for metric in result.metrics:
+            odd, label = metric.values.height - metric.finite.height, metric.said.label
+            if metric.said.better and metric.last is None:
+                text = f"The last {label} is no finite number: the training has diverged, or divided by zero."
+                blocks.append(Prose(text))
+            elif metric.said.better and odd:
+                blocks.append(Prose(f"{odd} of {metric.values.height} values of {label} are no finite numbers."))
         blocks.append(Grid(_COURSE, course, OVER_TIME, audience="machine"))
         return Section(self.slug, self.title, tuple(blocks))
 
@@ -217,16 +224,6 @@ def _lane(metric: Metric, begin: int, end: int, slices: int) -> Lane:
     whole = float(values.max()) or 1.0
     shown = (None if place < 0 else float(values[place]) / whole for place in places.tolist())
     return Lane(metric.said.label, tuple(shown), format_number(whole))
-
-
-def _remarks(result: Quality) -> Iterator[str]:
-    """Yield sentences about problems."""
-    for metric in result.metrics:
-        odd = metric.values.height - metric.finite.height
-        if metric.said.better and metric.last is None:
-            yield f"The last {metric.said.label} is no finite number: the training has diverged, or divided by zero."
-        elif metric.said.better and odd:
-            yield f"{odd} of {metric.values.height} values of {metric.said.label} are no finite numbers."
 
 
 def _number(value: float | None) -> float | None:

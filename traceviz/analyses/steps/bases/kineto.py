@@ -110,7 +110,8 @@ def unusable(trace: TraceView) -> str | None:
 
 def kineto_steps(trace: TraceView) -> KinetoSteps:
     """Break down the steps of every process by the plugin's rules; no rows if no operator was recorded."""
-    marks = _marks(trace)
+    marks = having(trace.frame("steps", *_MARK, "dur_ns", "marker"), "marker", "ProfilerStep")
+    marks = marks.select(*_MARK[:2], pl.col("step").cast(pl.String), end_ns()).sort("start_ns", "end_ns")
     parts, gpus = [_NO_STEPS], []
     for process in trace.ranks:
         host_steps, work = _host_steps(trace, marks, process), _device_work(trace, process)
@@ -140,6 +141,7 @@ def kineto_steps(trace: TraceView) -> KinetoSteps:
     return KinetoSteps(frame, shown, tuple(gpus), clues(trace), bool(marks.height))
 
 
+_MARK = ("process_id", "start_ns", "step")
 _NO_STEPS = pl.DataFrame(
     schema={
         "process_id": pl.Int32,
@@ -149,13 +151,6 @@ _NO_STEPS = pl.DataFrame(
         **{c.key: pl.Int64 for c in CLASSES},
     }
 )
-
-
-def _marks(trace: TraceView) -> pl.DataFrame:
-    """Return the host's marks of steps: ``process_id, step, start_ns, end_ns``, in order of time."""
-    steps = trace.frame("steps", "process_id", "step", "start_ns", "dur_ns", "marker")
-    own = having(steps, "marker", "ProfilerStep")
-    return own.select("process_id", pl.col("step").cast(pl.String), "start_ns", end_ns()).sort("start_ns", "end_ns")
 
 
 def _host_steps(trace: TraceView, marks: pl.DataFrame, process: int) -> pl.DataFrame:

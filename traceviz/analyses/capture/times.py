@@ -149,7 +149,7 @@ def _speed(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Ite
         times, where = steps.steady, ", profiled" if steps.profiled else ""
     else:  # steady steps of the first process that has any
         steady = training_steps(trace).steady
-        own = steady.filter(pl.col("process_id") == steady["process_id"].min())
+        own = steady.filter(process_id=steady["process_id"].min()) if steady.height else steady
         times, where = (own["end_ns"] - own["start_ns"]).to_numpy(), ", profiled"
     if times.size < FEWEST or times.sum() <= 0:
         return

@@ -63,6 +63,11 @@ class RunAnalysis(Analysis[RunFacts]):
         failed = [name for name in result.collectors if result.stated[f"collector.{name}.state"] == "failed"]
         gpus = [value for key, value in sorted(result.under("machine.gpus.").items()) if key.endswith(".name")]
         # A collector may have no recording of its own: ranges are in the recordings of others.
+        recorded = [
+            " ".join(filter(None, (name, result.stated.get(f"collector.{name}.version"))))
+            for name in result.collectors
+            if result.stated[f"collector.{name}.state"] in _BUSY or result.whole(f"collector.{name}.arrived")
+        ]
         facts = (
             Fact("name", "name", result.stated.get("run.name")),
             Fact("tags", "tags", ", ".join(f"{key}={value}" for key, value in result.under("tag.").items()) or None),
@@ -71,19 +76,7 @@ class RunAnalysis(Analysis[RunFacts]):
             Fact("machine", "machine", _machine(result)),
             Fact("gpus", "GPUs", ", ".join(f"{gpus.count(gpu)} × {gpu}" for gpu in dict.fromkeys(gpus)) or None),
             Fact("software", "software", _software(result)),
-            Fact(
-                "recorded_by",
-                "recorded by",
-                ", ".join(
-                    [
-                        " ".join(filter(None, (name, result.stated.get(f"collector.{name}.version"))))
-                        for name in result.collectors
-                        if result.stated[f"collector.{name}.state"] in _BUSY
-                        or result.whole(f"collector.{name}.arrived")
-                    ]
-                )
-                or None,
-            ),
+            Fact("recorded_by", "recorded by", ", ".join(recorded) or None),
             Fact("without", "nothing from", ", ".join(failed) or None),
             Fact("stop_cost_ns", "stopping and saving took", result.stop_cost_ns, "ns"),
             Fact("duration_ns", "program ran", result.whole("run.duration_ns"), "ns"),

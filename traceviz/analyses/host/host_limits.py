@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,10 +21,15 @@ from traceviz.analyses.host.own_function import OwnFunction, own_function
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import counted, format_ns, format_number, format_ratio
 from traceviz.report import STEADY_STEP_TIME, Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.report.findings.registry import record_of
-from traceviz.report.findings.tv615_garbage_collection import WITHOUT_CALLS
+
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv615_garbage_collection as tv615
+else:
+    tv615 = Later("traceviz.report.findings.tv615_garbage_collection")
 
 FEW = 30
 """A share of fewer samples is reported with *about*."""
@@ -225,7 +231,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("collection_ns", "each, mean", round(steps.collections.total / max(result.collections, 1)), "ns"),
         )
         advice = record_of("TV615").advice
-        own = advice if steps.is_called else tuple(line for line in advice if line != WITHOUT_CALLS)
+        own = advice if steps.is_called else tuple(line for line in advice if line != tv615.WITHOUT_CALLS)
         yield finding("TV615", message, facts, round(share * steps.judged_ns), steps.judged_ns, steps.words, advice=own)
 
     def _contends(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:

@@ -133,10 +133,8 @@ def loader_uses(trace: TraceView) -> tuple[LoaderUse, ...]:
         fetches = pl.concat([classes.input_ops.select(columns), classes.input_ranges.select(columns)])
         names = fetches["name"]
         kinds = {name: loader_kind(name) for name in names.unique().to_list()}
-        for kind in LOADERS.values():
+        for kind in [kind for kind in dict.fromkeys(LOADERS.values()) if kind in kinds.values()]:
             rows = fetches.filter(names.is_in([name for name, of_name in kinds.items() if of_name == kind]))
-            if not rows.height:
-                continue
             starts, ends = bounds(rows)
             within = steady.overlap(starts, ends)
             used = within > 0

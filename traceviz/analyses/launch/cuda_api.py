@@ -226,7 +226,7 @@ def _grouped(trace: TraceView, calls: pl.DataFrame, span_ns: int) -> tuple[pl.Da
 
 
 def _finest_groups(calls: pl.DataFrame) -> Groups:
-    """Return the groups of which all others are made: calls of one function, in one domain, on one thread."""
+    """Return the groups that all others are made from: calls of one function, in one domain, on one thread."""
     columns = [codes(calls["name"])]
     if not is_one_name(calls, "domain"):
         columns.append(codes(calls["domain"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,10 +19,15 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
 from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.report.findings.registry import record_of
-from traceviz.report.findings.tv504_exposed_communication import OF_SHARDED
+
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv504_exposed_communication as tv504
+else:
+    tv504 = Later("traceviz.report.findings.tv504_exposed_communication")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +145,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             *(Fact("gathering_ns", "of sharded parameters", g, "ns") for g in (result.gathering.exposed_ns,) if g),
             Fact("largest", "largest", largest),
         )
-        advice = sorted(record_of("TV504").advice, key=lambda line: gathers and line not in OF_SHARDED)
+        advice = sorted(record_of("TV504").advice, key=lambda line: gathers and line not in tv504.OF_SHARDED)
         return (finding("TV504", message, evidence, cost, result.judged_ns, result.judged_words, advice=tuple(advice)),)
 
     def describe(self, result: CommunicationTimes) -> Section:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.device.rank_names import rank_numbers, stated_ranks, world_sizes
@@ -20,11 +21,16 @@ from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, line
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waits_of_rank
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
 from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.report.findings.registry import record_of
-from traceviz.report.findings.tv503_late_collectives import OF_SLOW_RANK, OF_TURNS
+
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv503_late_collectives as tv503
+else:
+    tv503 = Later("traceviz.report.findings.tv503_late_collectives")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +186,7 @@ class RanksAnalysis(Analysis[RanksResult]):
                 Fact("cause", "most of the difference", excess.what),
                 *evidence,
             )
-        unfit = (*((OF_TURNS,) if blamed else ()), *((OF_SLOW_RANK,) if first or not blamed else ()))
+        unfit = (*((tv503.OF_TURNS,) if blamed else ()), *((tv503.OF_SLOW_RANK,) if first or not blamed else ()))
         advice = (*first, *(line for line in record_of("TV503").advice if line not in unfit))
         of = f"{result.judged_words} of a rank"
         return (finding("TV503", message, evidence, cost, result.judged_ns, of, advice=advice),)

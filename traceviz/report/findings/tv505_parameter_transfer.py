@@ -2,6 +2,9 @@
 
 from traceviz.report.findings.record import COPIES, FindingRecord, TimelinePlace
 
+PIN = "Keep them in pinned memory. PyTorch: CPUOffloadPolicy(pin_memory=True), DeepSpeed's pin_memory."
+"""Advice for parameters in pageable memory."""
+
 RECORD = FindingRecord(
     code="TV505",
     slug="parameter-transfer",
@@ -27,7 +30,7 @@ RECORD = FindingRecord(
         ),
         "Do more work for each copy: a larger batch, or several batches a layer (micro-batches).",
         "Send fewer bytes: 16-bit or 8-bit parameters.",
-        "Keep them in pinned memory. PyTorch: CPUOffloadPolicy(pin_memory=True), DeepSpeed's pin_memory.",
+        PIN,
     ),
     misleads=(
         "A model that fits on no device in any other way. Loading a model at the start is none of it where steps are "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
 import polars as pl
 import pyarrow as pa
 
@@ -73,6 +73,23 @@ _COLUMNS: Mapping[str, Mapping[str, str]] = {
 """Columns of rocprofv3 and rocprof by the columns of :class:`~traceviz.parsers.rocprof.tables.Events`."""
 
 
+_Value = str | int | float | bool | None
+
+
+class _Event(msgspec.Struct):
+    """What is read of an event; metadata may lack any of it."""
+
+    name: str = ""
+    pid: str | int = ""
+    args: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class _Document(msgspec.Struct):
+    """``results.json``."""
+
+    traceEvents: list[_Event]  # noqa: N815 (the name in the file)
+
+
 def read_csv(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a CSV file and of the files of the same recording next to it."""
     notes, events = Notes(), Events()
@@ -102,24 +119,24 @@ def read_json(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]
     """Yield the tables of ``results.json`` of rocprof."""
     notes, events = Notes(), Events()
     try:
-        document = json.loads(_text(path, options, notes))
-    except (ValueError, RecursionError):
+        document = msgspec.json.Decoder(_Document).decode(_text(path, options, notes))
+    except (msgspec.DecodeError, RecursionError):
         raise DamagedTraceError(f"{path.name} is cut or damaged: it is no whole JSON document.") from None
-    listed = document.get("traceEvents") if isinstance(document, dict) else None
-    rows: dict[str, list[dict[str, object]]] = {"kernels": [], "calls": [], "copies": []}
+    rows: dict[str, list[dict[str, _Value]]] = {"kernels": [], "calls": [], "copies": []}
     lanes: dict[str, str] = {}
-    for event in listed if isinstance(listed, list) else []:
-        arguments = event.get("args") if isinstance(event, dict) else None
-        if not isinstance(arguments, dict):
-            continue
-        if event.get("name") == "process_name":
-            lanes[str(event.get("pid"))] = str(arguments.get("name"))
+    read_arguments = msgspec.json.Decoder(dict[str, _Value])
+    for event in document.traceEvents:
+        try:
+            arguments = read_arguments.decode(event.args)
+        except msgspec.DecodeError:
+            continue  # no event of rocprof: its arguments are texts and numbers
+        if event.name == "process_name":
+            lanes[str(event.pid)] = str(arguments.get("name"))
         elif "KernelName" in arguments:
             rows["kernels"].append(arguments)
         elif "BeginNs" in arguments:
-            lane = lanes.get(str(event.get("pid")), "")
-            is_copy = lane == "COPY"
-            rows["copies" if is_copy else "calls"].append({"Domain": lane, **arguments})
+            lane = lanes.get(str(event.pid), "")
+            rows["copies" if lane == "COPY" else "calls"].append({"Domain": lane, **arguments})
     for kind, found in rows.items():
         if found:
             keys = dict.fromkeys(key for row in found for key in row)

@@ -9,26 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.parsers.base import Match, Reader, ReadRequest
+from traceviz.parsers.rocprof.sniff import HEADERS, header_names
 from traceviz.parsers.shared.json.stream import head_text
 from traceviz.parsers.shared.sqlite.file import MAGIC, table_names
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-HEADERS = (
-    {"Kernel_Name", "Start_Timestamp", "End_Timestamp"},
-    {"Function", "Start_Timestamp", "End_Timestamp"},
-    {"Direction", "Start_Timestamp", "End_Timestamp"},
-    {"KernelName", "BeginNs", "EndNs"},
-)
-"""Column names that only these files have together: kernels, calls and copies of rocprofv3, kernels of rocprof."""
 _EVENT = re.compile(rb'"BeginNs"\s*:\s*"\d+".{0,200}?"EndNs"\s*:\s*"\d+"', re.DOTALL)
 """Arguments of an event in ``results.json`` of rocprof; other traces state times as ``ts`` alone."""
-
-
-def header_names(line: bytes) -> frozenset[str]:
-    """Return the column names in the first line of a CSV file."""
-    return frozenset(name.strip().strip('"') for name in line.decode("utf-8", "replace").strip().split(","))
 
 
 class RocprofCsvReader(Reader):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.rocprof.readers import HEADERS, header_names
+from traceviz.parsers.rocprof.sniff import HEADERS, header_names
 from traceviz.parsers.rocprof.tables import Events, tables_of
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.notes import Notes

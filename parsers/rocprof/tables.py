@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadRequest
+from traceviz.parsers.shared.arrays.arrow import Array
 from traceviz.parsers.shared.events.columns import table
 from traceviz.parsers.shared.events.owners import identity_tables
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework
@@ -61,11 +62,8 @@ def tables_of(events: Events, producer: str, options: ReadRequest, notes: Notes)
     """Yield the tables of a recording, ``notes`` last."""
     kernels, calls, copies = (events.frame(kind, notes) for kind in ("kernels", "calls", "copies"))
     frames = [frame for frame in (kernels, calls, copies) if frame.height]
-    zero = min((int(frame["start"].min() or 0) for frame in frames), default=0)  # type: ignore[call-overload]
-    span = max(
-        (int((frame["start"] + frame["dur_ns"].fill_null(0)).max() or 0) - zero for frame in frames),  # type: ignore[call-overload]
-        default=0,
-    )
+    timed = [frame.select("start", end=pl.col("start") + pl.col("dur_ns").fill_null(0)) for frame in frames]
+    zero, last = pl.concat(timed).select(pl.col("start").min(), pl.col("end").max()).row(0) if timed else (0, 0)
     pids = sorted({pid for frame in (calls, kernels) if "pid" in frame.columns for pid in frame["pid"].drop_nulls()})
     devices = _devices(kernels, copies)
     threads = _threads(calls, pids)
@@ -74,7 +72,7 @@ def tables_of(events: Events, producer: str, options: ReadRequest, notes: Notes)
     run = {
         "format": "rocprof",
         "producer": producer,
-        "span_ns": span,
+        "span_ns": last - zero,
         "reader": "rocprof",
         "framework": found.framework,
     }
@@ -137,19 +135,19 @@ def _device(frame: pl.DataFrame, devices: dict[str, int]) -> pl.Series:
     return names.replace_strict(list(devices), list(devices.values()), default=0, return_dtype=pl.Int16).fill_null(0)
 
 
-def _times(frame: pl.DataFrame, zero: int) -> dict[str, pa.Array]:
+def _times(frame: pl.DataFrame, zero: int) -> dict[str, Array]:
     return {"start_ns": (frame["start"] - zero).to_arrow(), "dur_ns": frame["dur_ns"].to_arrow()}
 
 
-def _words(values: pl.Series) -> pa.Array:
+def _words(values: pl.Series) -> Array:
     return values.to_arrow().cast(pa.string()).dictionary_encode()
 
 
-def _small(values: pl.Series) -> pa.Array:
+def _small(values: pl.Series) -> Array:
     return values.set(values > _INT32_MAX, None).cast(pl.Int32).to_arrow()
 
 
-def _launched(kernels: pl.DataFrame, devices: dict[str, int], pids: list[int]) -> dict[str, pa.Array]:
+def _launched(kernels: pl.DataFrame, devices: dict[str, int], pids: list[int]) -> dict[str, Array]:
     """Return the columns of kernels besides their times. Grids count work-items in AMD's files, and blocks here."""
     stream = _number(kernels, "stream")
     columns = {
@@ -192,7 +190,7 @@ def _copies(copies: pl.DataFrame, zero: int, devices: dict[str, int]) -> pa.Tabl
     return table("memcpy", {**_times(copies, zero), **columns})
 
 
-def _of_host(frame: pl.DataFrame, zero: int, pids: list[int], threads: list[tuple[int, int]]) -> dict[str, pa.Array]:
+def _of_host(frame: pl.DataFrame, zero: int, pids: list[int], threads: list[tuple[int, int]]) -> dict[str, Array]:
     process = _process(frame, pids)
     known = {pair: number for number, pair in enumerate(threads)}
     tids = _number(frame, "tid").to_list()

@@ -11,6 +11,7 @@ import polars as pl
 
 from traceviz.analyses.advice import find_needless, fit_advice, inapplicable
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.causes.attribution import attribute_time
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
@@ -150,7 +151,7 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
                 trace.free_memory()
         for entry in chosen:
             yield _outcome(trace, entry)
-            trace.free_memory(host_classes)
+            trace.free_memory(host_classes, attribute_time)
     elif workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
     else:

@@ -12,12 +12,12 @@ from traceviz.analyses.derived.capture.step_words import SOURCE_WORDS
 from traceviz.analyses.derived.capture.unused_devices import UnusedDevices, unused_devices
 from traceviz.analyses.derived.device.names import in_words, stated_ranks, world_sizes
 from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.recorded.device_window import Unseen, find_unseen
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import Fact, Facts, Finding, Prose, Section
 from traceviz.trace import schema
@@ -28,13 +28,14 @@ from traceviz.trace.names.framework_signs import EVIDENCE
 class CaptureFacts:
     """Content of the capture. Times in nanoseconds.
 
-    ``unseen`` describes device work that was not recorded; ``None`` if all was. ``judged_overhead_ns`` is the
-    profiler's part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` if the profiler does not
-    record its own overhead. ``edges_ns`` is the time to start and stop the profiler, at the edges of the capture. It is
-    no part of ``span_ns`` and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the
-    job that the traces state; both are empty if the trace knows of no ranks. ``kind`` is the kind of capture,
-    ``sees_devices`` whether device work could be recorded, ``unused`` are devices that nothing uses.
-    ``framework_shown_by`` is the evidence for the framework if the profiler states none.
+    ``unseen`` describes device work that was not recorded; ``None`` if all was. ``judged_overhead_ns`` is the part
+    of ``judged_ns`` in which the profiler works and no device does, both summed over ranks. ``overhead_ns`` is
+    ``None`` if the profiler does not record its own overhead. ``edges_ns`` is the time to start and stop the
+    profiler, at the edges of the capture. It is no part of ``span_ns`` and of ``overhead_ns``. ``ranks`` are the
+    captured ranks, ``world_sizes`` the sizes of the job that the traces state; both are empty if the trace knows of
+    no ranks. ``kind`` is the kind of capture, ``sees_devices`` whether device work could be recorded, ``unused``
+    are devices that nothing uses. ``framework_shown_by`` is the evidence for the framework if the profiler states
+    none.
     """
 
     span_ns: int
@@ -78,7 +79,7 @@ class Capture(Analysis[CaptureFacts]):
         """Count events and times."""
         tables = trace.tables
         rows = {name: tables.rows(name) for name in EVENTS if name in tables}
-        overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
+        overhead = trace.frame("overhead", "start_ns", "dur_ns")
         # Otherwise the capture holds only the start of a program that failed. Overhead then has no cost.
         worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
@@ -90,7 +91,7 @@ class Capture(Analysis[CaptureFacts]):
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
             overhead_ns=_while_recording(trace, overhead),
-            judged_overhead_ns=sum(_overhead_of(overhead, rank).intersect(own).total for rank, own in judged.items()),
+            judged_overhead_ns=class_times(trace, judged)["profiler"],
             judged_ns=sum(own.total for own in judged.values()),
             judged_words=judged_words(trace),
             losses=losses(tables),
@@ -113,7 +114,8 @@ class Capture(Analysis[CaptureFacts]):
             findings.append(replace(lost, share=None))
         cost, judged = result.judged_overhead_ns, result.judged_ns
         if cost > self.overhead_share * judged:
-            message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}."
+            idle = ", while no device worked" if result.devices else ""
+            message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}{idle}."
             evidence = (Fact("overhead_ns", "profiler overhead", cost, "ns"),)
             findings.append(finding("TV902", message, evidence, cost, judged, result.judged_words))
         return tuple(findings)
@@ -171,11 +173,6 @@ def _not_used(unused: UnusedDevices) -> Finding:
     # A program that only applies a model may use the CPU on purpose.
     cost, is_hint = unused.host_ns, not unused.trains
     return finding("TV411", message, evidence, cost, unused.judged_ns, unused.judged_words, is_hint=is_hint)
-
-
-def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
-    """Return the profiler's overhead in a process; overhead without a process holds up all of them."""
-    return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
 
 
 def _while_recording(trace: TraceView, overhead: pl.DataFrame) -> int | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from traceviz.analyses.derived.causes.kinds import HOST
 from traceviz.core.units import format_ratio
 from traceviz.report import Candidate, Certainty
 from traceviz.report.findings.record import FindingRecord
@@ -14,7 +15,6 @@ from traceviz.report.verdicts import Cause
 
 COMPUTE = "device_compute"
 """Key for the time in which a device computes, which is no cause."""
-HOST = "host"
 INPUT, POSSIBLE_INPUT, UNEXPLAINED = Cause.INPUT.value, Cause.POSSIBLE_INPUT.value, Cause.UNEXPLAINED.value
 INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
 """Keys of options that the verdict on the input covers."""

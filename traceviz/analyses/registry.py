@@ -285,13 +285,7 @@ ENTRIES: tuple[Entry, ...] = (
         waits_for=_CLASSES,
         frameworks=frozenset({"tensorflow"}),
     ),
-    _own(
-        "compilation",
-        "program.compilation:CompilationAnalysis",
-        ("host_ops",),
-        (*CLASS_TABLES, "op_args"),
-        waits_for=_CAUSES,
-    ),
+    _own("compilation", "program.compilation:CompilationAnalysis", ("host_ops",), (*STEP_TABLES, "op_args")),
     _own("memory", "device.memory:MemoryAnalysis", ("memory_events",), STEP_TABLES, cost=3),
     _own(
         "host",

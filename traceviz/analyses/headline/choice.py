@@ -76,6 +76,8 @@ TIE = 0.9
 """An option with this part of the largest share counts as large as the largest."""
 STANDS_FOR = 0.5
 """A finding that explains this part of the parts it lies within replaces them in the sentence."""
+MOST = 0.5
+"""Least part of a whole that is called most of it."""
 BESIDE = 0.5
 """Another option is named next to the leading one from this part of its share on."""
 MUCH = 0.20

@@ -10,7 +10,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
-from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS
+from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.parts import find_culprit, find_place
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.causes.sampling import find_ticks_within
@@ -71,6 +71,10 @@ class _Rule:
         return record_of(self.code).explains
 
 
+OF_FRAMEWORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime"})
+"""Kinds of work that compiling the step can save, as well as Python in modules of a model."""
+_COMPILES = ("Compile the step", "PyTorch: the operators with the most host time")
+"""Start of advice of TV205 about operators of the framework."""
 _RULES: tuple[_Rule, ...] = (
     _Rule("TV205", "no device works while the host prepares work"),
     _Rule("TV207", "no device works while the host waits"),
@@ -270,4 +274,10 @@ def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
         Fact("cause", "largest cause", found.name if found else KIND_LABELS[times[0][0]]),
         Fact("calls", "its calls", found.calls if found else int(causes["calls"].sum()), "count"),
     )
-    return finding(entry.code, message, evidence, time_ns, result.judged_ns, result.judged_words)
+    is_of_model = (pl.col("kind") == "python") & pl.col("module").is_not_null()
+    of_framework = int(causes.filter(pl.col("kind").is_in(list(OF_FRAMEWORK)) | is_of_model)["time_ns"].sum())
+    advice = record_of(entry.code).advice
+    if 2 * of_framework < time_ns:  # a compiler of the framework does not change other work
+        advice = tuple(line for line in advice if not line.startswith(_COMPILES))
+    share_of = time_ns, result.judged_ns, result.judged_words
+    return finding(entry.code, message, evidence, *share_of, advice=advice)

@@ -16,7 +16,6 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.host_calls import argument
-from traceviz.analyses.derived.causes.parts import limit_to_parts
 from traceviz.analyses.derived.frames import bounds, having, intervals
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.recorded.graph_capture import NAME
@@ -94,7 +93,6 @@ class CompilationAnalysis(Analysis[CompileTimes]):
             compiling = int((per_step >= self.shortest_ns).sum())
             steps, steps_with, most = steps + per_step.size, steps_with + compiling, max(most, compiling)
             step_ns += window.total
-        exposed = limit_to_parts(trace, "TV401", exposed, step_ns) if exposed else 0
         by_name = _by_name(events.with_columns(pl.Series("steady", inside)))
         return CompileTimes(by_name, total, warmup, steady, exposed, steps, steps_with, step_ns, most)
 

@@ -121,8 +121,9 @@ def _describe_kind(trace: TraceView, rank: int) -> str:
     times = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
     kind, most = times.row(0)
     idle, part = trace.idle_of(rank).total / trace.captured_ns, most / times["time_ns"].sum()
+    most = "mostly" if part >= MOSTLY[1] else "the largest part"
     return (
-        f"It was idle in {format_ratio(idle)} of the captured time, mostly {KIND_LABELS[kind]} ({format_ratio(part)})."
+        f"It was idle in {format_ratio(idle)} of the captured time, {most} {KIND_LABELS[kind]} ({format_ratio(part)})."
     )
 
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import events_around, host_causes
-from traceviz.analyses.derived.causes.places import LIBRARY, MODULE, PLACES
+from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import DEVICE_CLASSES, class_times
 from traceviz.analyses.derived.judged_time import judged_time
@@ -33,6 +33,11 @@ NEARLY_ALL = 0.9
 """An event around this part of the time is named before shorter ones around less."""
 ENCLOSES = 0.95
 """An event of this share of the capture encloses it, and is no place."""
+_CALLS_OTHERS = (
+    r"^(torch|tensorflow|jax|keras|threading|contextlib|functools|importlib|multiprocessing|runpy|concurrent|asyncio)[/.]"
+    r"|^<(string|frozen)|^\$(profiler|api|pjit|pxla|traceback_util|threading|contextlib)\b"
+)
+"""Python frames that only call other functions."""
 _OF_LINE = r":\d+ "
 """Text of a sampled line that its function lacks. Without it, the lines of a function form one group."""
 
@@ -67,12 +72,12 @@ def limit_to_parts(trace: TraceView, code: str, cost_ns: int, of_ns: int) -> int
 def find_place(trace: TraceView, part: str) -> str:
     """Return the name of the shortest events around most of a part's time; empty if none is around half of it.
 
-    Python frames of libraries are no places, because the program cannot be changed there.
+    Frames by which a framework or Python itself calls a function are no places.
     """
     whole = part_times(trace).get(part, 0)
     around = having(events_around(trace), "part", part)
     around = around.filter(pl.col("total_ns") < ENCLOSES * trace.captured_ns).sort("total_ns", "name")
-    around = around.filter(~matches(pl.col("name"), LIBRARY) | matches(pl.col("name"), MODULE))
+    around = around.filter(~matches(pl.col("name"), _CALLS_OTHERS))
     for share in (NEARLY_ALL, MOSTLY):
         names = around.filter(pl.col("inside_ns") >= share * whole)["name"]
         if whole and len(names):

@@ -15,7 +15,7 @@ from traceviz.core.arrays.nested import Codes, Rows, alike, nearest, topmost
 MODULE = r"^nn\.Module: "
 """Names of Python frames that are calls of a model's module."""
 
-LIBRARY = (
+_LIBRARY = (
     r"site-packages/|dist-packages/|/lib/python\d|^(torch|torchvision|transformers|jax|tensorflow|keras|numpy)/"
     r"|^(threading|contextlib|functools|importlib|multiprocessing|selectors|runpy|concurrent|asyncio|queue|socket)[/.]"
     r"|^<|^nn\.Module: |^\$<unknown>"
@@ -37,7 +37,7 @@ def part_of_program(source: pl.Expr, category: pl.Expr, name: pl.Expr) -> pl.Exp
     python = category == "python"
     rules = (
         (python & matches(name, MODULE), "module"),
-        (python & matches(name, LIBRARY), "library"),
+        (python & matches(name, _LIBRARY), "library"),
         (python, "line"),
         ((source == "nvtx") | (category == "annotation"), "range"),
         (category == "op", "operator"),

@@ -69,6 +69,8 @@ def one_number_per_cause(report: Report) -> Iterator[Fault]:
         if record.is_of_run or record.is_sampled or any(part.share_of != finding.share_of for part in own):
             continue
         most = sum(part.share for part in own)
+        if record.is_candidate and "unexplained" in parts:  # what no event covers may be of the same cause
+            most += parts["unexplained"].share
         if not _fact(report, "capture", "devices"):  # then the host's own work is no part, and has what is left
             most += 1 - sum(part.share for part in parts.values() if part.key not in slugs)
         if finding.share > most + ROUNDING:

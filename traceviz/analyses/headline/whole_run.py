@@ -22,6 +22,8 @@ from traceviz.report import Candidate, Certainty
 
 LEAST_STEPS = 0.5
 """Steps with less than this share of the run are not its main part."""
+SPEAKS_FOR_ALL = 0.1
+"""Steady steps with less than this share of a capture do not speak for it, if nothing was measured to lead in them."""
 LONG_STARTUP_NS = 120_000_000_000
 """Imports of this length are the main part of a run. Short runs, and all on a busy machine, mostly import."""
 BEFORE = (*STARTUP, "compilation")
@@ -140,8 +142,8 @@ def _make_candidate(run: RunParts, part: str) -> Candidate:
 def describe_capture(trace: TraceView, lead: Option | None) -> RunText:
     """Return the text for a capture of part of a run: the share that is judged, and what is larger outside of it.
 
-    The time without device work before, between or after the steady steps leads if it is larger than the judged time,
-    and nothing that was measured leads within the steps.
+    The time without device work before, between or after the steady steps is named if it is larger than the judged
+    time. It leads if steps are too little of the capture to speak for it, and nothing that was measured leads in them.
     """
     steady = steady_time(trace)
     if not steady:
@@ -154,14 +156,15 @@ def describe_capture(trace: TraceView, lead: Option | None) -> RunText:
     where = max(outside, key=outside.__getitem__)
     of, share = format_ratio(judged_ns / whole), outside[where] / whole
     is_larger = outside[where] > judged_ns and share >= BOUND
-    is_worth = judged_ns < LEAST_STEPS * whole or (lead is None and sum(outside.values()) >= HEALTHY * whole)
+    are_idle = bool(trace.rank_busy) and sum(outside.values()) >= HEALTHY * whole
+    is_worth = judged_ns < LEAST_STEPS * whole or (lead is None and are_idle)
     if not is_larger:
         return RunText(prefix=f"In steady steps, {of} of the captured time") if is_worth else RunText()
+    if judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured"):
+        return RunText(prefix=f"In steady steps, {of} of the captured time ({format_ratio(share)} is {where} them)")
     rank = max(idle, key=lambda rank: idle[rank][where].total)
     did = _name_calls(trace, rank, idle[rank][where])
     said = f"{format_ratio(share)} is {where} them without device work{did}"
-    if lead is not None and lead.certainty == "measured":
-        return RunText(prefix=f"In steady steps, {of} of the captured time ({said})")
     label = "start-up" if where == _BEFORE else f"time {where} the steps"
     reason = f"The largest part of the captured time; steady steps are {of} of it."
     candidate = Candidate(

@@ -58,6 +58,8 @@ def part_times(trace: TraceView) -> dict[str, int]:
 def limit_to_parts(trace: TraceView, code: str, cost_ns: int, of_ns: int) -> int:
     """Return the time at stake of a finding, at most the share of the parts that it explains.
 
+    It may also explain time that no recorded event covers.
+
     Args:
         trace: The trace.
         code: Code of the finding.
@@ -66,6 +68,7 @@ def limit_to_parts(trace: TraceView, code: str, cost_ns: int, of_ns: int) -> int
     """
     times = part_times(trace)
     explained, whole = sum(times.get(key, 0) for key in record_of(code).explains), sum(times.values())
+    explained += times.get("unexplained", 0) if explained else 0
     return min(cost_ns, explained * of_ns // whole) if explained and whole else cost_ns
 
 

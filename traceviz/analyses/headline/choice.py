@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from traceviz.analyses.derived.causes.kinds import HOST
 from traceviz.core.units import format_ratio
-from traceviz.report import Candidate, Certainty
+from traceviz.report import Candidate, Claim
 from traceviz.report.findings.record import FindingRecord
 from traceviz.report.verdicts import Cause
 
@@ -22,30 +22,16 @@ IN_TURN = "devices_in_turn"
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """One candidate before the choice.
+class Option(Claim):
+    """A claim before the choice.
 
     Args:
-        key: Stable key.
-        label: Name for readers, within a sentence.
-        time_ns: Time over all ranks.
-        share: Its share of the time that ``share_of`` names.
-        share_of: Text that names that time.
-        certainty: Certainty of the option.
-        evidence: Text that states the evidence.
         sentence: Sentence of the report if it leads.
         within: Keys of the exclusive parts whose time it explains more precisely; empty for such a part.
             :data:`COMPUTE` stands for the computing itself.
         record: Record of the finding that it comes from, if any.
     """
 
-    key: str
-    label: str
-    time_ns: int
-    share: float
-    share_of: str
-    certainty: Certainty
-    evidence: str
     sentence: str
     within: frozenset[str] = frozenset()
     record: FindingRecord | None = None

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.causes.parts import find_culprit, part_times
 from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.host.classes import HOST_CLASSES
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import IN_TURN, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.choice import IN_TURN, INPUT, MOST, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.units import counted, format_ratio
@@ -212,10 +212,11 @@ def list_kinds(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:
         said = f", mostly {_PLURALS[listed[0][0]]}"
     else:
         said = f": {' and '.join(f'{_PLURALS[kind]} ({format_ratio(judged.share(time))})' for kind, time in listed)}"
-    called = _name_culprit(causes, line=judged.sampled)
-    if within and not called.startswith(within):
+    found = find_culprit(causes, line=judged.sampled)
+    is_most = found is not None and found.time_ns >= MOST * total  # then it says more than the events around it
+    if within and not is_most and not (found and found.words.startswith(within)):
         return f"{said}, mostly within {within}" if ":" in said else f"{said} within {within}"
-    return f"{said}, above all {called}" if called else said
+    return f"{said}, above all {found.words}" if found else said
 
 
 def _name_culprit(causes: pl.DataFrame, *, line: bool) -> str:

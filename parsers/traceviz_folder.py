@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray
 
 
+_CONVERT_AGAIN = "Convert the source again: traceviz convert TRACE -o DIR."
+
+
 class TracevizFolderReader(Reader):
     """Folders with a ``manifest.json`` of the kind ``traceviz.trace``."""
 
@@ -56,24 +59,23 @@ class TracevizFolderReader(Reader):
             if name == "notes" and notes:  # the last table
                 table = with_notes(table, notes)
             if name == "run":
-                _check_span(path, table)
+                _check_span(path / "run.parquet", table)
             yield name, table
             del table
         give_back()  # row groups used memory of their own
 
 
-def _check_span(folder: Path, run: pa.Table) -> None:
+def _check_span(path: Path, run: pa.Table) -> None:
     """Raise if the span is missing or impossible: all other times are relative to it."""
     from traceviz.trace.plausible import LONGEST_NS  # noqa: PLC0415 (as above)
 
-    again = "Convert the source again: traceviz convert TRACE -o DIR."
     if run.num_rows != 1:
         why = f"It has {run.num_rows} rows; a trace has one, which says how long the capture took."
-        raise DamagedTraceError(f"{folder / 'run.parquet'} does not describe a trace.", why, fix=again)
+        raise DamagedTraceError(f"{path} does not describe a trace.", why, fix=_CONVERT_AGAIN)
     span = run["span_ns"][0].as_py() or 0
     if not 0 <= span <= 2 * LONGEST_NS:
-        what = f"{folder / 'run.parquet'} says that the capture took {span} ns, which no capture takes."
-        raise DamagedTraceError(what, fix=again)
+        what = f"{path} says that the capture took {span} ns, which no capture takes."
+        raise DamagedTraceError(what, fix=_CONVERT_AGAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class Ids:
     last: int
     all: Array | None
 
-    def stranger(self, values: ChunkedArray) -> int | None:
+    def find_unknown(self, values: ChunkedArray) -> int | None:
         """Return one of ``values`` that is no id; ``None`` if all are ids or null."""
         from traceviz.parsers.shared.arrays.arrow import pc  # noqa: PLC0415 (reading loads what recognising does not need)
 
@@ -121,23 +123,19 @@ def _check_owners(folder: Path, name: str, table: pa.Table, known: Known) -> Non
     for column in schema.table(name).columns:
         own = f"{name}.{column.name}"
         if own in _OWNERS:
-            wrong = _any_id().stranger(table[column.name])
+            wrong = Ids(0, _MOST_OWNERS, None).find_unknown(table[column.name])
             if wrong is None:
                 known[own] = _ids_of(table[column.name])
                 continue
         elif column.joins in _OWNERS:
-            wrong = known[column.joins].stranger(table[column.name])
+            wrong = known[column.joins].find_unknown(table[column.name])
         else:
             continue
         if wrong is not None:
             raise DamagedTraceError(
                 f"Column {column.name} of {folder / name}.parquet holds {wrong}, which is the id of nothing.",
-                fix="Convert the source again: traceviz convert TRACE -o DIR.",
+                fix=_CONVERT_AGAIN,
             )
-
-
-def _any_id() -> Ids:
-    return Ids(0, _MOST_OWNERS, None)
 
 
 def _ids_of(values: ChunkedArray) -> Ids:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.shared.arrays.arrow import ChunkedArray, DictionaryArray, pc
+from traceviz.parsers.shared.arrays.arrow import DictionaryArray, pc
 from traceviz.parsers.shared.notes import Notes
 
 CALLS = "cuda_api"
@@ -23,16 +23,16 @@ _ID = "correlation_id"
 
 
 def with_ids(options: ReadRequest) -> ReadRequest:
-    """Return ``options`` with the column that :func:`once` needs: the set of calls does not depend on the request."""
+    """Return ``options`` with the column that :func:`drop_repeated_calls` needs, for any request."""
     if CALLS not in options.columns:
         return options
     return replace(options, columns={**options.columns, CALLS: options.columns[CALLS] | {_ID}})
 
 
-def once(calls: pa.Table, notes: Notes) -> pa.Table:
+def drop_repeated_calls(calls: pa.Table, notes: Notes) -> pa.Table:
     """Return table ``cuda_api`` without calls that lie inside one of the same name, thread and correlation id."""
     ids = _numbers(calls, _ID)
-    if not _has_neighbours(ids):
+    if not _has_equal_neighbours(ids):
         return calls
     again = _repeated(calls, ids)
     notes.add("calls-recorded-twice", "info", "Calls inside the same call, recorded twice; counted once.", again.size)
@@ -52,21 +52,26 @@ class Neighbours:
     last: int = 0
 
     def are_in(self, calls: pa.Table) -> bool:
-        """Return whether :func:`once` has to check all calls."""
+        """Return whether :func:`drop_repeated_calls` has to check all calls."""
         ids = np.append(self.last, _numbers(calls, _ID))
         self.last = int(ids[-1])
-        return _has_neighbours(ids)
+        return _has_equal_neighbours(ids)
 
 
-def _has_neighbours(ids: npt.NDArray[np.int64]) -> bool:
+def _has_equal_neighbours(ids: npt.NDArray[np.int64]) -> bool:
     """Return whether two calls in a row have the same id, as calls recorded twice do: a quick test."""
     return bool(((ids[1:] == ids[:-1]) & (ids[1:] > 0)).any())
 
 
 def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
     """Return the positions of calls that lie inside an equal one. Only calls that share their id are compared."""
-    shared = _shared(ids)
-    names = _one_dictionary(calls["name"]).indices.to_numpy()
+    order = np.argsort(ids, kind="stable")  # nearly in order: a merge sort finds the sorted runs
+    sorted_ids = ids[order]
+    equal = (sorted_ids[1:] == sorted_ids[:-1]) & (sorted_ids[1:] > 0)  # 0 and negative ids are none
+    shared: npt.NDArray[np.intp] = np.sort(order[np.append(equal, False) | np.append(False, equal)])
+    unified = calls["name"].unify_dictionaries()
+    coded: DictionaryArray = unified.chunk(0) if unified.num_chunks == 1 else unified.combine_chunks()
+    names = coded.indices.to_numpy()
     keys = [column[shared] for column in (ids, calls["thread_id"].to_numpy(), names)]
     starts = calls["start_ns"].to_numpy()[shared]
     ends = starts + _numbers(calls, "dur_ns")[shared]
@@ -77,21 +82,6 @@ def _repeated(calls: pa.Table, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int
     first_end = ends[order][~same][group]
     again: npt.NDArray[np.intp] = shared[order[same & (ends[order] <= first_end)]]
     return again
-
-
-def _shared(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.intp]:
-    """Return the positions of the ids that occur more than once; 0 and negative ids are none."""
-    order = np.argsort(ids, kind="stable")  # nearly in order: a merge sort finds the sorted runs
-    in_order = ids[order]
-    again = (in_order[1:] == in_order[:-1]) & (in_order[1:] > 0)
-    positions: npt.NDArray[np.intp] = order[np.append(again, False) | np.append(False, again)]
-    return np.sort(positions)
-
-
-def _one_dictionary(names: ChunkedArray) -> DictionaryArray:
-    """Return the names with one dictionary that holds each once."""
-    unified = names.unify_dictionaries()
-    return unified.chunk(0) if unified.num_chunks == 1 else unified.combine_chunks()
 
 
 def _numbers(calls: pa.Table, name: str) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Surrogate ids of processes, threads and devices.
+"""First pass over all event tables of an export, and surrogate ids of its processes, threads and devices.
 
 Kernels state the device *number* that their process used. Two processes that see different GPUs through
 CUDA_VISIBLE_DEVICES may both state 0. If the export maps (process, number) to a GPU, that distinguishes them.
@@ -6,20 +6,93 @@ CUDA_VISIBLE_DEVICES may both state 0. If the export maps (process, number) to a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.parsers.nsys.constants import LOCAL_ID, PROCESS_SHIFT
-from traceviz.parsers.nsys.survey import Ids, Survey, process_of
+from traceviz.parsers.nsys.mapping import EVENT_TABLES, LOCAL_ID, PROCESS_SHIFT, THREAD, UNSET
 from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.events.names import look_up
 from traceviz.parsers.shared.events.owners import compute_capability, identity_tables
+from traceviz.parsers.shared.events.prescan import Clock, Extent, clock_of, extent, present
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.notes import Notes
+
+Ids = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """Summary of the event tables.
+
+    Args:
+        clock: Time range of the events.
+        rows: Rows that count, by table of the contract.
+        telling: Raw tables whose presence shows that something was traced. An export that writes tables without rows
+            writes all tables, traced or not: then only tables with rows are evidence.
+        threads: Distinct ``globalTid``, sorted.
+        processes: Distinct ``globalPid`` of device work, sorted.
+        devices: Pairs of ``globalPid`` and the device number that the process uses.
+    """
+
+    clock: Clock
+    rows: Mapping[str, int]
+    telling: frozenset[str]
+    threads: Ids
+    processes: Ids
+    devices: frozenset[tuple[int, int]]
+
+
+def take_survey(raw: RawTables, notes: Notes) -> Survey:
+    """Survey all event tables of ``raw``.
+
+    Raises:
+        DamagedTraceError: a table cannot be decoded, or no event has a plausible time.
+    """
+    extents = [
+        extent(raw, table, source, [*source.owner, source.device])
+        for table, sources in EVENT_TABLES.items()
+        for source in present(raw, sources)
+    ]
+    rows: Counter[str] = Counter()
+    for part in extents:
+        rows[part.table] += part.rows
+    used = {pair for part in extents if part.source.device for pair in _owners(part)}
+    filled = frozenset(part.source.table for part in extents if part.rows)
+    return Survey(
+        clock_of(raw, extents, notes),
+        rows,
+        raw.names if all(part.rows for part in extents) else filled,
+        _sorted(owner for part in extents if part.source.owner == THREAD for owner, _ in _owners(part)),
+        _sorted(process for process, _ in used),
+        frozenset((process, device) for process, device in used if device != UNSET),
+    )
+
+
+def _owners(part: Extent) -> set[tuple[int, int]]:
+    """Return the distinct (owner, device number) pairs of a raw table.
+
+    Missing columns and nulls count as 0, to keep events of unknown threads.
+    """
+    if not part.keys.num_columns:
+        return {(0, 0)} if part.rows else set()
+    (owner,), device = part.source.owner, part.source.device or ""
+    return {(row.get(owner) or 0, row.get(device) or 0) for row in part.keys.to_pylist()}
+
+
+def _sorted(ids: Iterable[int]) -> Ids:
+    return np.array(sorted(set(ids)), dtype=np.int64)
+
+
+def process_of(threads: Ids) -> Ids:
+    """Return ``globalPid`` of each ``globalTid``."""
+    return threads & ~np.int64(LOCAL_ID)
+
 
 _KEY = 1 << 32  # device numbers are 32 bits wide
 
@@ -103,7 +176,12 @@ def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
     keys = sorted(((key + 2**63) % 2**64 - 2**63, index) for key, index in pairs)  # numbers may be any, and wrap
     tables = identity_tables(
         _process_rows(raw, processes),
-        _thread_rows(raw, threads, process_of_thread),
+        (
+            {"process_id": process_id, "tid": tid, "name": name}
+            for process_id, tid, name in zip(
+                process_of_thread.tolist(), (threads & LOCAL_ID).tolist(), _thread_names(raw, threads), strict=True
+            )
+        ),
         (_device_row(device.ordinal, device.gpu) for device in devices),
         notes,
     )
@@ -121,11 +199,7 @@ def identify_all(raw: RawTables, survey: Survey, notes: Notes) -> Identity:
 def _by_pid(ids: Ids) -> Ids:
     """Return distinct ids in order of process id, then thread id, then machine."""
     distinct = np.unique(ids)
-    return distinct[np.lexsort((distinct, distinct & LOCAL_ID, _pids(distinct)))]
-
-
-def _pids(ids: Ids) -> Ids:
-    return (ids >> PROCESS_SHIFT) & LOCAL_ID
+    return distinct[np.lexsort((distinct, distinct & LOCAL_ID, distinct >> PROCESS_SHIFT & LOCAL_ID))]
 
 
 def _devices(raw: RawTables, used: frozenset[Used]) -> list[Device]:
@@ -142,16 +216,22 @@ def _devices(raw: RawTables, used: frozenset[Used]) -> list[Device]:
     }
     users: dict[tuple[bool, int], list[Used]] = {(True, gpu["number"]): [] for gpu in gpus}
     for pid, number in sorted(used):
-        gpu = _gpu_number(((pid >> PROCESS_SHIFT) & LOCAL_ID, number), mapping, gpus)
+        gpu = _find_gpu(((pid >> PROCESS_SHIFT) & LOCAL_ID, number), mapping, gpus)
         users.setdefault((False, number) if gpu is None else (True, gpu), []).append((pid, number))
     described = {gpu["number"]: gpu for gpu in gpus}
-    found = [_device(number, described[number] if known else {}, pairs) for (known, number), pairs in users.items()]
+    devices = []
+    for (is_described, number), pairs in users.items():
+        gpu_row = described[number] if is_described else {}
+        # The ordinal is the number that all users agree on, else CUDA's, or the place in the export.
+        addressed = {used_number for _, used_number in pairs}
+        own = number if gpu_row.get("cuDevice") is None else int(gpu_row["cuDevice"])
+        devices.append(Device(addressed.pop() if len(addressed) == 1 else own, gpu_row, tuple(pairs)))
     return sorted(
-        found, key=lambda device: (device.ordinal, device.gpu.get("uuid") or "", device.gpu.get("number", -1))
+        devices, key=lambda device: (device.ordinal, device.gpu.get("uuid") or "", device.gpu.get("number", -1))
     )
 
 
-def _gpu_number(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, Any]]) -> int | None:
+def _find_gpu(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, Any]]) -> int | None:
     """Return the GPU behind the device number of a process, by the best evidence in the export.
 
     That is its own map of processes, else that map if all processes agree, else the number that CUDA gives the GPU. If
@@ -165,13 +245,6 @@ def _gpu_number(used: Used, mapping: Mapping[Used, int], gpus: list[dict[str, An
         matching = [gpu["number"] for gpu in gpus if gpu["cuDevice" if stated else "number"] == number]
         guess = matching[0] if matching else None
     return guess if any(gpu["number"] == guess for gpu in gpus) else None
-
-
-def _device(number: int, gpu: Mapping[str, Any], users: list[Used]) -> Device:
-    """Return a device. Its ordinal is the number that all users agree on, else CUDA's, or the place in the export."""
-    addressed = {used for _, used in users}
-    own = number if gpu.get("cuDevice") is None else int(gpu["cuDevice"])
-    return Device(addressed.pop() if len(addressed) == 1 else own, gpu, tuple(users))
 
 
 def _device_row(ordinal: int, gpu: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,28 +270,21 @@ def _process_rows(raw: RawTables, processes: Ids) -> Iterator[dict[str, Any]]:
     the name of its first thread is better.
     """
     stated = {row["globalPid"]: row["name"] for row in raw.small("PROCESSES", ("globalPid",), ("name",))}
-    ranks = {int(process_of(np.array([row["globalTid"]]))[0]): row["rank"] for row in _mpi_ranks(raw)}
-    first_threads = _thread_names(raw, processes | _pids(processes))  # the first thread of a process has its id
-    for process, pid, name in zip(processes, _pids(processes), first_threads, strict=True):
+    ranks = {  # if MPI was traced
+        int(process_of(np.array([row["globalTid"]]))[0]): row["rank"]
+        for row in raw.small("MPI_RANKS", ("globalTid", "rank"))
+        if row["globalTid"] is not None and row["rank"] is not None
+    }
+    pids = processes >> PROCESS_SHIFT & LOCAL_ID
+    first_threads = _thread_names(raw, processes | pids)  # the first thread of a process has its id
+    for process, pid, name in zip(processes, pids, first_threads, strict=True):
         known = _file_name(stated.get(int(process)))
         better = _file_name(name) if known is None or known in _STARTERS else known
         yield {"pid": int(pid), "name": better or known, "rank": ranks.get(int(process))}
 
 
-def _mpi_ranks(raw: RawTables) -> list[dict[str, Any]]:
-    """Return the rank in the job of a thread's process, if MPI was traced."""
-    rows = raw.small("MPI_RANKS", ("globalTid", "rank"))
-    return [row for row in rows if row["globalTid"] is not None and row["rank"] is not None]
-
-
 def _file_name(name: str | None) -> str | None:
     return name and (name.rstrip("/").rsplit("/", 1)[-1] or name)
-
-
-def _thread_rows(raw: RawTables, threads: Ids, process_of_thread: Ids) -> Iterator[dict[str, Any]]:
-    columns = (process_of_thread.tolist(), (threads & LOCAL_ID).tolist(), _thread_names(raw, threads))
-    for process_id, tid, name in zip(*columns, strict=True):
-        yield {"process_id": process_id, "tid": tid, "name": name}
 
 
 def _thread_names(raw: RawTables, threads: Ids) -> list[str | None]:

@@ -9,10 +9,75 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from traceviz.parsers.nsys import constants
 from traceviz.parsers.shared.cupti import COPY_KIND, SYNC_KIND
-from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, VERSION_SUFFIX, EventTables, Name, Source, Whole, Word
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import (
+    LAUNCH_SHAPE,
+    VERSION_SUFFIX,
+    EventTables,
+    Keep,
+    Name,
+    Source,
+    Whole,
+    Word,
+)
+
+# Numbers that Nsight Systems and CUPTI write, and their words in the contract. Exports before schema 3.0.0 carry no
+# ENUM_* tables, so the numbers are kept here; later exports repeat them there. Sources: NVIDIA's "SQLite Export
+# Schema Reference" and the CUPTI headers (CUpti_ActivityMemcpyKind, CUpti_ActivityMemoryKind,
+# CUpti_ActivitySynchronizationType, CUpti_ActivityOverheadKind).
+
+STRINGS, STRING_ID = "StringIds", "id"
+"""The table of strings, and its column of string numbers."""
+
+MEMORY_KIND = {
+    0: "pageable",
+    1: "pinned",
+    2: "device",
+    3: "array",
+    4: "managed",
+    5: "device_static",
+    6: "managed_static",
+}
+
+API_DOMAIN = {0: "runtime", 1: "driver"}
+"""``eventClass`` of CUPTI_ACTIVITY_KIND_RUNTIME, which holds the calls of both libraries."""
+
+MEMORY_OPERATION = {0: "alloc", 1: "free"}
+
+NVTX_KIND = {
+    59: "push_pop",
+    60: "start_end",
+    34: "mark",
+    70: "push_pop",  # ranges of the old nvtxt text import
+    71: "start_end",
+}
+"""``eventType`` of the rows of NVTX_EVENTS that are ranges or marks."""
+
+NVTX_CATEGORY_NAME = 33
+NVTX_DOMAIN_NAME = 75
+
+OS_PROFILING_STARTED = 31
+OS_PROFILING_FINISHED = 32
+"""``eventClass`` of the two rows of OSRT_API that are not calls: the tracer's own start and finish."""
+
+PROFILER_OVERHEAD_KINDS = (3, 4, 5)
+"""``overheadType``: CUPTI flushing buffers, instrumenting, and creating resources.
+
+The others (compiling, loading modules and functions, full command buffers) are work of CUDA itself that happens without
+a profiler too.
+"""
+
+UNSET = 0xFFFFFFFF
+"""CUPTI's "no such stream, context or device" in unsigned 32-bit columns."""
+
+LOCAL_ID = 0xFFFFFF
+"""``globalTid`` packs hardware and VM above bit 48, the process id in bits 24 to 47 and the thread id in bits 0 to 23;
+``globalPid`` is the same number with the thread bits zero."""
+PROCESS_SHIFT = 24
+
+SEVERITY = {2: "warning", 3: "error"}
+"""``severity`` of DIAGNOSTIC_EVENT; the others (unknown, info, verbose) are progress messages."""
+
 
 THREAD, PROCESS = ("globalTid",), ("globalPid",)
 """Raw columns of a row's owner."""
@@ -45,8 +110,8 @@ ANY = Evidence(
 )
 
 _WORK = (
-    Whole("stream", ("streamId",), unset=constants.UNSET),
-    Whole("context_id", ("contextId",), unset=constants.UNSET),
+    Whole("stream", ("streamId",), unset=UNSET),
+    Whole("context_id", ("contextId",), unset=UNSET),
     Whole("correlation_id", ("correlationId",)),
 )
 _DEVICE_WORK = (*_WORK, Whole("graph_node_id", ("graphNodeId",), since="2.0"))
@@ -91,8 +156,8 @@ EVENT_TABLES: EventTables = {
             (
                 *_DEVICE_WORK,
                 Word("kind", ("copyKind",), COPY_KIND, "unknown"),
-                Word("src_memory", ("srcKind",), constants.MEMORY_KIND, "unknown"),
-                Word("dst_memory", ("dstKind",), constants.MEMORY_KIND, "unknown"),
+                Word("src_memory", ("srcKind",), MEMORY_KIND, "unknown"),
+                Word("dst_memory", ("dstKind",), MEMORY_KIND, "unknown"),
                 Whole("bytes", ("bytes",)),
             ),
             device="deviceId",
@@ -105,7 +170,7 @@ EVENT_TABLES: EventTables = {
             None,
             (
                 *_DEVICE_WORK,
-                Word("memory", ("memKind",), constants.MEMORY_KIND, "unknown", since="2.0"),
+                Word("memory", ("memKind",), MEMORY_KIND, "unknown", since="2.0"),
                 Whole("bytes", ("bytes",)),
             ),
             device="deviceId",
@@ -129,7 +194,7 @@ EVENT_TABLES: EventTables = {
             Name(("nameId",), strip=VERSION_SUFFIX),
             (
                 Whole("correlation_id", ("correlationId",)),
-                Word("domain", ("eventClass",), constants.API_DOMAIN, "runtime"),
+                Word("domain", ("eventClass",), API_DOMAIN, "runtime"),
                 Whole("status", ("returnValue",)),
             ),
         ),
@@ -149,7 +214,7 @@ EVENT_TABLES: EventTables = {
             "CUPTI_ACTIVITY_KIND_OVERHEAD",  # since 3.24
             THREAD,
             Name(("nameId",)),
-            keep=Keep("overheadType", constants.PROFILER_OVERHEAD_KINDS),
+            keep=Keep("overheadType", PROFILER_OVERHEAD_KINDS),
         ),
     ),
     "nvtx": (
@@ -158,11 +223,11 @@ EVENT_TABLES: EventTables = {
             THREAD,
             Name(("textId",), text="text"),
             (
-                Word("kind", ("eventType",), constants.NVTX_KIND, "mark"),
+                Word("kind", ("eventType",), NVTX_KIND, "mark"),
                 Whole("domain", ("domainId",)),
                 Whole("category", ("category",)),
             ),
-            keep=Keep("eventType", tuple(constants.NVTX_KIND)),
+            keep=Keep("eventType", tuple(NVTX_KIND)),
         ),
         *map(_mpi, MPI_TABLES),
     ),
@@ -171,7 +236,7 @@ EVENT_TABLES: EventTables = {
             "OSRT_API",
             THREAD,
             Name(("nameId",)),
-            keep=Keep("eventClass", (constants.OS_PROFILING_STARTED, constants.OS_PROFILING_FINISHED), inverted=True),
+            keep=Keep("eventClass", (OS_PROFILING_STARTED, OS_PROFILING_FINISHED), inverted=True),
         ),
     ),
     "memory_events": (
@@ -181,8 +246,8 @@ EVENT_TABLES: EventTables = {
             None,
             (
                 Whole("correlation_id", ("correlationId",)),
-                Word("kind", ("memoryOperationType",), constants.MEMORY_OPERATION, "alloc"),
-                Word("memory", ("memKind",), constants.MEMORY_KIND, "unknown"),
+                Word("kind", ("memoryOperationType",), MEMORY_OPERATION, "alloc"),
+                Word("memory", ("memKind",), MEMORY_KIND, "unknown"),
                 Whole("address", ("address",)),
                 Whole("bytes", ("bytes",)),
             ),

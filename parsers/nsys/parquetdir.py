@@ -9,10 +9,10 @@ from typing import ClassVar
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
+from traceviz.parsers.nsys.mapping import STRING_ID, STRINGS
 from traceviz.parsers.nsys.tables import Provenance, read_tables
 from traceviz.parsers.shared.arrays.arrow import Array
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.sqlite.arrow import BATCH_ROWS
 from traceviz.untrusted.parquet import DAMAGE, open_parquet

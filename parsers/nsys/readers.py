@@ -51,7 +51,7 @@ class NsysStreamReader(Reader):
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Imports into a report in a temporary folder, then exports that."""
-        from traceviz.parsers.nsys.qdstrm import read_stream
+        from traceviz.parsers.nsys.report import read_stream
 
         return read_stream(path, options)
 

@@ -17,8 +17,8 @@ import pyarrow.json as pj
 
 from traceviz.parsers.shared.arrays.arrow import Array, DictionaryArray, pc
 from traceviz.parsers.shared.events.columns import recoded
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.events.names import UNKNOWN
-from traceviz.parsers.shared.events.row_filter import Keep
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.trace import schema
 from traceviz.trace.plausible import since
@@ -60,16 +60,16 @@ def _numbered(raw: RawTables) -> Iterator[Part]:
     names = {(row["typeId"], row["metricId"]): row["metricName"] or UNKNOWN for row in rows}
     labels = pa.array([*names.values(), UNKNOWN], pa.string())
     types = pa.array(sorted({kind for kind, _ in names if kind is not None}), pa.int64())
-    keys = pa.array([_key(types.index(kind).as_py(), metric) for kind, metric in names], pa.int64())
+    keys = pa.array([_combine(types.index(kind).as_py(), metric) for kind, metric in names], pa.int64())
     for batch in raw.stream("GPU_METRICS", _METRIC_COLUMNS):
         timed = batch.filter(batch["timestamp"].is_valid())
         kind = pc.index_in(timed["typeId"], value_set=types).cast(pa.int64())
-        codes = pc.index_in(_key(kind, timed["metricId"]), value_set=keys).fill_null(len(labels) - 1)
+        codes = pc.index_in(_combine(kind, timed["metricId"]), value_set=keys).fill_null(len(labels) - 1)
         label = pa.DictionaryArray.from_arrays(codes, labels)
         yield timed["timestamp"], timed["typeId"], timed["value"].cast(pa.float64()), label
 
 
-def _key(kind: Array | int, metric: Array | int) -> Array:
+def _combine(kind: Array | int, metric: Array | int) -> Array:
     return pc.add(pc.multiply(kind, 1 << 32), metric)
 
 

@@ -27,7 +27,7 @@ _SUMMED = ("dur_ns", "bytes")
 _EVERYWHERE = frozenset({"start_ns", "dur_ns", "process_id", "thread_id", "device_id", "name"})
 
 
-def spilled(spill: Spill, name: str, sources: tuple[Source, ...], events: EventReader, look: Look) -> bool:
+def spill_table(spill: Spill, name: str, sources: tuple[Source, ...], events: EventReader, look: Look) -> bool:
     """Return whether table ``name`` did not fit in memory, and went to a file.
 
     Args:
@@ -38,13 +38,18 @@ def spilled(spill: Spill, name: str, sources: tuple[Source, ...], events: EventR
             spilled.
         look: Takes more notes of each piece.
     """
-    there = list(present(events.raw, sources))
-    rows = events.rows.get(name, 0)
-    if name == "nvtx" or len(there) != 1 or spill.has_room(rows * _bytes_of_row(name, there[0])):
+    present_sources = list(present(events.raw, sources))
+    if name == "nvtx" or len(present_sources) != 1:
         return False
-    pieces = events.pieces(name, there[0], schema.table(name).arrow, -(-rows // PIECE_ROWS))
+    rows, source = events.rows.get(name, 0), present_sources[0]
+    columns = _EVERYWHERE | {column.name for column in source.columns}  # those that the source may have
+    kinds = [column.type for column in schema.table(name).columns if column.name in columns]
+    row_bytes = sum(4 if pa.types.is_dictionary(kind) else kind.bit_width // 8 for kind in kinds)
+    if spill.has_room(rows * row_bytes):
+        return False
+    pieces = events.pieces(name, source, schema.table(name).arrow, -(-rows // PIECE_ROWS))
     try:
-        spill.write(name, _looked_at(name, pieces, look))
+        spill.write(name, _check_pieces(name, pieces, look))
     except (NotPlainError, TooDisorderedError):
         return False
     return True
@@ -53,14 +58,7 @@ def spilled(spill: Spill, name: str, sources: tuple[Source, ...], events: EventR
 Look = Callable[[pa.Table], None]
 
 
-def _bytes_of_row(name: str, source: Source) -> int:
-    """Return the bytes of a row, for the columns that the source may have."""
-    known = _EVERYWHERE | {column.name for column in source.columns}
-    kinds = [column.type for column in schema.table(name).columns if column.name in known]
-    return sum(4 if pa.types.is_dictionary(kind) else kind.bit_width // 8 for kind in kinds)
-
-
-def _looked_at(name: str, pieces: Iterator[Piece], look: Look) -> Iterator[Piece]:
+def _check_pieces(name: str, pieces: Iterator[Piece], look: Look) -> Iterator[Piece]:
     """Yield the same pieces, checked.
 
     Raises:
@@ -69,21 +67,18 @@ def _looked_at(name: str, pieces: Iterator[Piece], look: Look) -> Iterator[Piece
     neighbours = Neighbours()
     total = 0.0
     for piece, first_later in pieces:
-        total += sum(pc.sum(piece[column].cast(pa.float64())).as_py() or 0 for column in _summed(piece))
+        summed = [piece[column].cast(pa.float64()) for column in _SUMMED if column in piece.column_names]
+        total += sum(pc.sum(column).as_py() or 0 for column in summed)
         ((_, kept),) = checked(iter([(name, piece)]))
         if kept is not piece or total > LARGEST_SUM or (name == CALLS and neighbours.are_in(piece)):
             raise NotPlainError("rows that may have to be left out")
         look(piece)
         made = [piece]
-        del piece, kept
+        del piece, kept, summed  # hold no reference here, so that the caller can free the piece
         yield made.pop(), first_later
 
 
-def _summed(piece: pa.Table) -> list[str]:
-    return [column for column in _SUMMED if column in piece.column_names]
-
-
-def merged(notes: Notes) -> Notes:
+def merge_notes(notes: Notes) -> Notes:
     """Merge the notes of several pieces into those of one table."""
     counts: dict[tuple[str, str, str], int | None] = {}
     for code, severity, count, message in notes.rows:

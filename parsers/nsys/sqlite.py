@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 from traceviz.core.process.memory import free
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import with_ids
-from traceviz.parsers.nsys.constants import STRING_ID, STRINGS
-from traceviz.parsers.nsys.mapping import EVENT_TABLES
+from traceviz.parsers.nsys.mapping import EVENT_TABLES, STRING_ID, STRINGS
 from traceviz.parsers.shared.events.prescan import keeps_of, measures, present, start_of
-from traceviz.parsers.shared.events.whole_events import raw_columns, requested, wishes
+from traceviz.parsers.shared.events.whole_events import column_requests, raw_columns, requested
 from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.parsers.shared.sqlite.file import unread_log
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
@@ -60,5 +59,5 @@ def _prefetch_tables(raw: SqliteTables, prefetch: Prefetch, options: ReadRequest
             if whole is None or keeps_of(source, start):
                 continue
             own = requested(table, source, options)
-            asked = wishes(own, raw_columns(own, start, available), schema.table(table).arrow, 0)
+            asked = column_requests(own, raw_columns(own, start, available), schema.table(table).arrow, 0)
             room -= whole.prefetch(prefetch, list(asked.values()), measures(raw, own, [*own.owner, own.device]), room)

@@ -6,39 +6,131 @@ event table after the other, streamed batch by batch into the narrow types of th
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from traceviz.core.arrays.sweeps import put_in_order
 from traceviz.core.errors import DamagedTraceError
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.nsys.calls import CALLS, once, with_ids
-from traceviz.parsers.nsys.capture import Capture, read_capture
-from traceviz.parsers.nsys.constants import SEVERITY
-from traceviz.parsers.nsys.events import event_reader
-from traceviz.parsers.nsys.identity import Identity, identify_all
-from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS
-from traceviz.parsers.nsys.nvtx import read_nvtx
+from traceviz.parsers.nsys.calls import CALLS, drop_repeated_calls, with_ids
+from traceviz.parsers.nsys.events import event_reader, read_nvtx
+from traceviz.parsers.nsys.identity import Identity, Survey, identify_all, take_survey
+from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS, SEVERITY, Evidence
 from traceviz.parsers.nsys.samples import has_samples, read_samples
-from traceviz.parsers.nsys.spilled import merged, spilled
-from traceviz.parsers.nsys.survey import Survey, take_survey
+from traceviz.parsers.nsys.spilled import merge_notes, spill_table
 from traceviz.parsers.shared.arrays.arrow import ChunkedArray, StringArray, pc
+from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.events.names import count_rows
 from traceviz.parsers.shared.events.prescan import present
 from traceviz.parsers.shared.events.reader import EventReader
-from traceviz.parsers.shared.events.sort_by_start import in_order
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.events.table import first
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool, texts
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
-from traceviz.trace.names.framework_signs import Identified, SignKind
-from traceviz.trace.rows_to_table import rows_to_table
+from traceviz.trace.names.framework_signs import SignKind, stated_versions
+from traceviz.trace.rows_to_table import rows_to_table, stated_integer
 from traceviz.trace.spill import Spill
+
+_PROCESS_OPTION = re.compile(r"^PROCESS_\d+:")
+_DRIVER_DIGITS = re.compile(r"^(\d{3})(\d{2,3})(\d{2})$")
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """Facts about the capture.
+
+    Args:
+        export: META_DATA_EXPORT, or EXPORT_META_DATA of schemas 2.9.1 to 3.1.2; empty before.
+        options: Rows (name, value) of META_DATA_CAPTURE (since 3.4.0) in their order, without environment variables.
+        system: TARGET_INFO_SYSTEM_ENV, without the environment.
+        session_start_unix_ns: Wall-clock time of the session's start.
+        framework_versions: Versions of frameworks in the environment, by framework; the rest of the environment is not
+            kept.
+    """
+
+    export: Mapping[str, str] = field(default_factory=dict)
+    options: tuple[tuple[str, str], ...] = ()
+    system: Mapping[str, str] = field(default_factory=dict)
+    session_start_unix_ns: int | None = None
+    framework_versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def product(self) -> str | None:
+        """Name of the program that exported, if stated."""
+        return self.export.get("EXPORT_PRODUCT_NAME", "").removeprefix("NVIDIA ") or None
+
+    @property
+    def driver_version(self) -> str | None:
+        """Driver version; older captures write 470.103.01 as ``47010301``."""
+        stated = self.system.get("NvDriverVersion", "")
+        packed = _DRIVER_DIGITS.match(stated)
+        return ".".join(packed.groups()) if packed else stated if "." in stated else None
+
+    @property
+    def cuda_version(self) -> str | None:
+        """CUDA version of the driver; 11.6 is written as ``11060``."""
+        number = stated_integer(self.system.get("CudaDriverVersion"))
+        return cuda_version(number) if number and number > 0 else None
+
+    @property
+    def command(self) -> str | None:
+        """Command line of the first process."""
+        words = [
+            value
+            for name, value in self.options
+            if name == "PROCESS_0:COMMAND" or name.startswith("PROCESS_0:ARGUMENT_")
+        ]
+        return " ".join(words) or None
+
+    @property
+    def host(self) -> str | None:
+        """Name of the machine."""
+        return self.system.get("Hostname") or dict(self.options).get("DEVICE_DISPLAY_NAME")
+
+    def zero_unix_ns(self, zero_ns: int) -> int | None:
+        """Return the wall-clock time of the raw time ``zero_ns``.
+
+        Raw times are relative to the session's start unless the export was made with ``--ts-normalize``. They may
+        include a shift (``--ts-shift``).
+        """
+        shift = stated_integer(self.export.get("EXPORT_PARAM_TIME_SHIFT")) or 0
+        if self.export.get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
+            return zero_ns - shift
+        return None if self.session_start_unix_ns is None else self.session_start_unix_ns + zero_ns - shift
+
+    def shows(self, evidence: Evidence, tables: frozenset[str]) -> bool:
+        """Return whether the capture could contain the table of ``evidence``."""
+        options = {(_PROCESS_OPTION.sub("", name), value) for name, value in self.options}
+        return bool(options & evidence.capture) or any(name.startswith(evidence.tables) for name in tables)
+
+
+def read_capture(raw: RawTables) -> Capture:
+    """Collect the facts; facts that the version lacks stay empty."""
+    exported = [row for table in ("META_DATA_EXPORT", "EXPORT_META_DATA") for row in _pairs(raw, table)]
+    sessions = raw.small("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
+    captured = _pairs(raw, "META_DATA_CAPTURE")
+    variables = (value.partition("=")[::2] for name, value in captured if "ENVIRONMENT" in name)
+    return Capture(
+        dict(exported),
+        tuple((name, value) for name, value in captured if "ENVIRONMENT" not in name),
+        {name: value for name, value in _pairs(raw, "TARGET_INFO_SYSTEM_ENV") if name != "DeviceEnvironment"},
+        sessions[0]["utcEpochNs"] if sessions else None,
+        stated_versions(variables),
+    )
+
+
+def _pairs(raw: RawTables, table: str) -> list[tuple[str, str]]:
+    return [(row["name"] or "", row["value"] or "") for row in raw.small(table, (), ("name", "value"))]
+
 
 PRODUCER = "Nsight Systems"
 
@@ -70,7 +162,14 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
     capture = read_capture(raw)
     survey = take_survey(raw, notes)
     identity = identify_all(raw, survey, notes)
-    found = _framework(raw, capture, identity)
+    strings, ranges = pool(raw), texts(raw, "NVTX_EVENTS", "text")
+    names: dict[SignKind, StringArray] = {
+        "names": strings,
+        "ranges": pa.concat_arrays([strings, ranges]),
+        "libraries": strings,
+        "programs": identity.tables["processes"]["name"].combine_chunks(),
+    }
+    found = identify_framework(names, capture.framework_versions)  # the same for any requested tables
     row = _run(capture, survey, provenance, keep_private=options.keep_private) | {"framework": found.framework}
     yield "run", rows_to_table("run", [row], notes)
     yield from identity.tables.items()
@@ -81,8 +180,20 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)
     notes.add("graph-kernels-hidden", "warning", HIDDEN, survey.rows.get("graphs", 0))
-    _note_unread(raw, notes)
-    _note_diagnostics(raw, notes)
+    # Note tables of events that no code here reads.
+    read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
+    read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
+    unread = sorted(name for name in raw.plain_names - read if _has_events(raw, name))
+    if unread:
+        shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")
+        notes.add("unread-tables", "info", f"Tables of events that traceviz does not read: {shown}.")
+    # Warnings and errors of the profiler (since schema 3.13).
+    rows = raw.small("DIAGNOSTIC_EVENT", ("severity",), ("text",))
+    serious = Counter(
+        (SEVERITY[row["severity"]], without_paths(row["text"] or "")) for row in rows if row["severity"] in SEVERITY
+    )
+    for (severity, text), count in serious.items():
+        notes.add("profiler-diagnostic", severity, f"Nsight Systems: {text}", count)
     yield "notes", notes.table()
 
 
@@ -106,9 +217,9 @@ def _event_tables(  # noqa: PLR0917 (what was found before events are read)
             continue
         table = read_nvtx(events, survey, identity) if name == "nvtx" else events.read(name, sources)
         if name == CALLS:
-            table = once(table, notes)
+            table = drop_repeated_calls(table, notes)
             _note_hidden_graphs(raw, capture, table, notes)
-        made = [in_order(table)]
+        made = [sort_by_start(table)]
         del table  # hold no reference here, so that the caller can free the table
         yield name, made.pop()
 
@@ -124,29 +235,20 @@ def _is_spilled(
         if name == CALLS:
             _note_hidden_graphs(events.raw, capture, piece, taken)
 
-    if not spilled(spill, name, EVENT_TABLES[name], events, look):
+    if not spill_table(spill, name, EVENT_TABLES[name], events, look):
         return False
-    notes.rows += merged(taken).rows
+    notes.rows += merge_notes(taken).rows
     return True
 
 
-def _framework(raw: RawTables, capture: Capture, identity: Identity) -> Identified:
-    """Return the framework, by event strings, texts of ranges, and processes, for any requested tables."""
-    strings, ranges = pool(raw), texts(raw, "NVTX_EVENTS", "text")
-    names: dict[SignKind, StringArray] = {
-        "names": strings,
-        "ranges": pa.concat_arrays([strings, ranges]),
-        "libraries": strings,
-        "programs": identity.tables["processes"]["name"].combine_chunks(),
-    }
-    return identify_framework(names, capture.framework_versions)
-
-
 def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_private: bool) -> dict[str, Any]:
+    exported = capture.export.get("EXPORT_PRODUCT_VERSION")
+    exporter = f"exported by {exported}" if exported and exported != provenance.capture_version else None
+    versions = (provenance.capture_version, exporter)  # each if stated
     return {
         "format": "nsys",
         "producer": capture.product or PRODUCER,
-        "producer_version": _version(provenance.capture_version, capture.export.get("EXPORT_PRODUCT_VERSION")),
+        "producer_version": ", ".join(filter(None, versions)) or None,
         "source_schema": capture.export.get("EXPORT_SCHEMA_VERSION"),  # exports of 2020 state none
         "driver_version": capture.driver_version,
         "cuda_version": capture.cuda_version,
@@ -156,13 +258,6 @@ def _run(capture: Capture, survey: Survey, provenance: Provenance, *, keep_priva
         "span_ns": survey.clock.last_ns - survey.clock.zero_ns,
         "reader": provenance.route,
     }
-
-
-def _version(captured: str | None, exported: str | None) -> str | None:
-    """Return the version of the recording nsys, if stated, and of the exporting nsys if it differs."""
-    if captured is None:
-        return exported and f"exported by {exported}"
-    return f"{captured}, exported by {exported}" if exported and exported != captured else captured
 
 
 HIDDEN = "Graph-level tracing hides kernels: record with --cuda-graph-trace=node to see those that CUDA graphs launch."
@@ -182,16 +277,6 @@ _TIMES = ("start", "timestamp", "rawTimestamp")
 _MOST_NAMED = 12
 
 
-def _note_unread(raw: RawTables, notes: Notes) -> None:
-    """Note tables of events that no code here reads."""
-    read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
-    read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
-    unread = sorted(name for name in raw.plain_names - read if _has_events(raw, name))
-    if unread:
-        shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")
-        notes.add("unread-tables", "info", f"Tables of events that traceviz does not read: {shown}.")
-
-
 def _has_events(raw: RawTables, table: str) -> bool:
     """Return whether a table has rows with a time; tables that describe a capture have none.
 
@@ -206,11 +291,43 @@ def _has_events(raw: RawTables, table: str) -> bool:
         return True
 
 
-def _note_diagnostics(raw: RawTables, notes: Notes) -> None:
-    """Note warnings and errors from the profiler (DIAGNOSTIC_EVENT, since schema 3.13); equal ones are counted."""
-    rows = raw.small("DIAGNOSTIC_EVENT", ("severity",), ("text",))
-    serious = Counter(
-        (SEVERITY[row["severity"]], without_paths(row["text"] or "")) for row in rows if row["severity"] in SEVERITY
-    )
-    for (severity, text), count in serious.items():
-        notes.add("profiler-diagnostic", severity, f"Nsight Systems: {text}", count)
+def sort_by_start(table: pa.Table) -> pa.Table:
+    """Return ``table`` with its rows sorted by start in place, without a second copy of any column, or unchanged.
+
+    The caller owns the memory. The table stays unchanged if values of a column are null, if a column has several chunks
+    or lies in read-only memory, or if rows are far from their places.
+    """
+    starts = table["start_ns"]
+    if starts.num_chunks != 1 or np.all((times := starts.to_numpy())[1:] >= times[:-1]):
+        return table
+    names = [name for name in table.column_names if name != "start_ns" and not _is_uniform(table[name])]
+    found = [_mutable_values(table[name]) for name in (*names, "start_ns")]
+    columns = [column for column in found if column is not None]
+    if len({column.ctypes.data for column in columns}) == len(found):
+        put_in_order(times, columns)
+    return table
+
+
+def _is_uniform(column: pa.ChunkedArray[Any]) -> bool:
+    """Return whether all values are null or equal, so that their order does not matter."""
+    if column.null_count == len(column):
+        return True
+    values: Any = column.chunk(0)
+    numbers = values.indices if pa.types.is_dictionary(values.type) else values
+    if column.num_chunks != 1 or column.null_count or not pa.types.is_integer(numbers.type):
+        return False
+    bounds = pc.min_max(numbers)
+    return bool(bounds["min"] == bounds["max"])
+
+
+def _mutable_values(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any] | None:
+    """Return the numbers of a column in place; ``None`` if they cannot be moved."""
+    if column.num_chunks != 1 or column.null_count:
+        return None
+    values: Any = column.chunk(0)
+    numbers = values.indices if pa.types.is_dictionary(values.type) else values
+    buffer = numbers.buffers()[1] if pa.types.is_integer(numbers.type) else None
+    if buffer is None or not buffer.is_mutable:
+        return None
+    whole = np.frombuffer(buffer, numbers.type.to_pandas_dtype())
+    return whole[numbers.offset : numbers.offset + len(numbers)]

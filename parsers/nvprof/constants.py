@@ -1,7 +1,7 @@
 """Numbers in CUPTI's activity records, and their words in the contract.
 
 Sources: ``cupti_activity.h`` and the reference of CUPTI's activity API. Nsight Systems numbers kinds of memory
-differently, so :mod:`traceviz.parsers.nsys.constants` is used only where both agree.
+differently, so :mod:`traceviz.parsers.nsys.mapping` is used only where both agree.
 """
 
 from __future__ import annotations

@@ -41,7 +41,13 @@ class Demangler:
         Only names with the prefix of mangled names are demangled: a kernel named ``i`` is not the type ``int``.
         """
         all_names = list(names)
-        self._learn([name for name in dict.fromkeys(all_names) if name not in self._known and _is_mangled(name)])
+        self._learn(
+            [
+                name
+                for name in dict.fromkeys(all_names)
+                if name not in self._known and (name.startswith(("_Z", "_R")) and name.isprintable())
+            ]
+        )
         return [self._known.get(name, name) for name in all_names]
 
     def note(self, notes: Notes) -> None:
@@ -65,10 +71,6 @@ class Demangler:
                 self._failures += 1
                 self._left.add(waiting.pop(0))
         self._left.update(waiting)
-
-
-def _is_mangled(name: str) -> bool:
-    return name.startswith(("_Z", "_R")) and name.isprintable()
 
 
 def _answers(names: Sequence[str]) -> list[str]:

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from functools import partial
+import csv
+import re
+from collections.abc import Mapping
+from functools import cache, partial
+from importlib import resources
 
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nvprof.demangle import Demangler
-from traceviz.parsers.nvprof.identity import Identity
+from traceviz.parsers.nvprof.identity import Identity, Survey
 from traceviz.parsers.nvprof.mapping import BY_LAUNCH, LAUNCH_WITHIN, OF_PROCESSES_TOO, THREAD
-from traceviz.parsers.nvprof.names import function, functions
 from traceviz.parsers.nvprof.raw import NvprofTables
-from traceviz.parsers.nvprof.survey import Survey
 from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, pc
-from traceviz.parsers.shared.events.mapping import Name, Source
+from traceviz.parsers.shared.events.mapping import VERSION_SUFFIX, Name, Source
 from traceviz.parsers.shared.events.names import count_rows, look_up, name_column
 from traceviz.parsers.shared.events.reader import EventReader
 from traceviz.parsers.shared.events.table import raw_column
 from traceviz.parsers.shared.events.whole_events import IDS, UNOWNED
 from traceviz.parsers.shared.notes import Notes
+
+
+@cache
+def functions(domain: str) -> Mapping[int, str]:
+    """Return names of the functions of ``runtime`` or ``driver`` by callback id, without their version suffix."""
+    path = resources.files("traceviz.parsers").joinpath("data", "cupti_cbids.csv")
+    rows = csv.DictReader(path.read_text(encoding="utf-8").splitlines())
+    return {int(row["cbid"]): re.sub(VERSION_SUFFIX, "", row["function"]) for row in rows if row["domain"] == domain}
+
+
+def function(domain: str, number: int) -> str:
+    """Return the name of the function with this callback id; ``cbid_123`` if the list does not have it."""
+    return functions(domain).get(number, f"cbid_{number}")
 
 
 def event_reader(

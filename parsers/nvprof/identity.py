@@ -1,4 +1,4 @@
-"""Surrogate ids of processes, threads and devices of an nvprof database, and their tables.
+"""First pass over all event tables of an nvprof database, and surrogate ids of its processes, threads and devices.
 
 Kernels and copies do not state their process. If a file holds several, their process is that of the API call with the
 same correlation id. If processes share ids, device and time decide.
@@ -6,7 +6,8 @@ same correlation id. If processes share ids, device and time decide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -16,16 +17,90 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.nvprof import constants
-from traceviz.parsers.nvprof.mapping import EVENT_TABLES
+from traceviz.parsers.nvprof.mapping import BY_LAUNCH, EVENT_TABLES, MARKERS, OF_PROCESSES_TOO, THREAD
 from traceviz.parsers.nvprof.raw import NvprofTables
-from traceviz.parsers.nvprof.survey import Survey, Thread
 from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.arrays.operations import NONE
 from traceviz.parsers.shared.events.names import look_up
 from traceviz.parsers.shared.events.owners import compute_capability, identity_tables, numbered
+from traceviz.parsers.shared.events.prescan import Clock, Extent, clock_of, extent, present
 from traceviz.parsers.shared.launchers import Numbered, is_ambiguous, launchers, waits
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
+
+Thread = tuple[int, int]
+"""Process id and thread id; 0 if the record states none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """Summary of the event tables.
+
+    Args:
+        clock: Time range of the events.
+        rows: Rows that have a time and count, by table of the contract.
+        threads: Threads that own an event.
+        processes: Processes that own an event.
+        devices: Device numbers of events.
+        kernels: Ids of the names of kernels.
+    """
+
+    clock: Clock
+    rows: Mapping[str, int]
+    threads: frozenset[Thread]
+    processes: frozenset[int]
+    devices: frozenset[int]
+    kernels: Array
+
+
+def take_survey(raw: NvprofTables, notes: Notes) -> Survey:
+    """Survey all event tables of ``raw``.
+
+    Raises:
+        DamagedTraceError: a table cannot be decoded, or no event has a plausible time.
+    """
+    extents = [
+        # Owners of launches are found later, by correlation id.
+        extent(
+            raw,
+            table,
+            source,
+            [
+                *(() if source.owner in BY_LAUNCH else source.owner),
+                source.device,
+                "name" if table == "kernels" else None,
+            ],
+        )
+        for table, sources in {**EVENT_TABLES, "nvtx": (MARKERS,)}.items()
+        for source in present(raw, sources)
+    ]
+    rows: Counter[str] = Counter()
+    for part in extents:
+        rows[part.table] += part.rows
+    owned = [part for part in extents if part.source.owner not in BY_LAUNCH]
+    threads = frozenset(
+        (row.get("processId") or 0, row.get("threadId") or 0)
+        for part in owned
+        if part.source.owner == THREAD
+        for row in _rows(part)
+        if row.get("threadId") is not None or part.source.table not in OF_PROCESSES_TOO
+    )
+    processes = frozenset(row.get("processId") or 0 for part in owned for row in _rows(part))
+    devices = frozenset(
+        row.get(part.source.device) or 0 for part in extents if part.source.device for row in _rows(part)
+    )
+    kernels = {row.get("name") for part in extents if part.table == "kernels" for row in _rows(part)}
+    return Survey(
+        clock_of(raw, extents, notes), rows, threads, processes, devices, pa.array(list(kernels - {None}), pa.int64())
+    )
+
+
+def _rows(part: Extent) -> list[dict[str, Any]]:
+    """Return distinct combinations of the key columns; an empty one if the table has rows but no key column."""
+    if part.keys.num_columns:
+        return part.keys.to_pylist()
+    return [{}] if part.rows else []
+
 
 _DEVICE = constants.PREFIX + "DEVICE"
 _NAME = constants.PREFIX + "NAME"
@@ -35,7 +110,6 @@ _DEVICE_NUMBERS = (
     *("globalMemoryBandwidth", "coreClockRate", "computeCapabilityMajor", "computeCapabilityMinor"),
 )
 _KILO = 1000  # memory bandwidth comes in kB/s, the clock rate in kHz
-_INT32_MAX = 2**31 - 1
 _NO_THREAD = {0: "whole process"}
 """Events of a process that belong to no single thread, such as ranges from one thread to another."""
 
@@ -151,8 +225,16 @@ def identify_all(raw: NvprofTables, survey: Survey, notes: Notes) -> Identity:
         _launches(raw, place) if len(processes) > 1 else None,
         command,
         identity_tables(
-            _process_rows(pids, names),
-            _thread_rows(threads, place, names),
+            # The name is the file name of the command line's first word; the rest is private.
+            ({"pid": pid, "name": program(names.get((constants.OBJECT_PROCESS, pid or 0, 0)))} for pid in pids),
+            (
+                {
+                    "process_id": place[pid],
+                    "tid": tid,
+                    "name": names.get((constants.OBJECT_THREAD, pid, tid), _NO_THREAD.get(tid)),
+                }
+                for pid, tid in threads
+            ),
             (_device_row(number, described.get(number, {}), words) for number in devices),
             notes,
         ),
@@ -179,36 +261,27 @@ def _words(raw: NvprofTables, rows: Iterable[Mapping[str, Any]]) -> dict[Any, st
     return dict(zip(ids.to_pylist(), look_up(raw, ids).to_pylist(), strict=True))
 
 
-def _process_rows(pids: list[Any], names: Names) -> Iterator[dict[str, Any]]:
-    """Yield rows of processes. The name is the file name of the command line's first word; the rest is private."""
-    for pid in pids:
-        yield {"pid": pid, "name": program(names.get((constants.OBJECT_PROCESS, pid, 0)))}
-
-
 def program(command: str | None) -> str | None:
     """Return the file name of the program in a command line."""
     words = (command or "").split()
     return words[0].rsplit("/", 1)[-1] or None if words else None
 
 
-def _thread_rows(threads: list[Thread], place: Mapping[int, int], names: Names) -> Iterator[dict[str, Any]]:
-    for pid, tid in threads:
-        name = names.get((constants.OBJECT_THREAD, pid, tid), _NO_THREAD.get(tid))
-        yield {"process_id": place[pid], "tid": tid, "name": name}
-
-
 def _device_row(number: int, row: Mapping[str, Any], words: Mapping[Any, str]) -> dict[str, Any]:
+    uuid = row.get("uuid")
+    digits = uuid.hex() if uuid and len(uuid) == 16 and any(uuid) else ""
+    groups = (digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
     return {
         "kind": "gpu",
         "ordinal": _small(number),
         "name": words.get(row.get("name", constants.NO_NAME)),
-        "uuid": _uuid(row.get("uuid")),
+        "uuid": "GPU-" + "-".join(groups) if digits else None,  # as NVIDIA's tools print it
         "compute_capability": compute_capability(row.get("computeCapabilityMajor"), row.get("computeCapabilityMinor")),
         "sm_count": _small(row.get("numMultiprocessors")),
         "max_threads_per_sm": _small(_product(row.get("maxWarpsPerMultiprocessor"), row.get("numThreadsPerWarp"))),
         "memory_bytes": row.get("globalMemorySize"),
-        "memory_bandwidth": _whole(_product(row.get("globalMemoryBandwidth"), _KILO)),
-        "clock_hz": _whole(_product(row.get("coreClockRate"), _KILO)),
+        "memory_bandwidth": _small(_product(row.get("globalMemoryBandwidth"), _KILO), 63),
+        "clock_hz": _small(_product(row.get("coreClockRate"), _KILO), 63),
     }
 
 
@@ -217,46 +290,34 @@ def _product(*factors: int | None) -> int | None:
     return prod(known) if len(known) == len(factors) else None
 
 
-def _small(number: int | None) -> int | None:
-    """Return a number that is not negative and fits 32 bits, else ``None``."""
-    return number if number is not None and 0 <= number <= _INT32_MAX else None
-
-
-def _whole(number: int | None) -> int | None:
-    return number if number is not None and 0 <= number < 2**63 else None
-
-
-def _uuid(value: bytes | None) -> str | None:
-    """Return sixteen bytes as NVIDIA's tools print them, ``GPU-`` and groups of 8, 4, 4, 4 and 12 digits."""
-    if not value or len(value) != 16 or not any(value):
-        return None
-    digits = value.hex()
-    return "GPU-" + "-".join(digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
+def _small(number: int | None, bits: int = 31) -> int | None:
+    """Return a number that is not negative and has at most ``bits`` bits, else ``None``."""
+    return number if number is not None and 0 <= number < 1 << bits else None
 
 
 def _launches(raw: NvprofTables, place: Mapping[int, int]) -> Launches:
     """Return calls with a correlation id, and the process of each device's work if processes share ids."""
-    table = _numbers(raw, _CALLS, ("correlationId", "start", "processId"))
+    table = _integer_columns(raw, _CALLS, ("correlationId", "start", "processId"))
     pids = pa.array(list(place), pa.int64())
     owners = pc.index_in(pc.fill_null(table["processId"], 0).combine_chunks(), value_set=pids)
-    calls = _numbered(table, owners.to_numpy(zero_copy_only=False))
+    calls = _by_group(table, owners.to_numpy(zero_copy_only=False))
     if not is_ambiguous(calls):
         return Launches(calls, {})
     sources = [source.table for table in schema.DEVICE_WORK for source in EVENT_TABLES.get(table, ()) if source.device]
-    work = _numbers(raw, sources, ("correlationId", "start", "deviceId"))
+    work = _integer_columns(raw, sources, ("correlationId", "start", "deviceId"))
     devices, queue = np.unique(pc.fill_null(work["deviceId"], 0).to_numpy(), return_inverse=True)
-    owner = launchers(calls, _numbered(work, queue), len(place), np.full(devices.size, NONE))
+    owner = launchers(calls, _by_group(work, queue), len(place), np.full(devices.size, NONE))
     return Launches(calls, dict(zip(devices.tolist(), owner.tolist(), strict=True)))
 
 
-def _numbers(raw: NvprofTables, tables: Iterable[str], columns: Sequence[str]) -> pa.Table:
+def _integer_columns(raw: NvprofTables, tables: Iterable[str], columns: Sequence[str]) -> pa.Table:
     """Return integer columns of those of ``tables`` that have them all."""
     complete = (table for table in tables if raw.columns(table) >= set(columns))
     batches = [batch for table in complete for batch in raw.stream(table, columns)]
     return pa.Table.from_batches(batches, pa.schema([(name, pa.int64()) for name in columns]))
 
 
-def _numbered(table: pa.Table, group: npt.NDArray[Any]) -> Numbered:
+def _by_group(table: pa.Table, group: npt.NDArray[Any]) -> Numbered:
     """Return rows with a correlation id, by ``group``."""
     ids, start = (pc.fill_null(table[name], 0).to_numpy() for name in ("correlationId", "start"))
     known = ids > 0

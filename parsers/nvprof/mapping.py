@@ -10,8 +10,7 @@ from typing import Literal
 
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.shared.cupti import COPY_KIND, MEMORY_KIND, SYNC_KIND
-from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, EventTables, Name, Source, Whole, Word
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import LAUNCH_SHAPE, EventTables, Keep, Name, Source, Whole, Word
 
 THREAD, PROCESS, LAUNCH = ("processId", "threadId"), ("processId",), ("correlationId",)
 """Raw columns of a row's owner: a thread, a process, or the process of the API call with the same id."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +12,137 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program
-from traceviz.parsers.nvprof.printed_text import Process, Section, Severity, processes, sections, warnings
-from traceviz.parsers.nvprof.printed_totals import Totals, totals
-from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, sort_rows
+from traceviz.parsers.nvprof.printed_text import (
+    COUNTS,
+    SIZES,
+    TIMES,
+    Process,
+    Section,
+    Severity,
+    csv_cells,
+    processes,
+    sections,
+    warnings,
+)
+from traceviz.parsers.nvprof.printed_trace import Device, Place, Tables, TraceRows, parse_quantities, sort_rows
 from traceviz.parsers.shared.events.owners import identity_tables
 from traceviz.parsers.shared.frameworks import evidence_table, identify_framework
 from traceviz.parsers.shared.json.stream import TextStream
 from traceviz.parsers.shared.notes import Notes
-from traceviz.trace.names.framework_signs import Identified
 from traceviz.trace.plausible import window_of
 from traceviz.trace.rows_to_table import rows_to_table
+
+GPU, API = "GPU activities", "API calls"
+_KINDS = {
+    API: (("cuda", "runtime"), ("cu", "driver")),
+    GPU: (("[CUDA memcpy", "copy"), ("[CUDA memset", "memset"), ("", "kernel")),
+}
+"""Values of ``totals.kind`` by the type of a row and the prefix of its name."""
+_TYPED = re.compile(r"^\s*(?P<type>[A-Za-z][^:%]*):\s+(?P<numbers>[0-9.]+%.*)$")
+_CELLS = re.compile(r"\s{2,}")
+_CPU_FAULTS = re.compile(r"^Total CPU Page faults: (?P<count>\d{1,18})")
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """One row of a summary.
+
+    Args:
+        kind: Value of ``totals.kind``.
+        name: Name as printed, demangled.
+        calls: Number of calls.
+        times: Total, mean, minimum and maximum in nanoseconds.
+        size: Total bytes.
+        device: Device as printed.
+    """
+
+    kind: str
+    name: str
+    calls: int | None
+    times: tuple[int | None, int | None, int | None, int | None] = (None, None, None, None)
+    size: int | None = None
+    device: str | None = None
+
+
+def totals(section: Section, demangler: Demangler) -> list[Totals]:
+    """Return the rows of a summary, in their order: one row per name, not per event.
+
+    Each number can have its own unit. Of the rows of one type, only the first states the type::
+
+        ==9== Profiling result:
+                    Type  Time(%)      Time     Calls       Avg       Min       Max  Name
+         GPU activities:   99.28%  1.4175ms         1  1.4175ms  1.4175ms  1.4175ms  [CUDA memcpy HtoD]
+                            0.41%  5.9200us         1  5.9200us  5.9200us  5.9200us  reduce(float*, int)
+              API calls:   97.00%  180.20ms         2  90.100ms  4.4000us  180.20ms  cudaMalloc
+
+    Before CUDA 9 there was no type, and the line before the header stated the kind of the rows.
+    """
+    if section.kind != "unified_memory":
+        return list(_summary(section, demangler))
+    cpu_faults = [match for line in section.lines() if (match := _CPU_FAULTS.match(line))]
+    return [
+        *_migrations(section),
+        *(Totals("unified_memory", "CPU page faults", int(match["count"])) for match in cpu_faults),
+    ]
+
+
+def _summary(section: Section, demangler: Demangler) -> Iterator[Totals]:
+    kind = API if "API" in section.title else GPU
+    rows = list(_rows(section))
+    names = demangler.demangled(cells.get("Name", "") for cells in rows)
+    for cells, name in zip(rows, names, strict=True):
+        stated = cells.get("Type")
+        kind = stated or kind
+        times = [_number(cells.get(label, ""), section.unit(label)) for label in ("Time", "Avg", "Min", "Max")]
+        calls = _number(cells.get("Calls", ""), "", COUNTS)
+        if calls is not None and times[0] is not None:
+            word = next((word for prefix, word in _KINDS.get(kind, ()) if name.startswith(prefix)), "other")
+            yield Totals(word, name, calls, (times[0], times[1], times[2], times[3]))
+
+
+def _migrations(section: Section) -> Iterator[Totals]:
+    """Yield migrations by direction. The printed size of page faults is their number."""
+    for cells in _rows(section):
+        name = cells.get("Name") or cells.get("", "")
+        if not name:
+            continue
+        calls = _number(cells.get("Count", ""), "", COUNTS)
+        size = _number(cells["Total Size"], section.unit("Total Size"), SIZES)
+        if calls is None and "fault" in name:
+            calls, size = size, None
+        time = _number(cells["Total Time"], section.unit("Total Time"))
+        device = cells.get("Device") or section.device
+        yield Totals("unified_memory", name, calls, (time, None, None, None), size, device)
+
+
+def _rows(section: Section) -> Iterator[dict[str, str]]:
+    """Yield the cells of each row by label; other lines are left out."""
+    for line in section.lines():
+        cells = _cells(line, section)
+        if len(cells) == len(section.labels):
+            yield dict(zip(section.labels, ("" if cell == "-" else cell for cell in cells), strict=True))
+
+
+def _cells(line: str, section: Section) -> list[str]:
+    """Return the cells of a line. In text, they are two spaces apart; a type, on first rows only, ends with a colon."""
+    if section.is_csv:
+        return [] if line.startswith("=") else csv_cells(line)
+    count = len(section.labels)
+    if section.labels[0] != "Type":
+        return _CELLS.split(line.strip(), count - 1)
+    match = _TYPED.match(line)
+    kind, numbers = (match["type"].strip(), match["numbers"]) if match else ("", line)
+    return [kind, *_CELLS.split(numbers.strip(), count - 2)]
+
+
+def _number(text: str, unit: str, factors: dict[str, float] = TIMES) -> int | None:
+    value: Any = parse_quantities(pa.array([text], pa.string()), factors, unit)[0].as_py()
+    return None if value is None else int(value)
+
 
 _WORK = ("kernels", "memcpy", "memset")
 """Tables of device work that nvprof records."""
@@ -97,17 +215,30 @@ class Printed:
         traces = [self._trace(section, notes) for section in self.sections if section.kind == "trace"]
         summaries = [section for section in self.sections if section.kind != "trace"]
         summed = [(section, row) for section in summaries for row in totals(section, demangler)]
-        devices = self._devices(traces, [row for _, row in summed])
+        printed = {name for rows in traces for name in rows.devices()}
+        printed |= {row.device for _, row in summed if row.device}
+        known = sorted(printed, key=lambda name: (Device.of(name).ordinal or 0, name))
+        devices = {name: index for index, name in enumerate(known)}
         events, span = self._events(traces, devices, demangler, notes)
-        found = self._framework(events, summed)
-        run = self._run(span, keep_private=options.keep_private) | {"framework": found.framework}
+        kernels = {row.name for _, row in summed if row.kind == "kernel"}
+        kernels |= {str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()}
+        found = identify_framework({"names": pa.array(sorted(kernels), pa.string())}, {})
+        run = {
+            "format": "nvprof",
+            "producer": "nvprof",
+            "framework": found.framework,
+            "command": self.processes[0].command if options.keep_private and self.processes else None,
+            "span_ns": span,
+            "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",
+        }
         yield "run", rows_to_table("run", [run], notes)
         yield from self._identity(traces, devices, notes)
         settings = evidence_table(found) if options.wants("settings") else None
         if settings is not None:
             yield "settings", settings
-        for name in self._present(traces, events):
-            if options.wants(name):
+        possible = {*events.parts, *self.empty, *(_WORK if any(rows.has_devices for rows in traces) else ())}
+        for name in _EVENTS:
+            if name in possible and options.wants(name):
                 yield name, events.table(name)
         if summaries and options.wants("totals"):
             yield "totals", rows_to_table("totals", self._totals(summed, devices), notes)
@@ -135,12 +266,6 @@ class Printed:
         pids = self._pids()
         return pids.index(section.pid) if section.pid in pids else 0
 
-    def _devices(self, traces: Sequence[TraceRows], summed: Sequence[Totals]) -> dict[str, int]:
-        """Return surrogate ids of devices as they are printed, in order of their number and name."""
-        printed = {name for rows in traces for name in rows.devices()} | {row.device for row in summed if row.device}
-        known = sorted(printed, key=lambda name: (Device.of(name).ordinal or 0, name))
-        return {name: index for index, name in enumerate(known)}
-
     def _events(
         self, traces: Sequence[TraceRows], devices: dict[str, int], demangler: Demangler, notes: Notes
     ) -> tuple[Tables, int]:
@@ -155,20 +280,6 @@ class Printed:
             sort_rows(rows, Place(zero, process, devices), demangler, tables, notes)
         return tables, max((end for _, end in bounds), default=0) - zero
 
-    def _framework(self, events: Tables, summed: Sequence[tuple[Section, Totals]]) -> Identified:
-        kernels = {row.name for _, row in summed if row.kind == "kernel"}
-        kernels |= {str(name) for part in events.parts.get("kernels", []) for name in part["name"].unique().to_pylist()}
-        return identify_framework({"names": pa.array(sorted(kernels), pa.string())}, {})
-
-    def _run(self, span_ns: int, *, keep_private: bool) -> dict[str, Any]:
-        return {
-            "format": "nvprof",
-            "producer": "nvprof",
-            "command": self.processes[0].command if keep_private and self.processes else None,
-            "span_ns": span_ns,
-            "reader": "nvprof csv" if all(section.is_csv for section in self.sections) else "nvprof text",
-        }
-
     def _identity(
         self, traces: Sequence[TraceRows], devices: dict[str, int], notes: Notes
     ) -> Iterator[tuple[str, pa.Table]]:
@@ -182,13 +293,6 @@ class Printed:
             notes,
         )
         yield from tables.items()
-
-    def _present(self, traces: Sequence[TraceRows], events: Tables) -> tuple[str, ...]:
-        """Return the event tables that the file could hold."""
-        held = {name for name in _EVENTS if name in events.parts} | self.empty
-        if any(rows.has_devices for rows in traces):
-            held |= set(_WORK)
-        return tuple(name for name in _EVENTS if name in held)
 
     def _totals(self, summed: Sequence[tuple[Section, Totals]], devices: dict[str, int]) -> list[dict[str, Any]]:
         times = ("total_ns", "mean_ns", "min_ns", "max_ns")

@@ -43,7 +43,7 @@ _LABELS: tuple[tuple[Kind, frozenset[str]], ...] = (
 
 _HEADER = re.compile(rb'^[ \t"]*(?:Start|Type|Time\(%\)|Device|Count)[" \t].*$', re.MULTILINE)
 _TELLING = (b"NVPROF is profiling process", b"Profiling result", b"Duration", b"Time(%)", b"Total Size")
-"""Words of which nvprof's output always has one: two log lines, and a label of each kind of header."""
+"""nvprof's output always has one of these: two log lines, and a label of each kind of header."""
 _COLUMNS = re.compile(r"\s{2,}")
 _CELL = re.compile(r'(?:^|(?<=,))(?:"(?P<quoted>(?:[^"]|"")*)"[^,]*|(?P<plain>[^,]*))(?:,|$)')
 _TITLE = re.compile(rb"^(?:={2,}+(?P<pid>\d{1,10})={2,}+|={4,}+)\s++(?P<title>[^\n]*+)", re.MULTILINE)
@@ -110,30 +110,32 @@ def sections(content: bytes) -> list[Section]:
     headers = [
         (match, kind, labels)
         for match in _HEADER.finditer(content)
-        if (labels := _labels(match))
-        for kind in _kinds(labels)
+        if (kind := _kind(labels := _labels(match))) is not None
     ]
     stated = [(match.start(), int(match["pid"])) for match in _TITLE.finditer(content) if match["pid"]]
-    cut = []
+    result = []
     for index, (match, kind, labels) in enumerate(headers):
         stop = headers[index + 1][0].start() if index + 1 < len(headers) else len(content)
-        begin = headers[index - 1][0].end() if index else 0
-        cut.append(
-            _section(
-                content,
-                (begin, match.start()),
-                (match.end(), stop),
-                kind,
-                labels,
-                pid=_pid_before(match.start(), stated),
-            )
+        above = content[headers[index - 1][0].end() if index else 0 : match.start()]
+        titles, devices = list(_TITLE.finditer(above)), list(_DEVICE.finditer(above))
+        pids_above = bisect_left(stated, (match.start(), 0))
+        is_csv = b"," in match[0]
+        text = content[match.end() : stop].lstrip(b"\r\n")
+        first, _, below = text.partition(b"\n")
+        units = csv_cells(first.decode("utf-8", "replace")) if is_csv else []
+        has_units = len(units) == len(labels) and any(units) and set(units) <= UNITS | {""}
+        section = Section(
+            kind,
+            _title(titles[-1]).decode("utf-8", "replace") if titles else "",
+            stated[pids_above - 1][1] if pids_above else None,
+            devices[-1]["device"].decode("utf-8", "replace") if devices else None,
+            labels,
+            tuple(units) if has_units else (),
+            is_csv,
+            below if has_units else text,
         )
-    return cut
-
-
-def _pid_before(place: int, stated: list[tuple[int, int]]) -> int | None:
-    index = bisect_left(stated, (place, 0))
-    return stated[index - 1][1] if index else None
+        result.append(section)
+    return result
 
 
 def _title(match: re.Match[bytes]) -> bytes:
@@ -163,7 +165,7 @@ def looks_printed(head: bytes) -> bool:
         return False
     if _START.search(head) or any(_title(match) == b"Profiling result" for match in _TITLE.finditer(head)):
         return True
-    return any(_kinds(_labels(match)) for match in _HEADER.finditer(head))
+    return any(_kind(_labels(match)) for match in _HEADER.finditer(head))
 
 
 def _labels(match: re.Match[bytes]) -> tuple[str, ...]:
@@ -190,33 +192,5 @@ def csv_cells(line: str) -> list[str]:
         ]
 
 
-def _kinds(labels: tuple[str, ...]) -> list[Kind]:
-    return [kind for kind, needed in _LABELS if needed <= set(labels)][:1]
-
-
-def _section(
-    content: bytes,
-    before: tuple[int, int],
-    body: tuple[int, int],
-    kind: Kind,
-    labels: tuple[str, ...],
-    *,
-    pid: int | None,
-) -> Section:
-    above = content[slice(*before)]
-    titles, devices = list(_TITLE.finditer(above)), list(_DEVICE.finditer(above))
-    is_csv = b"," in content[before[1] : body[0]]
-    text = content[slice(*body)].lstrip(b"\r\n")
-    first, _, below = text.partition(b"\n")
-    units = csv_cells(first.decode("utf-8", "replace")) if is_csv else []
-    stated = len(units) == len(labels) and any(units) and set(units) <= UNITS | {""}
-    return Section(
-        kind,
-        _title(titles[-1]).decode("utf-8", "replace") if titles else "",
-        pid,
-        devices[-1]["device"].decode("utf-8", "replace") if devices else None,
-        labels,
-        tuple(units) if stated else (),
-        is_csv,
-        below if stated else text,
-    )
+def _kind(labels: tuple[str, ...]) -> Kind | None:
+    return next((kind for kind, needed in _LABELS if needed <= set(labels)), None)

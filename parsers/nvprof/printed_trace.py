@@ -20,12 +20,39 @@ import pyarrow.csv as pc_csv
 
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.printed_text import COUNTS, ROW, SIZES, TIMES, Section
-from traceviz.parsers.nvprof.quantities import whole
 from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.events.columns import recoded, table
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
 from traceviz.trace.plausible import LONGEST_NS, Window, note_durations, note_times, plausible_durations
+
+_QUANTITY = r"^\s*(?P<number>[0-9]+(?:\.[0-9]*)?)\s*(?P<unit>[A-Za-z]*)\s*$"
+_LARGEST = 2.0**62
+
+
+def parse_quantities(values: Array, factors: Mapping[str, float], unit: str = "") -> Array:
+    """Return printed ``values`` as whole numbers of the base unit; null for other texts.
+
+    Text has the unit behind each number, ``133.81ms``; CSV has a row of units above the numbers.
+
+    Six decimals of milliseconds are exact to the nanosecond, and of kilobytes to the byte; larger units are exact only
+    to their printed digits. The product itself is exact below 2**53.
+
+    Args:
+        values: Strings.
+        factors: The units that may follow a number, with the base units in each.
+        unit: The unit of numbers without one.
+    """
+    parts = pc.extract_regex(values, _QUANTITY)
+    number, stated = (pc.struct_field(parts, [index]) for index in (0, 1))
+    of_unit = pa.array([factors.get(unit or "", np.nan), *factors.values()])
+    place = pc.fill_null(pc.index_in(stated, value_set=pa.array(list(factors), pa.string())), -1)
+    known = of_unit.take(pc.if_else(pc.equal(stated, ""), 0, pc.add(place, 1)))
+    foreign = pc.and_(pc.not_equal(stated, ""), pc.equal(place, -1))
+    product = pc.multiply(pc.cast(number, pa.float64()), known)
+    usable = pc.and_(pc.less(product, _LARGEST), pc.invert(foreign))  # comparisons with "not a number" are false
+    return pc.cast(pc.round(pc.if_else(usable, product, pa.scalar(None, pa.float64()))), pa.int64())
+
 
 _DEVICE = re.compile(r"^(?P<name>.*\S)\s*\((?P<ordinal>\d{1,4})\)$")
 _TRIPLE = r"^\((?P<x>\d+) (?P<y>\d+) (?P<z>\d+)\)$"
@@ -88,11 +115,18 @@ class TraceRows:
     @classmethod
     def of(cls, section: Section) -> TraceRows:
         """Read the rows of ``section``; those without a start are damaged."""
-        table, damaged = trace_columns(section)
-        starts = whole(_column(table, "Start"), TIMES, section.unit("Start"))
+        lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
+        lines = lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv]))
+        try:
+            lines = lines.cast(pa.string())
+        except pa.ArrowInvalid:
+            lines = pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()])
+        lines = pc.utf8_trim_whitespace(lines)
+        table, damaged = _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
+        starts = parse_quantities(_column(table, "Start"), TIMES, section.unit("Start"))
         timed = starts.is_valid()
         kept = table.filter(timed)
-        durations = whole(_column(kept, "Duration"), TIMES, section.unit("Duration"))
+        durations = parse_quantities(_column(kept, "Duration"), TIMES, section.unit("Duration"))
         return cls(section, kept, starts.filter(timed), durations, damaged + table.num_rows - kept.num_rows)
 
     def plausible(self, window: Window | None, notes: Notes) -> TraceRows:
@@ -176,12 +210,14 @@ def sort_rows(rows: TraceRows, place: Place, demangler: Demangler, tables: Table
         tables.add(name, {**_times(part, place), **_on_device(part, place), **columns_of(part)})
     if is_call.any() or not rows.has_devices:
         part = _rows_at(rows, is_call)
-        tables.add("cuda_api", {**_times(part, place), **_calls(part, place)})
+        functions = pc.replace_substring_regex(_column(part.table, "Name"), f"{_LAUNCHED}|{_NUMBERED}", "")
+        calls = {
+            "thread_id": pa.array(np.full(len(part.starts), place.process, np.int32)),
+            "name": functions.dictionary_encode(),
+            "domain": pc.if_else(pc.starts_with(functions, "cuda"), "runtime", "driver").dictionary_encode(),
+        }
+        tables.add("cuda_api", {**_times(part, place), **calls})
     taken = (is_kernel | is_copy | is_fill | is_migration) & on_device | is_call
-    _note_left_out(names, taken, notes)
-
-
-def _note_left_out(names: Array, taken: Flags, notes: Notes) -> None:
     faults = _matches(names, r"^\[Unified Memory .*(?:fault|[Tt]hrash|[Tt]hrottl)") & ~taken
     notes.add("unified-memory", "info", "Rows of page faults and the like of unified memory.", int(faults.sum()))
     ranges = _matches(names, r"^\[(?:Range|Marker)") & ~taken
@@ -200,18 +236,15 @@ def _rows_at(rows: TraceRows, flags: Flags) -> TraceRows:
 
 
 def _times(rows: TraceRows, place: Place) -> dict[str, Array]:
+    stated = parse_quantities(_column(rows.table, "Correlation_ID"), COUNTS)
+    shown = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), _CORRELATION), [0])
+    correlations = pc.coalesce(stated, pc.cast(shown, pa.int64()))
     return {
         "start_ns": pc.subtract(rows.starts, place.zero_ns),
         "dur_ns": rows.durations,
         "process_id": pa.array(np.full(len(rows.starts), place.process, np.int32)),
-        "correlation_id": _correlations(rows),
+        "correlation_id": correlations,
     }
-
-
-def _correlations(rows: TraceRows) -> Array:
-    stated = whole(_column(rows.table, "Correlation_ID"), COUNTS)
-    shown = pc.struct_field(pc.extract_regex(_column(rows.table, "Name"), _CORRELATION), [0])
-    return pc.coalesce(stated, pc.cast(shown, pa.int64()))
 
 
 def _on_device(rows: TraceRows, place: Place) -> dict[str, Array]:
@@ -219,8 +252,8 @@ def _on_device(rows: TraceRows, place: Place) -> dict[str, Array]:
     positions = pc.index_in(printed, value_set=pa.array(list(place.devices), pa.string()))
     return {
         "device_id": pa.array(list(place.devices.values()), pa.int16()).take(positions),
-        "stream": whole(_column(rows.table, "Stream"), COUNTS),
-        "context_id": _narrow(whole(_column(rows.table, "Context"), COUNTS)),
+        "stream": parse_quantities(_column(rows.table, "Stream"), COUNTS),
+        "context_id": _narrow(parse_quantities(_column(rows.table, "Context"), COUNTS)),
     }
 
 
@@ -236,9 +269,12 @@ def _kernels(demangler: Demangler, rows: TraceRows) -> dict[str, Array]:
         **_extent(table, "Grid"),
         **_extent(table, "Block"),
         "registers_per_thread": _narrow(
-            whole(_column(table, _first(table, ("Registers Per Thread", "Regs*"))), COUNTS)
+            parse_quantities(_column(table, _first(table, ("Registers Per Thread", "Regs*"))), COUNTS)
         ),
-        **{name: _narrow(whole(_column(table, label), SIZES, section.unit(label))) for name, label in sizes.items()},
+        **{
+            name: _narrow(parse_quantities(_column(table, label), SIZES, section.unit(label)))
+            for name, label in sizes.items()
+        },
     }
 
 
@@ -249,7 +285,10 @@ def _extent(table: pa.Table, label: str) -> dict[str, Array]:
         parts = [pc.struct_field(triples, [index]) for index in range(3)]
     else:
         parts = [_column(table, f"{label} {axis}") for axis in "XYZ"]
-    return {f"{label.lower()}_{axis}": _narrow(whole(part, COUNTS)) for axis, part in zip("xyz", parts, strict=True)}
+    return {
+        f"{label.lower()}_{axis}": _narrow(parse_quantities(part, COUNTS))
+        for axis, part in zip("xyz", parts, strict=True)
+    }
 
 
 def _copies(rows: TraceRows) -> dict[str, Array]:
@@ -257,29 +296,19 @@ def _copies(rows: TraceRows) -> dict[str, Array]:
         "kind": _words(rows, _COPY),
         "src_memory": _memory(rows, "SrcMemType"),
         "dst_memory": _memory(rows, "DstMemType"),
-        "bytes": whole(_column(rows.table, "Size"), SIZES, rows.section.unit("Size")),
+        "bytes": parse_quantities(_column(rows.table, "Size"), SIZES, rows.section.unit("Size")),
     }
 
 
 def _migrations(rows: TraceRows) -> dict[str, Array]:
     managed = pa.array(["managed"] * len(rows.starts), pa.string()).dictionary_encode()
-    size = whole(_column(rows.table, "Unified Memory"), SIZES, rows.section.unit("Unified Memory") or "B")
+    size = parse_quantities(_column(rows.table, "Unified Memory"), SIZES, rows.section.unit("Unified Memory") or "B")
     return {"kind": _words(rows, _MIGRATION), "src_memory": managed, "dst_memory": managed, "bytes": size}
 
 
 def _fills(rows: TraceRows) -> dict[str, Array]:
-    size = whole(_column(rows.table, "Size"), SIZES, rows.section.unit("Size"))
+    size = parse_quantities(_column(rows.table, "Size"), SIZES, rows.section.unit("Size"))
     return {"memory": _memory(rows, "SrcMemType"), "bytes": size}
-
-
-def _calls(rows: TraceRows, place: Place) -> dict[str, Array]:
-    names = pc.replace_substring_regex(_column(rows.table, "Name"), f"{_LAUNCHED}|{_NUMBERED}", "")
-    runtime = pc.starts_with(names, "cuda")
-    return {
-        "thread_id": pa.array(np.full(len(rows.starts), place.process, np.int32)),
-        "name": names.dictionary_encode(),
-        "domain": pc.if_else(runtime, "runtime", "driver").dictionary_encode(),
-    }
 
 
 def _words(rows: TraceRows, pattern: str) -> Array:
@@ -319,20 +348,6 @@ def _narrow(values: Array) -> Array:
     """Return numbers of 32 bits; null for larger ones."""
     fits = pc.less_equal(values, _INT32_MAX)
     return pc.cast(pc.if_else(fits, values, pa.scalar(None, pa.int64())), pa.int32())
-
-
-def trace_columns(section: Section) -> tuple[pa.Table, int]:
-    """Return rows of a trace as columns of strings, and the number of damaged rows."""
-    lines: Array = pa.array(section.body.split(b"\n"), pa.binary())
-    lines = _decoded(lines.filter(pc.match_substring_regex(lines, ROW["trace", section.is_csv])))
-    return _from_csv(section, lines) if section.is_csv else _from_text(section, lines)
-
-
-def _decoded(lines: Array) -> Array:
-    try:
-        return pc.utf8_trim_whitespace(lines.cast(pa.string()))
-    except pa.ArrowInvalid:
-        return pc.utf8_trim_whitespace(pa.array([line.decode("utf-8", "replace") for line in lines.to_pylist()]))
 
 
 def _from_csv(section: Section, lines: Array) -> tuple[pa.Table, int]:

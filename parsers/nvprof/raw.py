@@ -21,7 +21,7 @@ import pyarrow as pa
 from traceviz.parsers.nvprof import constants
 from traceviz.parsers.nvprof.constants import STRING_ID, STRINGS
 from traceviz.parsers.shared.arrays.arrow import Array, pc
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
 
 if TYPE_CHECKING:
@@ -61,18 +61,18 @@ class NvprofTables(SqliteTables):
         derived = [name for name in integers if name not in stored]
         real = [name for name in integers if name in stored]
         if derived and "objectId" in stored:
-            more = [*real, *(["objectKind"] if "objectKind" in stored else [])]
-            for batch in super().stream(table, _distinct(more), [*texts, "objectId"], keep):
-                yield _shown({**_columns(batch), **_owners(batch)}, [*integers, *texts])
+            kind = ["objectKind"] if "objectKind" in stored else []
+            for batch in super().stream(table, list(dict.fromkeys([*real, *kind])), [*texts, "objectId"], keep):
+                yield _select({**_columns(batch), **_owners(batch)}, [*integers, *texts])
         elif derived:
-            for batch in super().stream(table, _distinct([*real, *_MIGRATED]), texts, keep):
+            for batch in super().stream(table, list(dict.fromkeys([*real, *_MIGRATED])), texts, keep):
                 # The device of a migration to the host is its source, otherwise its destination.
                 to_host = pc.equal(batch["counterKind"], constants.DEVICE_TO_HOST)
                 device = pc.if_else(to_host, batch["srcId"], batch["dstId"])
-                yield _shown({**_columns(batch), "deviceId": device}, [*integers, *texts])
+                yield _select({**_columns(batch), "deviceId": device}, [*integers, *texts])
         else:
             for batch in super().stream(table, integers, texts, keep):
-                yield _shown(_columns(batch), batch.schema.names) if "threadId" in integers else batch
+                yield _select(_columns(batch), batch.schema.names) if "threadId" in integers else batch
 
     def whole(self, table: str) -> WholeTable | None:  # noqa: ARG002 (always None)
         """See :meth:`RawTables.whole`. Always ``None``: owners and thread ids are derived row by row."""
@@ -84,10 +84,6 @@ class NvprofTables(SqliteTables):
         return super().strings(ids.filter(pc.not_equal(ids, constants.NO_NAME)) if stored else ids[:0])
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(names))
-
-
 def _columns(batch: pa.RecordBatch) -> dict[str, Array]:
     """Return the columns of ``batch`` by name, with unsigned thread ids."""
     columns: dict[str, Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -96,15 +92,17 @@ def _columns(batch: pa.RecordBatch) -> dict[str, Array]:
     return columns
 
 
-def _shown(columns: dict[str, Array], names: Sequence[str]) -> pa.RecordBatch:
-    distinct = _distinct(names)
+def _select(columns: dict[str, Array], names: Sequence[str]) -> pa.RecordBatch:
+    distinct = list(dict.fromkeys(names))
     return pa.RecordBatch.from_arrays([columns[name] for name in distinct], names=distinct)
 
 
 def _owners(batch: pa.RecordBatch) -> dict[str, Array]:
     """Return process and thread of each row, from the few distinct objects."""
     objects = batch["objectId"].dictionary_encode()
-    numbers = np.array([_two_numbers(value) for value in objects.dictionary.to_pylist()], np.int64).reshape(-1, 2)
+    # Two unsigned numbers of 4 bytes; missing bytes count as zero.
+    raw = b"".join((value or b"")[:8].ljust(8, b"\0") for value in objects.dictionary.to_pylist())
+    numbers = np.frombuffer(raw, "<u4").astype(np.int64).reshape(-1, 2)
     kinds = batch["objectKind"] if "objectKind" in batch.schema.names else pa.nulls(batch.num_rows, pa.int64())
     nothing = pa.scalar(None, pa.int64())
     is_thread = pc.fill_null(pc.equal(kinds, constants.OBJECT_THREAD), fill_value=False)
@@ -114,9 +112,3 @@ def _owners(batch: pa.RecordBatch) -> dict[str, Array]:
         "processId": pc.if_else(pc.or_(is_thread, is_process), process, nothing),
         "threadId": pc.if_else(is_thread, thread, nothing),
     }
-
-
-def _two_numbers(value: bytes | None) -> tuple[int, int]:
-    """Return the first two unsigned 4-byte numbers of ``value``; missing bytes count as zero."""
-    padded = (value or b"")[:8].ljust(8, b"\0")
-    return int.from_bytes(padded[:4], "little"), int.from_bytes(padded[4:], "little")

@@ -57,7 +57,13 @@ class Listed:
     ) -> Listed:
         """Return the devices of a trace from its tables."""
         ranks = {row["process_id"]: row["rank"] for row in processes}
-        return cls(devices, main_devices(part), ranks, used_devices(part), host)
+        used = {
+            device
+            for name, table in part.items()
+            if name != "devices" and "device_id" in table.column_names
+            for device in pc.unique(table["device_id"]).to_pylist()
+        }
+        return cls(devices, main_devices(part), ranks, frozenset(used - {None}), host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +81,17 @@ class Devices:
     assumed: bool
 
 
-def same_devices(traces: Sequence[Listed], order: Sequence[int]) -> Devices:
+def unify_devices(traces: Sequence[Listed], order: Sequence[int]) -> Devices:
     """Number the devices of several traces, in ``order`` of the traces, idle devices last."""
     nodes = _nodes(traces, order)
     ids: Ids = [{} for _ in traces]
     rows: list[dict[str, Any]] = []
     by_id: dict[str, int] = {}
     by_place: dict[tuple[Any, ...], int] = {}
-    everyone = [(index, row, place) for index in order for row, place in _placed(traces[index].rows)]
+    listed = [(index, row, place) for index in order for row, place in _placed(traces[index].rows)]
     working: defaultdict[int, set[int]] = defaultdict(set)  # for devices without a unique id: traces that work on them
     for works in (True, False):
-        for index, row, (occurrence, key) in everyone:
+        for index, row, (occurrence, key) in listed:
             if (row["device_id"] in traces[index].used) != works:
                 continue
             unique, place = identifier(row), (nodes[index, occurrence], *key)
@@ -119,21 +125,6 @@ def main_devices(part: Mapping[str, pa.Table]) -> dict[int, int]:
     return dict(most)
 
 
-def used_devices(part: Mapping[str, pa.Table]) -> frozenset[int]:
-    """Return the devices that events of the trace name."""
-    return frozenset(
-        device
-        for name, table in part.items()
-        if name != "devices" and "device_id" in table.column_names
-        for device in pc.unique(table["device_id"]).to_pylist()
-        if device is not None
-    )
-
-
-def _number(row: Row) -> tuple[Any, ...]:
-    return row["kind"], row["ordinal"], row["name"]
-
-
 def _placed(rows: Iterable[Row]) -> list[tuple[Row, tuple[int, tuple[Any, ...]]]]:
     """Return each device with its number and product, and the count of earlier devices with the same.
 
@@ -142,7 +133,7 @@ def _placed(rows: Iterable[Row]) -> list[tuple[Row, tuple[int, tuple[Any, ...]]]
     seen: Counter[tuple[Any, ...]] = Counter()
     placed = []
     for row in rows:
-        key = _number(row)
+        key = row["kind"], row["ordinal"], row["name"]
         placed.append((row, (seen[key], key)))
         seen[key] += 1
     return placed

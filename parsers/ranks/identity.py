@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.core.errors import UsageError
-from traceviz.parsers.ranks.devices import ASSUMED, Listed, same_devices
+from traceviz.parsers.ranks.devices import ASSUMED, Listed, unify_devices
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.events.owners import by_trace, numbered, numbered_rows
@@ -49,13 +49,7 @@ class Member:
     only_process: int | None
 
     @classmethod
-    def of(
-        cls,
-        position: int,
-        name: str,
-        label: str,
-        numbers: tuple[Numbers, Numbers, Numbers],
-    ) -> Member:
+    def of(cls, position: int, name: str, label: str, numbers: tuple[Numbers, Numbers, Numbers]) -> Member:
         """Return the member at ``position``; ``numbers`` are those of all members' processes, threads and devices."""
         processes, threads, devices = (of_all[position] for of_all in numbers)
         only = next(iter(processes.values())) if len(processes) == 1 else None
@@ -88,10 +82,12 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
     named, nameless = _take_ranks_from_names(parts, names, processes)
     placed = _number_by_position(nameless, processes)
     _check_ranks(names, processes)
-    order = sorted(range(len(parts)), key=lambda index: (*_first_rank(processes[index]), index))
-    process_rows, process_ids = _numbered_processes(processes, order)
-    thread_rows, thread_ids = _numbered_threads(parts, order, process_ids)
-    devices = same_devices(
+    first_ranks = [min((row["rank"] for row in rows if row["rank"] is not None), default=None) for rows in processes]
+    # By their lowest rank; traces without any come last.
+    order = sorted(range(len(parts)), key=lambda index: (first_ranks[index] is None, first_ranks[index] or 0, index))
+    process_rows, process_ids = _number_processes(processes, order)
+    thread_rows, thread_ids = _number_threads(parts, order, process_ids)
+    devices = unify_devices(
         [
             Listed.of(part, rows_of(part, "devices"), rows, run_row(part).get("host"))
             for part, rows in zip(parts, processes, strict=True)
@@ -100,7 +96,12 @@ def identify(parts: Sequence[Tables], names: Sequence[str]) -> Identity:
     )
     numbers = (process_ids, thread_ids, devices.ids)
     members = tuple(Member.of(index, names[index], _label(processes[index], names[index]), numbers) for index in order)
-    notes = _rank_notes(named, placed)
+    notes = []
+    if named:
+        notes.append(_note("rank-from-name", f"Ranks were taken from the names of the traces: {_listing(named)}."))
+    if placed:
+        text = f"Neither the traces nor their names state ranks, so they were numbered as given: {_listing(placed)}."
+        notes.append(_note("rank-from-position", text))
     if devices.assumed:
         notes.append(_note("devices-assumed", ASSUMED.format(len(devices.rows))))
     return Identity(members, process_rows, thread_rows, devices.rows, notes)
@@ -164,16 +165,6 @@ def _number_by_position(nameless: Nameless, processes: Sequence[Rows]) -> dict[i
     return {number: name for (_, name), number in zip(nameless, free, strict=True)}
 
 
-def _rank_notes(named: Mapping[int, str], placed: Mapping[int, str]) -> Rows:
-    notes = []
-    if named:
-        notes.append(_note("rank-from-name", f"Ranks were taken from the names of the traces: {_listing(named)}."))
-    if placed:
-        text = f"Neither the traces nor their names state ranks, so they were numbered as given: {_listing(placed)}."
-        notes.append(_note("rank-from-position", text))
-    return notes
-
-
 def _workers(part: Tables, rows: Rows) -> Rows:
     """Return the processes that own device work, else all except declared workers: a loader is not a rank."""
     owners = {
@@ -208,12 +199,6 @@ def _check_ranks(names: Sequence[str], processes: Sequence[Rows]) -> None:
                 )
 
 
-def _first_rank(rows: Rows) -> tuple[bool, int]:
-    """Return a sort key of traces by their lowest rank; those without any come last."""
-    ranks = [row["rank"] for row in rows if row["rank"] is not None]
-    return (not ranks, min(ranks, default=0))
-
-
 def _label(rows: Rows, name: str) -> str:
     ranks = sorted({row["rank"] for row in rows} - {None})
     if not ranks:
@@ -228,7 +213,7 @@ def _label(rows: Rows, name: str) -> str:
 # Numbers
 
 
-def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, Numbers]:
+def _number_processes(processes: Sequence[Rows], order: Sequence[int]) -> tuple[Rows, Numbers]:
     """Return processes by rank, those without one last, and for each trace the new number of each."""
     place = {index: position for position, index in enumerate(order)}
     rows = {(index, row["process_id"]): row for index, stated in enumerate(processes) for row in stated}
@@ -236,7 +221,7 @@ def _numbered_processes(processes: Sequence[Rows], order: Sequence[int]) -> tupl
     return numbered_rows("processes", (rows[key] for key in numbers)), by_trace(numbers, len(processes))
 
 
-def _numbered_threads(
+def _number_threads(
     parts: Sequence[Tables], order: Iterable[int], processes: Sequence[Mapping[int, int]]
 ) -> tuple[Rows, list[dict[int, int]]]:
     """Return threads in the order of their processes, and for each trace the new number of each."""
@@ -277,19 +262,20 @@ def merged_notes(notes: Sequence[tuple[Member, Rows]]) -> Rows:
     for member, rows in notes:
         for row in rows:
             groups[row["code"], row["severity"], re.sub(r"\d[\d,.]*", "#", row["message"])].append((member, row))
-    return [_one_note(group, len(notes)) for group in groups.values()]
+    merged = []
+    for group in groups.values():
+        member, first = group[0]
+        if len(group) == len(notes) and all(row == first for _, row in group):
+            merged.append(first)
+            continue
+        others = len({other.position for other, _ in group} - {member.position})
+        likewise = f" ({others} more {'rank says' if others == 1 else 'ranks say'} the like)" if others else ""
+        counts = [row["count"] for _, row in group if row["count"] is not None]
+        message = f"{member.label}: {first['message']}{likewise}"
+        message = message[0].upper() + message[1:]
+        merged.append({**first, "message": message, "count": sum(counts) if counts else None})
+    return merged
 
 
-def _one_note(group: list[tuple[Member, dict[str, Any]]], members: int) -> dict[str, Any]:
-    member, first = group[0]
-    if len(group) == members and all(row == first for _, row in group):
-        return first
-    others = len({other.position for other, _ in group} - {member.position})
-    likewise = f" ({others} more {'rank says' if others == 1 else 'ranks say'} the like)" if others else ""
-    counts = [row["count"] for _, row in group if row["count"] is not None]
-    message = f"{member.label}: {first['message']}{likewise}"
-    return {**first, "message": message[0].upper() + message[1:], "count": sum(counts) if counts else None}
-
-
-def _note(code: str, message: str, severity: str = "info") -> dict[str, Any]:
-    return {"code": code, "severity": severity, "count": None, "message": message}
+def _note(code: str, message: str) -> dict[str, Any]:
+    return {"code": code, "severity": "info", "count": None, "message": message}

@@ -71,20 +71,25 @@ def merged(
         return
     _refuse_other_runs(parts)
     identity = identify(parts, names)
-    clock = _shared_clock(parts) if one_clock else _clock(parts, identity.members)
-    lacking = _lacking(parts, identity.members)
-    yield "run", rows_to_table("run", [_run_row(parts, clock)])
+    clock = _align_clocks(parts, identity.members, one_clock=one_clock)
+    lacking = _note_lacking(parts, identity.members)
+    runs = [run_row(part) for part in parts]
+    row: dict[str, Any] = {}
+    for column in schema.table("run").columns:  # common facts once, different ones joined
+        values = sorted({run[column.name] for run in runs if run.get(column.name) is not None}, key=str)
+        row[column.name] = " + ".join(map(str, values)) if values else None
+    yield "run", rows_to_table("run", [row | {"t0_unix_ns": clock.t0_unix_ns, "span_ns": clock.span_ns}])
     yield "devices", rows_to_table("devices", identity.devices)
     yield "processes", rows_to_table("processes", identity.processes)
     yield "threads", rows_to_table("threads", identity.threads)
     yield from events(parts, identity, clock)
     if any("settings" in part for part in parts):
-        yield "settings", rows_to_table("settings", merged_settings(_by_member(parts, identity, "settings")))
-    notes = [*identity.notes, *clock.notes, *lacking, *merged_notes(_by_member(parts, identity, "notes"))]
+        yield "settings", rows_to_table("settings", merged_settings(_take_by_member(parts, identity, "settings")))
+    notes = [*identity.notes, *clock.notes, *lacking, *merged_notes(_take_by_member(parts, identity, "notes"))]
     yield "notes", rows_to_table("notes", notes)
 
 
-def _by_member(parts: Sequence[dict[str, pa.Table]], identity: Identity, name: str) -> list[tuple[Member, Rows]]:
+def _take_by_member(parts: Sequence[dict[str, pa.Table]], identity: Identity, name: str) -> list[tuple[Member, Rows]]:
     taken = ((member, parts[member.position].pop(name, None)) for member in identity.members)
     return [(member, table.to_pylist() if table is not None else []) for member, table in taken]
 
@@ -109,17 +114,12 @@ class Clock:
     notes: Rows
 
 
-def _shared_clock(parts: Sequence[Mapping[str, pa.Table]]) -> Clock:
-    """Return the clock that all traces are on."""
-    runs = [run_row(part) for part in parts]
-    spans = [int(run.get("span_ns") or 0) for run in runs]
-    return Clock((0,) * len(parts), runs[0].get("t0_unix_ns"), max(spans), [])
-
-
-def _clock(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Clock:
+def _align_clocks(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member], *, one_clock: bool) -> Clock:
     """Put all traces on the wall clock, or let all start at 0 if that is unknown or implausible."""
     runs = [run_row(part) for part in parts]
     spans = [int(run.get("span_ns") or 0) for run in runs]
+    if one_clock:
+        return Clock((0,) * len(parts), runs[0].get("t0_unix_ns"), max(spans), [])
     begins = [run.get("t0_unix_ns") for run in runs]
     known = [begin for begin in begins if begin is not None]
     if len(known) == len(parts) and _connected(known, spans):
@@ -169,17 +169,7 @@ def _connected(begins: Sequence[int], spans: Sequence[int]) -> bool:
     return bool(np.all(starts[1:] <= np.maximum.accumulate(ends)[:-1]))
 
 
-def _run_row(parts: Sequence[Mapping[str, pa.Table]], clock: Clock) -> dict[str, Any]:
-    """Return facts about the run: common ones once, different ones joined."""
-    runs = [run_row(part) for part in parts]
-    row: dict[str, Any] = {}
-    for column in schema.table("run").columns:
-        values = sorted({run[column.name] for run in runs if run.get(column.name) is not None}, key=str)
-        row[column.name] = " + ".join(map(str, values)) if values else None
-    return {**row, "t0_unix_ns": clock.t0_unix_ns, "span_ns": clock.span_ns}
-
-
-def _lacking(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Rows:
+def _note_lacking(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Member]) -> Rows:
     """Return one note per set of tables that some ranks have and others do not."""
     everything = {name for part in parts for name in part if name not in schema.REQUIRED}
     groups: dict[tuple[str, ...], list[str]] = {}
@@ -211,29 +201,28 @@ def events(parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Cloc
         clock: The common clock.
     """
     groups = _group_offsets(parts, identity.members)
-    frames = _united_stacks(parts, identity.members)
+    frames = _unite_stacks(parts, identity.members)
     operations: Array | None = None
     ranges: dict[int, range] = {}
     for name in schema.TABLES:
         if name in _OTHER_SHAPES or not any(name in part for part in parts):
             continue
         if name == "op_args":
-            yield name, _arguments(parts, identity, operations, ranges)
+            yield name, _merge_arguments(parts, identity, operations, ranges)
             continue
         if name == "stack_frames":
             assert frames is not None, "a trace has the table"
             yield name, frames
             continue
-        table, old_ranges = _concatenated(name, parts, identity, clock, groups)
-        order = _order(table)
-        table = table if order is None else _taken(table, order)
+        table, old_ranges = _concatenate(name, parts, identity, clock, groups)
+        table = _sort_by_start(table)
         if name in OWN_NUMBERS:
-            table, numbers = _renumbered(table, OWN_NUMBERS[name])
+            table, numbers = _renumber(table, OWN_NUMBERS[name])
             operations, ranges = (numbers, old_ranges) if name == "host_ops" else (operations, ranges)
         yield name, table
 
 
-def _united_stacks(parts: Sequence[dict[str, pa.Table]], members: Iterable[Member]) -> pa.Table | None:
+def _unite_stacks(parts: Sequence[dict[str, pa.Table]], members: Iterable[Member]) -> pa.Table | None:
     """Merge the stacks of all members into one table, and renumber their samples; ``None`` if no member has any.
 
     Samples of stacks that a member does not describe are left out.
@@ -265,7 +254,7 @@ def _group_offsets(parts: Sequence[Mapping[str, pa.Table]], members: Iterable[Me
     return offsets
 
 
-def _concatenated(
+def _concatenate(
     name: str, parts: Sequence[dict[str, pa.Table]], identity: Identity, clock: Clock, groups: Mapping[int, int]
 ) -> tuple[pa.Table, dict[int, range]]:
     """Return rows of all members with the common ids, and the new range of each member's row numbers (by position)."""
@@ -276,10 +265,14 @@ def _concatenated(
             continue
         if own is not None:
             ranges[member.position] = range(free, free + _count_up_to(table[own]))
-            table = _added(table, {own: free, "parent_id": free})
+            table = _shift(table, {own: free, "parent_id": free})
             free = ranges[member.position].stop
-        table = _added(table, {"start_ns": clock.starts[member.position], "group_id": groups[member.position]})
-        tables.append(_mapped(table, member))
+        table = _shift(table, {"start_ns": clock.starts[member.position], "group_id": groups[member.position]})
+        ids = {"process_id": member.processes, "thread_id": member.threads, "device_id": member.devices}
+        for column, numbers in ids.items():
+            if column in table.column_names:
+                table = with_column(table, column, pc.take(numbers, table[column]))
+        tables.append(table)
     return pa.concat_tables(tables).unify_dictionaries(), ranges
 
 
@@ -297,37 +290,25 @@ def _count_up_to(numbers: ChunkedArray) -> int:
     return 0 if largest is None else int(largest) + 1
 
 
-def _added(table: pa.Table, amounts: Mapping[str, int]) -> pa.Table:
+def _shift(table: pa.Table, amounts: Mapping[str, int]) -> pa.Table:
     for name, amount in amounts.items():
         if amount and name in table.column_names:
             table = with_column(table, name, pc.add_checked(table[name], amount))
     return table
 
 
-def _mapped(table: pa.Table, member: Member) -> pa.Table:
-    ids = {"process_id": member.processes, "thread_id": member.threads, "device_id": member.devices}
-    for name, numbers in ids.items():
-        if name in table.column_names:
-            table = with_column(table, name, pc.take(numbers, table[name]))
-    return table
-
-
-def _order(table: pa.Table) -> Array | None:
-    """Return the row order by start, then rank; ``None`` if rows are in order, or have no start."""
-    if "start_ns" not in table.column_names:
-        return None
-    starts = table.column("start_ns").to_numpy()
+def _sort_by_start(table: pa.Table) -> pa.Table:
+    """Return rows in the order of their start, then rank, one column at a time to save memory."""
+    starts = table.column("start_ns").to_numpy() if "start_ns" in table.column_names else np.zeros(0)
+    if np.all(starts[1:] >= starts[:-1]):
+        return table
     # Sorted ranges, one after the other: a merge sort finds them.
-    return None if np.all(starts[1:] >= starts[:-1]) else pa.array(np.argsort(starts, kind="stable"))
-
-
-def _taken(table: pa.Table, order: Array) -> pa.Table:
-    """Return rows in ``order``, one column at a time to save memory."""
+    order: Array = pa.array(np.argsort(starts, kind="stable"))
     columns = [column.combine_chunks().take(order) for column in table.columns]
     return pa.table(columns, schema=table.schema)
 
 
-def _renumbered(table: pa.Table, own: str) -> tuple[pa.Table, Array]:
+def _renumber(table: pa.Table, own: str) -> tuple[pa.Table, Array]:
     """Return rows with their positions as numbers and parents, and the new number of each old one (-1: none)."""
     old = table[own].to_numpy()
     numbers = np.full(int(old.max(initial=-1)) + 1, -1, np.int64)
@@ -337,7 +318,7 @@ def _renumbered(table: pa.Table, own: str) -> tuple[pa.Table, Array]:
     return with_column(table, own, pa.chunked_array([pa.array(np.arange(old.size))])), lookup
 
 
-def _arguments(
+def _merge_arguments(
     parts: Sequence[dict[str, pa.Table]], identity: Identity, numbers: Array | None, ranges: Mapping[int, range]
 ) -> pa.Table:
     """Return properties of operations under the common numbers.
@@ -350,7 +331,7 @@ def _arguments(
         if table is None:
             continue
         if numbers is None:
-            tables.append(_added(table, {"op_id": free}))
+            tables.append(_shift(table, {"op_id": free}))
             free += _count_up_to(table["op_id"])
             continue
         own = ranges.get(member.position, range(0))

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from traceviz.parsers.ranks.identity import run_row
 from traceviz.parsers.run.sources import Source, is_tracing, tracing_tables
 from traceviz.parsers.shared.arrays.arrow import pc
@@ -38,9 +36,13 @@ class Extent:
         """Return the extent from the run row of ``source``, without the profiler's work after the last event."""
         row = run_row(source.tables)
         span = int(row.get("span_ns") or 0)
-        ends = (
-            [_last_end(source.tables[name]) for name in tracing_tables(source)] if "overhead" in source.tables else []
-        )
+        ends = []
+        for name in tracing_tables(source) if "overhead" in source.tables else ():
+            events = source.tables[name]
+            last = events["start_ns"]
+            if "dur_ns" in events.column_names:
+                last = pc.add(last, pc.fill_null(events["dur_ns"], 0))
+            ends.append(int(pc.max(last).as_py()))
         return cls(row.get("t0_unix_ns"), min(span, max(ends, default=span)))
 
 
@@ -69,7 +71,12 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
     """
     extents = [Extent.of(source) for source in sources]
     timed = {place for place, extent in enumerate(extents) if extent.t0_unix_ns is not None}
-    misplaced = {place for place in timed if not _meets(extents[place], ran)}
+    misplaced = set()  # sources that do not overlap the program's run time, with a tolerance
+    for place in timed:
+        begin = _begin(extents[place])
+        ends_before = ran[0] is not None and begin + extents[place].span_ns < ran[0] - SLACK_NS
+        if ends_before or (ran[1] is not None and begin > ran[1] + SLACK_NS):
+            misplaced.add(place)
     tracing = [place for place, source in enumerate(sources) if is_tracing(source)]
     usable = timed - misplaced
     leading = [place for place in tracing if place in usable]
@@ -82,38 +89,19 @@ def common_clock(sources: Sequence[Source], ran: tuple[int | None, int | None], 
         return RunClock(dict.fromkeys(range(len(sources)), 0), None, max((e.span_ns for e in extents), default=0))
     begins = min(_begin(extents[place]) for place in sources_left)
     ends = max(_begin(extents[place]) + extents[place].span_ns for place in sources_left)
-    if not leading:
-        begins, ends = _within(begins, ends, ran)
+    if not leading:  # only the time in which the program ran, if known
+        first, last = ran
+        start = begins if first is None else max(begins, first)
+        stop = ends if last is None else min(ends, last)
+        begins, ends = (start, stop) if start < stop else (begins, ends)
     starts = {place: _begin(extents[place]) - begins for place in sorted(usable)}
     _note_left_out(sources, set(range(len(sources))) - usable, misplaced, notes)
     return RunClock(starts, begins, ends - begins)
 
 
-def _within(begins: int, ends: int, ran: tuple[int | None, int | None]) -> tuple[int, int]:
-    """Return the part of ``begins`` to ``ends`` in which the program ran, if known."""
-    first, last = ran
-    start = begins if first is None else max(begins, first)
-    stop = ends if last is None else min(ends, last)
-    return (start, stop) if start < stop else (begins, ends)
-
-
-def _last_end(events: pa.Table) -> int:
-    ends = events["start_ns"]
-    if "dur_ns" in events.column_names:
-        ends = pc.add(ends, pc.fill_null(events["dur_ns"], 0))
-    return int(pc.max(ends).as_py())
-
-
 def _begin(extent: Extent) -> int:
     assert extent.t0_unix_ns is not None
     return extent.t0_unix_ns
-
-
-def _meets(extent: Extent, ran: tuple[int | None, int | None]) -> bool:
-    """Return whether a source overlaps the program's run time, with a tolerance of :data:`SLACK_NS`."""
-    first, last = ran
-    begin = _begin(extent)
-    return (first is None or begin + extent.span_ns >= first - SLACK_NS) and (last is None or begin <= last + SLACK_NS)
 
 
 def _note_left_out(sources: Sequence[Source], left_out: set[int], misplaced: set[int], notes: Notes) -> None:

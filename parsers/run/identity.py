@@ -14,10 +14,41 @@ from typing import Any
 from traceviz.parsers.ranks.devices import identifier, main_devices
 from traceviz.parsers.ranks.identity import Identity, Member, Numbers, Rows, rows_of, run_row
 from traceviz.parsers.run.layout import STACKS_FORMAT
-from traceviz.parsers.run.python_threads import IDENT, tracer_ids
 from traceviz.parsers.run.sources import Source, is_tracing
 from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.events.owners import Key, by_trace, numbered, numbered_rows
+
+IDENT = "ident"
+"""Additional column of table ``threads`` for merging: Python's id of the thread."""
+
+_MASK = (1 << 64) - 1
+_MULTIPLIER = 0xC6A4A7935BD1E995
+_SEED = 0xC70F6907
+_ID_BYTES = 8
+
+
+def tracer_ids(ident: int) -> frozenset[int]:
+    """Return numbers by which sources other than the system may know the thread with Python's id ``ident``.
+
+    Python's id of a thread is that of the C library (``pthread_self``). TSL, the base of TensorFlow and JAX, numbers
+    threads by ``std::hash<std::thread::id>`` of the same id, which is MurmurHash64A in the GNU C++ library
+    (``libstdc++-v3/libsupc++/hash_bytes.cc``); before 2023 by its lower 32 bits.
+    """
+    word = ident & _MASK  # MurmurHash64A of one word of 64 bits
+    mixed = (_shifted(word * _MULTIPLIER & _MASK) * _MULTIPLIER) & _MASK
+    state = ((_SEED ^ _ID_BYTES * _MULTIPLIER & _MASK) ^ mixed) * _MULTIPLIER & _MASK
+    hashed = _shifted(_shifted(state) * _MULTIPLIER & _MASK)
+    low = ident & 0xFFFFFFFF
+    return frozenset({ident, _signed(hashed, 64), hashed & (_MASK >> 1), low, _signed(low, 32)})
+
+
+def _shifted(word: int) -> int:
+    return word ^ (word >> 47)
+
+
+def _signed(word: int, bits: int) -> int:
+    return word - (1 << bits) if word >> (bits - 1) else word
+
 
 _OPAQUE_THREADS = ("xplane", "tf-trace")
 """Formats with these prefixes have their own thread ids, not the system's."""
@@ -58,7 +89,7 @@ def _numbered(
     return rows, by_trace({own: numbers[key] for own, key in keys.items()}, sources)
 
 
-def _completed(known: dict[str, Any], row: Mapping[str, Any]) -> None:
+def _fill_in(known: dict[str, Any], row: Mapping[str, Any]) -> None:
     """Fill in values that ``known`` lacks."""
     known.update({name: value for name, value in row.items() if known.get(name) is None})
 
@@ -71,7 +102,10 @@ def _processes(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
 
     A process without a pid is the process that other sources traced if they traced only one; else another one.
     """
-    rows = [_stated_processes(source) for source in sources]
+    rows = [rows_of(source.tables, "processes") for source in sources]
+    for source, own in zip(sources, rows, strict=True):
+        if len(own) == 1:  # the collector states pid and rank of its only process
+            _fill_in(own[0], {"pid": source.pid, "rank": source.rank})
     traced = {row["pid"] for source, own in zip(sources, rows, strict=True) if is_tracing(source) for row in own}
     only = next(iter(traced - {None})) if len(traced - {None}) == 1 else None
     processes: dict[Any, dict[str, Any]] = {}
@@ -81,20 +115,13 @@ def _processes(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
             pid = only if row["pid"] is None and len(own) == 1 else row["pid"]
             key = (place, row["process_id"]) if pid is None else pid
             keys[place, row["process_id"]] = key
-            _completed(processes.setdefault(key, {"pid": pid}), row)
-    return _numbered("processes", processes, keys, len(sources), lambda key: _place(processes[key]))
+            _fill_in(processes.setdefault(key, {"pid": pid}), row)
 
+    def place_of(key: Any) -> tuple[Any, ...]:
+        row = processes[key]
+        return tuple(part for name in ("rank", "pid") for part in (row.get(name) is None, row.get(name) or 0))
 
-def _stated_processes(source: Source) -> Rows:
-    """Return processes of a source; if there is only one, with the pid and rank that its collector states."""
-    rows = rows_of(source.tables, "processes")
-    if len(rows) == 1:
-        _completed(rows[0], {"pid": source.pid, "rank": source.rank})
-    return rows
-
-
-def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(part for name in ("rank", "pid") for part in (row.get(name) is None, row.get(name) or 0))
+    return _numbered("processes", processes, keys, len(sources), place_of)
 
 
 # Threads
@@ -114,7 +141,7 @@ def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -
         rows = rows_of(sources[place].tables, "threads")
         for row in rows:
             row["process_id"] = process_ids[place].get(row["process_id"], -1)
-        same = _named_alike(rows, threads, processes, sources[place]) if opaque[place] else {}
+        same = _match_opaque_threads(rows, threads, processes, sources[place]) if opaque[place] else {}
         for row in rows:
             own = (row["process_id"], opaque[place], row["tid"], place if opaque[place] else 0)
             key = same.get(row["thread_id"], own)
@@ -122,13 +149,13 @@ def _threads(sources: Sequence[Source], processes: Rows, process_ids: Numbers) -
             if formats[place] == _NAMING and row["name"]:
                 given[key] = row["name"]
                 row["name"] = None  # find threads by the system's name first
-            _completed(threads.setdefault(key, dict(row)), row)
+            _fill_in(threads.setdefault(key, dict(row)), row)
     for key, name in given.items():
         threads[key]["name"] = name
     return _numbered("threads", threads, keys, len(sources))
 
 
-def _named_alike(
+def _match_opaque_threads(
     rows: Rows, threads: Mapping[tuple[Any, ...], Mapping[str, Any]], processes: Rows, source: Source
 ) -> dict[int, tuple[Any, ...]]:
     """Return the key of the known thread for each thread with an opaque id, by its own number.
@@ -140,33 +167,24 @@ def _named_alike(
     pids = {row["process_id"]: row["pid"] for row in processes}
     names = {key: (known["process_id"], known["name"]) for key, known in threads.items()}
     own = Counter((row["process_id"], row["name"]) for row in rows)
-    made_of = _made_of_python_ids(threads)
+    derived: dict[tuple[int, int], list[tuple[Any, ...]]] = {}  # by the ids that TensorFlow and JAX derive
+    for key, known in threads.items():
+        for number in tracer_ids(known[IDENT]) if known.get(IDENT) is not None else ():
+            derived.setdefault((known["process_id"], number), []).append(key)
     marked = pc.unique(source.tables["steps"]["thread_id"]).to_pylist() if "steps" in source.tables else []
     same = {}
     for row in rows:
         name = (row["process_id"], row["name"])
-        alike = [key for key in threads if names[key] == name and row["name"]]
-        first = [key for key in alike if key[2] == pids.get(row["process_id"])]
-        certain = made_of.get((row["process_id"], row["tid"]), [])
+        namesakes = [key for key in threads if names[key] == name and row["name"]]
+        first = [key for key in namesakes if key[2] == pids.get(row["process_id"])]
+        certain = derived.get((row["process_id"], row["tid"]), [])
         if len(certain) == 1:
             same[row["thread_id"]] = certain[0]
         elif row["thread_id"] in marked and first:
             same[row["thread_id"]] = first[0]
-        elif own[name] == 1 and len(alike) == 1:
-            same[row["thread_id"]] = alike[0]
+        elif own[name] == 1 and len(namesakes) == 1:
+            same[row["thread_id"]] = namesakes[0]
     return same
-
-
-def _made_of_python_ids(
-    threads: Mapping[tuple[Any, ...], Mapping[str, Any]],
-) -> dict[tuple[int, int], list[tuple[Any, ...]]]:
-    """Return threads by process and by the ids that TensorFlow and JAX derive from Python's id of the thread."""
-    made: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
-    for key, known in threads.items():
-        if known.get(IDENT) is not None:
-            for number in tracer_ids(known[IDENT]):
-                made.setdefault((known["process_id"], number), []).append(key)
-    return made
 
 
 # Devices
@@ -192,31 +210,28 @@ def _devices(sources: Sequence[Source]) -> tuple[Rows, Numbers]:
             certain = [number for number in free if identifier(row) and identifier(devices[number]) == identifier(row)]
             number = certain[0] if certain else free[0] if len(free) == 1 else None
             if number is None and own and not free:
-                number = _spare(devices, workers, taken, row)
+                # The machine has only the devices it lists: the first of the same product without a rank's work.
+                unused = (
+                    other
+                    for other, known in enumerate(devices)
+                    if other not in taken and not workers[other] and identifier(known) and _is_like(known, row)
+                )
+                number = next(unused, None)
             if number is None:
                 number = len(devices)
                 devices.append({})
                 workers.append(set())
-            _completed(devices[number], row)
+            _fill_in(devices[number], row)
             workers[number] |= {collector} if row["device_id"] in mains else set()
             taken.add(number)
             keys[place, row["device_id"]] = number
     described = dict(enumerate(devices))
-    return _numbered("devices", described, keys, len(sources), lambda number: _device_place(described[number]))
 
+    def place_of(number: int) -> tuple[Any, ...]:
+        row = described[number]
+        return str(row["kind"]), row["ordinal"] is None, row["ordinal"] or 0, row["uuid"] or ""
 
-def _spare(
-    devices: Sequence[Mapping[str, Any]], workers: Sequence[set[str]], taken: set[int], row: Mapping[str, Any]
-) -> int | None:
-    """Return the first device of the same product without a rank's work: the machine has only the devices it lists."""
-    return next(
-        (
-            number
-            for number, known in enumerate(devices)
-            if number not in taken and not workers[number] and identifier(known) and _is_like(known, row)
-        ),
-        None,
-    )
+    return _numbered("devices", described, keys, len(sources), place_of)
 
 
 def _is_like(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
@@ -228,7 +243,3 @@ def _may_be(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     if identifier(known) and identifier(row):
         return identifier(known) == identifier(row)
     return known["ordinal"] == row["ordinal"] and _is_like(known, row)
-
-
-def _device_place(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return str(row["kind"]), row["ordinal"] is None, row["ordinal"] or 0, row["uuid"] or ""

@@ -6,21 +6,57 @@ the manifest is incomplete: everything in it is optional here, and values of an 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin
 
 import msgspec
+import pyarrow as pa
 from msgspec.structs import replace
 
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.units import format_ns, format_signal
 from traceviz.parsers.run.layout import KIND, MANIFEST, MOST_FILES, RAW, manifest_document
-from traceviz.parsers.run.lenient import convert_struct
 from traceviz.parsers.shared.notes import Notes
+from traceviz.trace.rows_to_table import rows_to_table
 from traceviz.trace.schema import UNKNOWN_TEXT_NOTE
 from traceviz.untrusted.json_documents import MOST_BYTES, document_of
+
+Struct = TypeVar("Struct", bound=msgspec.Struct)
+
+
+def convert_struct(stated: Any, kind: type[Struct]) -> Struct:
+    """Return JSON, perhaps of a killed program, as a ``kind``.
+
+    Fields of a wrong type get their default; elements of a wrong type are left out.
+
+    Raises:
+        msgspec.ValidationError: it is not an object, or lacks a field without a default.
+    """
+    if not isinstance(stated, dict):
+        raise msgspec.ValidationError(f"Expected `object`, got `{type(stated).__name__}`")
+    values = {}
+    for field in msgspec.structs.fields(kind):
+        if field.encode_name in stated:
+            with suppress(msgspec.ValidationError):
+                values[field.name] = _converted(stated[field.encode_name], field.type)
+        if field.required and field.name not in values:
+            raise msgspec.ValidationError(f"Object missing required field `{field.encode_name}`")
+    return kind(**values)
+
+
+def _converted(stated: Any, kind: Any) -> Any:
+    if get_origin(kind) is tuple:
+        elements = []
+        for element in stated if isinstance(stated, list) else ():
+            with suppress(msgspec.ValidationError):
+                elements.append(_converted(element, get_args(kind)[0]))
+        return tuple(elements)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return convert_struct(stated, kind)
+    return msgspec.convert(stated, kind)
+
 
 VERSION = 1
 """The newest version of run folders that can be read."""
@@ -187,7 +223,7 @@ class RunManifest(msgspec.Struct, frozen=True):
                 recorder.name: {"state": recorder.state or None, **recorder.facts} for recorder in self.recorders
             },
         }
-        return {key: value for name, group in groups.items() for key, value in _flattened(name, group)}
+        return {key: value for name, group in groups.items() for key, value in _flatten(name, group)}
 
     @property
     def was_stopped(self) -> bool:
@@ -216,15 +252,13 @@ class RunManifest(msgspec.Struct, frozen=True):
         said = _ENDINGS.get(self.status, "").format(how=f"{self.exit.in_words}{why}", ended=reason or "timed out")
         return f"{said} {_LAST_LINES}" if said and self.ending.last_lines else said
 
-    def _unknown_words(self) -> Iterator[tuple[str, str]]:
-        """Yield fields of closed sets with a word that the set lacks: such a word counts as not stated."""
-        stated = [("status", self.status, STATUSES), ("ending.outcome", self.ending.outcome, STATUSES)]
-        stated += [(f"collectors.{recorder.name}.state", recorder.state, STATES) for recorder in self.recorders]
-        return ((field, word) for field, word, known in stated if word and word not in known)
-
     def notes(self, notes: Notes) -> None:
         """Add notes on the run: its end, and its problems."""
-        for field, word in self._unknown_words():
+        stated = [("status", self.status, STATUSES), ("ending.outcome", self.ending.outcome, STATUSES)]
+        stated += [(f"collectors.{recorder.name}.state", recorder.state, STATES) for recorder in self.recorders]
+        for field, word, known in stated:
+            if not word or word in known:
+                continue
             message = f"{MANIFEST}: {field} is {word[:_LONGEST_SHOWN]!r}, which traceviz does not know: not stated."
             notes.add(UNKNOWN_TEXT_NOTE, "warning", message)
         if self.ending_in_sentences:
@@ -239,16 +273,13 @@ class RunManifest(msgspec.Struct, frozen=True):
             collectors = f"Collector{'s' * (len(names) > 1)} {', '.join(names)}"
             notes.add(problem.note_code, "warning", f"{collectors}: {problem.sentences}")
         for recorder in self.recorders:
-            start, stop = (_cost(recorder.facts.get(key)) for key in (_START_COST, _COST))
+            facts = (recorder.facts.get(key) for key in (_START_COST, _COST))
+            # Implausible times count as 0.
+            start, stop = (fact if isinstance(fact, int | float) and 0 < fact < _LONGEST_NS else 0.0 for fact in facts)
             if stop:
                 starting = f"starting took {format_ns(start)}, " if start >= _WORTH_A_NOTE_NS else ""
                 message = f"Collector {recorder.name}: {starting}stopping and saving took {format_ns(stop)}."
                 notes.add("collector-cost", "info", message)
-
-
-def _cost(fact: object) -> float:
-    """Return a time in nanoseconds that a collector states; 0 if it is implausible."""
-    return fact if isinstance(fact, int | float) and 0 < fact < _LONGEST_NS else 0.0
 
 
 STATUSES = frozenset({"running", "finished", "failed", "killed", "interrupted", "timed-out"})
@@ -290,24 +321,18 @@ def read_manifest(folder: Path) -> RunManifest:
             fix="Install a newer traceviz.",
         )
     manifest = convert_struct(document, RunManifest)
-    recorders = (_completed(recorder, folder) for recorder in manifest.recorders if _names_a_folder(recorder.name))
+    recorders = []
+    for recorder in manifest.recorders:
+        if recorder.name == "" or recorder.name != Path(recorder.name).name or recorder.name == "..":
+            continue  # it must be the name of a folder under raw/, and lead nowhere else
+        problems = recorder.problems
+        if recorder.state == "recording":  # traceviz collect was killed
+            problems += _noted_problems(folder / RAW / recorder.name)
+        recorders.append(replace(recorder, sources=recorder.sources[:MOST_FILES], problems=problems))
     return replace(manifest, recorders=tuple(recorders))
 
 
-def _names_a_folder(name: str) -> bool:
-    """Return whether a name can only be that of a folder under ``raw/``, and leads nowhere else."""
-    return name != "" and name == Path(name).name != ".."
-
-
-def _completed(recorder: Recorder, folder: Path) -> Recorder:
-    """Return a recorder with the problems that it noted itself, if ``traceviz collect`` was killed before."""
-    problems = recorder.problems
-    if recorder.state == "recording":
-        problems += _noted(folder / RAW / recorder.name)
-    return replace(recorder, sources=recorder.sources[:MOST_FILES], problems=problems)
-
-
-def _noted(folder: Path) -> tuple[Problem, ...]:
+def _noted_problems(folder: Path) -> tuple[Problem, ...]:
     """Return problems that a collector noted for its processes, one per line; cut lines are left out."""
     problems: dict[Problem, None] = {}
     for path in sorted((*folder.glob(_PROBLEMS), *folder.glob(f"*/{_PROBLEMS}")))[:MOST_FILES]:
@@ -321,13 +346,45 @@ def _noted(folder: Path) -> tuple[Problem, ...]:
     return tuple(problems)
 
 
-def _flattened(key: str, value: Any, deepest: int = _DEEPEST) -> Iterator[tuple[str, str]]:
+def _flatten(key: str, value: Any, deepest: int = _DEEPEST) -> Iterator[tuple[str, str]]:
     """Yield ``value`` as pairs of a dotted key and a text; lists by position, and no pair for null."""
     if isinstance(value, dict | list):
         named = value.items() if isinstance(value, dict) else enumerate(value)
         for name, inner in named if deepest else ():
-            yield from _flattened(f"{key}.{name}", inner, deepest - 1)
+            yield from _flatten(f"{key}.{name}", inner, deepest - 1)
     elif isinstance(value, bool):
         yield key, str(value).lower()
     elif value is not None:
         yield key, str(value)
+
+
+_ENDING = "run.ending."
+"""Prefix of the keys of these settings."""
+
+
+def with_ending(tables: Iterable[tuple[str, pa.Table]], folder: Path) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the ``tables`` of a run folder, with the ending that its manifest states now.
+
+    The tables may be older: the starter of a run may add the reason of its end later.
+
+    Raises:
+        DamagedTraceError: there is no manifest, or a newer traceviz wrote it.
+    """
+    manifest = read_manifest(folder)
+    for name, table in tables:
+        if name == "settings":
+            stated = {key: text for key, text in manifest.settings().items() if key.startswith(_ENDING)}
+            rows = table.to_pylist()
+            if stated and not stated.items() <= {(r["key"], r["value"]) for r in rows if r["process_id"] is None}:
+                rows = [row for row in rows if row["process_id"] is not None or row["key"] not in stated]
+                yield name, rows_to_table("settings", [*rows, *({"key": key, "value": stated[key]} for key in stated)])
+            else:
+                yield name, table
+        elif name == "notes" and manifest.ending.reason:
+            rows = table.to_pylist()
+            for row in rows:
+                if row["code"] == manifest.ending_code:
+                    row["message"] = manifest.ending_in_sentences
+            yield name, rows_to_table("notes", rows)
+        else:
+            yield name, table

@@ -76,7 +76,7 @@ def merge_sources(
     if not sources:
         raise UsageError("There is nothing to merge.", fix="Record something first.")
     noted = notes or Notes()
-    merge = _decided(sources, manifest, noted)
+    merge = _plan_merge(sources, manifest, noted)
     labels = [(source.collector, source.tables.pop("notes", None)) for source in merge.sources]
     settings = _settings(merge)
     windows = _windows(merge)
@@ -85,7 +85,10 @@ def merge_sources(
     yield "devices", rows_to_table("devices", merge.identity.devices)
     yield "processes", rows_to_table("processes", merge.identity.processes)
     yield "threads", rows_to_table("threads", merge.identity.threads)
-    yield from _events(merge)
+    parts = [_take_owned(source, merge.owners) for source in merge.sources]
+    _complete_program(parts, merge)
+    starts = tuple(merge.clock.starts[place] for place in range(len(parts)))
+    yield from events(parts, merge.identity, Clock(starts, merge.clock.t0_unix_ns, merge.clock.span_ns, []))
     yield "windows", windows
     yield "settings", settings
     manifest.notes(noted)
@@ -93,7 +96,7 @@ def merge_sources(
     yield "notes", noted.table()
 
 
-def _decided(sources: Sequence[Source], manifest: RunManifest, notes: Notes) -> _Merge:
+def _plan_merge(sources: Sequence[Source], manifest: RunManifest, notes: Notes) -> _Merge:
     """Return the merge: sources in order of trust, their common clock, and their common numbers."""
     ordered = in_order_of_trust(sources)
     ran = (manifest.started_unix_ns, manifest.ended_unix_ns)
@@ -135,14 +138,6 @@ def _joined(values: Any) -> str | None:
 # Events
 
 
-def _events(merge: _Merge) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the tables of events, each from its owners."""
-    parts = [_take_owned(source, merge.owners) for source in merge.sources]
-    _complete_program(parts, merge)
-    starts = tuple(merge.clock.starts[place] for place in range(len(parts)))
-    yield from events(parts, merge.identity, Clock(starts, merge.clock.t0_unix_ns, merge.clock.span_ns, []))
-
-
 def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> None:
     """Extend the phase of the program itself to its start and its end, which its hooks do not see.
 
@@ -159,37 +154,27 @@ def _complete_program(parts: Sequence[dict[str, pa.Table]], merge: _Merge) -> No
         processes = source.tables["processes"]
         numbers = processes.filter(pc.equal(processes["pid"], pid))["process_id"]
         if "phases" in part and len(numbers):
-            whole = _is_whole(part["phases"], numbers)
-            starts = pc.add(part["phases"]["start_ns"], merge.clock.starts[place])
+            phases = part["phases"]
+            is_program = pc.equal(phases["kind"].cast(pa.string()), "program")
+            whole = pc.and_(is_program, pc.is_in(phases["process_id"], numbers.combine_chunks()))
+            starts = pc.add(phases["start_ns"], merge.clock.starts[place])
             recorded.append((pc.min(starts.filter(whole)).as_py() or 0, place, whole))
     for start, place, whole in recorded:
         ran = (merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns)
-        first, last = (_since(time, zero + merge.clock.starts[place]) for time in ran)
+        own_zero = zero + merge.clock.starts[place]
+        # Unknown and implausible times extend nothing.
+        first, last = (
+            time - own_zero if time is not None and abs(time - own_zero) <= LONGEST_NS else None for time in ran
+        )
         is_first, is_last = start == min(recorded, key=itemgetter(0))[0], start == max(recorded, key=itemgetter(0))[0]
-        part = parts[place]
-        unsampled = _is_unsampled(part["phases"], whole)
-        part["phases"] = _lasting(part["phases"], whole, first if is_first else None, last if is_last else None)
-        part["phases"] = _lasting(part["phases"], unsampled, None, last if is_last else None)
+        phases = parts[place]["phases"]
+        own = pc.is_in(phases["process_id"], phases["process_id"].filter(whole).combine_chunks())
+        unsampled = pc.and_(pc.equal(phases["kind"].cast(pa.string()), "unsampled"), own)
+        phases = _extend(phases, whole, first if is_first else None, last if is_last else None)
+        parts[place]["phases"] = _extend(phases, unsampled, None, last if is_last else None)
 
 
-def _is_whole(phases: pa.Table, processes: ChunkedArray) -> ChunkedArray:
-    """Return which of ``phases`` cover one of ``processes`` as a whole."""
-    is_program = pc.equal(phases["kind"].cast(pa.string()), "program")
-    return pc.and_(is_program, pc.is_in(phases["process_id"], processes.combine_chunks()))
-
-
-def _is_unsampled(phases: pa.Table, whole: ChunkedArray) -> ChunkedArray:
-    """Return which of ``phases`` mark the unsampled end of the processes in ``whole``."""
-    processes = phases["process_id"].filter(whole).combine_chunks()
-    return pc.and_(pc.equal(phases["kind"].cast(pa.string()), "unsampled"), pc.is_in(phases["process_id"], processes))
-
-
-def _since(unix_ns: int | None, zero: int) -> int | None:
-    """Return a time on a clock with this zero; ``None`` if it is unknown or implausible."""
-    return unix_ns - zero if unix_ns is not None and abs(unix_ns - zero) <= LONGEST_NS else None
-
-
-def _lasting(phases: pa.Table, rows: ChunkedArray, first: int | None, last: int | None) -> pa.Table:
+def _extend(phases: pa.Table, rows: ChunkedArray, first: int | None, last: int | None) -> pa.Table:
     """Return ``phases`` with ``rows`` extended to cover ``first`` to ``last``."""
     start, end = phases["start_ns"], pc.add(phases["start_ns"], phases["dur_ns"])
     begin = start if first is None else pc.if_else(rows, pc.min_element_wise(start, first), start)
@@ -203,45 +188,37 @@ def _take_owned(source: Source, owners: Owners) -> dict[str, pa.Table]:
     for name in [name for name in source.tables if name not in schema.REQUIRED]:
         table = source.tables.pop(name)
         if owners.takes(source.collector, name):
-            device_elsewhere = name not in DEVICE_TABLES and owners.device not in {None, source.collector}
-            kept[name] = _without_correlation(table) if device_elsewhere else table
+            if (
+                name not in DEVICE_TABLES
+                and owners.device not in {None, source.collector}
+                and "correlation_id" in table.column_names
+            ):  # the ids refer to device work, which is taken from another source
+                table = with_column(table, "correlation_id", pa.nulls(table.num_rows, pa.int64()))
+            kept[name] = table
     return kept
-
-
-def _without_correlation(table: pa.Table) -> pa.Table:
-    """Return a table without correlation ids, which refer to device work that is taken from another source."""
-    if "correlation_id" not in table.column_names:
-        return table
-    return with_column(table, "correlation_id", pa.nulls(table.num_rows, pa.int64()))
 
 
 def _windows(merge: _Merge) -> pa.Table:
     """Return the time range of each table, if the sources state it."""
-    rows = []
+    ranges: list[tuple[int, int, str, str]] = []
+    of_processes: dict[tuple[str, str], tuple[int, int]] = {}  # one range for all: a loader has hundreds of workers
     for place, source in enumerate(merge.sources):
-        start, span = merge.clock.starts[place], Extent.of(source).span_ns
-        rows += [
-            {"start_ns": start, "dur_ns": span, "recorded": name, "source": source.collector}
-            for name in schema.TABLES
-            if name in source.tables and merge.owners.takes(source.collector, name)
-        ]
-    rows = _of_all_processes(rows)
-    return rows_to_table("windows", sorted(rows, key=lambda row: (row["start_ns"], row["recorded"], row["source"])))
-
-
-def _of_all_processes(rows: Rows) -> Rows:
-    """Return ``rows`` of table ``windows`` with those of single processes merged: a loader has hundreds of workers."""
-    joined: dict[tuple[str, str], dict[str, Any]] = {}
-    others = []
-    for row in rows:
-        if row["recorded"] not in _BY_PROCESS:
-            others.append(row)
-            continue
-        first = joined.setdefault((row["recorded"], row["source"]), row)
-        end = max(one["start_ns"] + one["dur_ns"] for one in (first, row))
-        start = min(first["start_ns"], row["start_ns"])
-        joined[row["recorded"], row["source"]] = {**row, "start_ns": start, "dur_ns": end - start}
-    return [*others, *joined.values()]
+        start = merge.clock.starts[place]
+        end = start + Extent.of(source).span_ns
+        for name in schema.TABLES:
+            if name not in source.tables or not merge.owners.takes(source.collector, name):
+                continue
+            if name in _BY_PROCESS:
+                first, last = of_processes.get((name, source.collector), (start, end))
+                of_processes[name, source.collector] = min(first, start), max(last, end)
+            else:
+                ranges.append((start, end, name, source.collector))
+    ranges += [(start, end, *key) for key, (start, end) in of_processes.items()]
+    rows = [
+        {"start_ns": start, "dur_ns": end - start, "recorded": name, "source": collector}
+        for start, end, name, collector in sorted(ranges, key=lambda row: (row[0], row[2], row[3]))
+    ]
+    return rows_to_table("windows", rows)
 
 
 # Settings and notes
@@ -264,7 +241,7 @@ def _settings(merge: _Merge) -> pa.Table:
 
 def _note_sources(merge: _Merge, labels: Sequence[tuple[str, pa.Table | None]], notes: Notes) -> None:
     """Note the sources of the tables, their share of the run, and the sources' own notes."""
-    notes.add("tables-from", "info", merge.owners.in_words())
+    notes.add("tables-from", "info", merge.owners.describe())
     _note_cover(merge, notes)
     several = len({collector for collector, _ in labels}) > 1
     seen = set()
@@ -288,9 +265,16 @@ def _note_cover(merge: _Merge, notes: Notes) -> None:
         torch                |=======|                            steps and operations
     """
     begin, end = merge.manifest.started_unix_ns, merge.manifest.ended_unix_ns
-    span, steps = merge.clock.span_ns, _recorded_ns(merge, "steps")
     if not merge.profiled:
         return
+    span, steps = merge.clock.span_ns, None
+    own = [
+        (merge.clock.starts[place], Extent.of(source).span_ns)
+        for place, source in enumerate(merge.sources)
+        if merge.owners.takes(source.collector, "steps")
+    ]
+    if own:
+        steps = max(start + length for start, length in own) - min(start for start, _ in own)
     message = ""
     if begin is not None and end is not None and span < _NOTICEABLE * (end - begin):
         message = f"The profilers recorded {format_ns(span)} of the {format_ns(end - begin)} that the program ran: "
@@ -326,13 +310,3 @@ def _sampled_until(source: Source, pid: int | None) -> int | None:
         return None
     unsampled = phases.filter(pc.equal(phases["kind"].cast(pa.string()), "unsampled"))
     return int(pc.min(unsampled["start_ns"]).as_py()) if unsampled.num_rows else None
-
-
-def _recorded_ns(merge: _Merge, table: str) -> int | None:
-    """Return the time from the first to the last moment recorded by a table's owners; ``None`` without it."""
-    own = [
-        (merge.clock.starts[place], Extent.of(source).span_ns)
-        for place, source in enumerate(merge.sources)
-        if merge.owners.takes(source.collector, table)
-    ]
-    return max(start + span for start, span in own) - min(start for start, _ in own) if own else None

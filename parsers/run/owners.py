@@ -53,7 +53,7 @@ class Owners:
         """Return whether rows of ``table`` are taken from ``collector``."""
         return collector in self.of.get(table, ())
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Return one sentence, with collectors in the order of their first table."""
         by_collectors: dict[tuple[str, ...], list[str]] = {}
         for table, collectors in self.of.items():
@@ -64,7 +64,14 @@ class Owners:
 
 def choose_owners(sources: Sequence[Source]) -> Owners:
     """Choose the owner of each table that any of ``sources`` has; sources with rows come before more trusted ones."""
-    device = _device_owner(sources)
+    # The owner of device tables recorded device work, else calls, else could have recorded any.
+    candidates = [source for source in sources if any(name in source.tables for name in DEVICE_TABLES)]
+    device = _first(candidates, DEVICE_TABLES, _DEVICE_FIRST) if candidates else None
+    for tables in (schema.DEVICE_WORK, ("cuda_api",), DEVICE_TABLES):
+        with_rows = [source for source in candidates if any(count_rows(source.tables, name) for name in tables)]
+        if with_rows:
+            device = _first(with_rows, tables, _DEVICE_FIRST)
+            break
     present = {name for source in sources for name in source.tables}
     of = {}
     for name in schema.TABLES:
@@ -90,20 +97,9 @@ def in_order_of_trust(sources: Iterable[Source]) -> tuple[Source, ...]:
     )
 
 
-def _device_owner(sources: Sequence[Source]) -> str | None:
-    """Return the collector that recorded device work, else calls, else could have recorded any."""
-    candidates = [source for source in sources if any(name in source.tables for name in DEVICE_TABLES)]
-    for tables in (schema.DEVICE_WORK, ("cuda_api",), DEVICE_TABLES):
-        with_rows = [source for source in candidates if any(count_rows(source.tables, name) for name in tables)]
-        if with_rows:
-            return _first(with_rows, tables, _DEVICE_FIRST)
-    return _first(candidates, DEVICE_TABLES, _DEVICE_FIRST) if candidates else None
-
-
-def _first(sources: Sequence[Source], tables: Iterable[str], order: Sequence[str]) -> str:
+def _first(sources: Sequence[Source], tables: Sequence[str], order: Sequence[str]) -> str:
     """Return the most trusted collector whose sources have rows in ``tables``, else the most trusted of all."""
-    names = tuple(tables)
-    full = {source.collector for source in sources if any(count_rows(source.tables, name) for name in names)}
+    full = {source.collector for source in sources if any(count_rows(source.tables, name) for name in tables)}
     return _in_order(full or {source.collector for source in sources}, order)[0]
 
 

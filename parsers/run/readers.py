@@ -95,7 +95,7 @@ class RunFolderReader(Reader):
             raise UsageError(f"{path} is one run, not a folder of several.", fix="Leave --run out.")
         merged = TracevizFolderReader()
         if merged.sniff(b"", path / TABLES) == Match.YES:
-            from traceviz.parsers.run.settings import with_ending
+            from traceviz.parsers.run.manifest import with_ending
 
             return with_ending(merged.read(path / TABLES, options), path)
         from traceviz.parsers.run.folder import read_run

@@ -82,23 +82,42 @@ class Sampling:
 
 def read_samples(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a folder of samples. Their clock is the machine's wall clock, zero at the first sample."""
-    sampling = read_sampling(path)
+    sampling = _read_sampling(path)
     described = sampling.description
     unsorted = pc.unique(sampling.samples["pid"]).drop_null()
     pids = unsorted.take(pc.sort_indices(unsorted))
-    gpus = [gpu for gpu in _rows(described, "gpus") if _is_device(gpu.get("ordinal"))]
-    yield "run", _run(sampling)
+    listed = _rows(described, "gpus")
+    gpus = [gpu for gpu in listed if type(gpu.get("ordinal")) is int and 0 <= gpu["ordinal"] < 1 << 15]  # 16-bit ids
+    facts = {
+        "format": SAMPLES_FORMAT,
+        "producer": "traceviz collect",
+        "source_schema": str(VERSION),
+        "t0_unix_ns": sampling.t0_unix_ns,
+        "span_ns": sampling.span_ns,
+        "reader": "resources",
+    }
+    yield "run", rows_to_table("run", [facts])
     yield "devices", rows_to_table("devices", [_device(number, gpu) for number, gpu in enumerate(gpus)])
-    yield "processes", _processes(pids, described)
+    stated = ((row.get("pid"), str(row.get("name") or "") or None) for row in _rows(described, "processes"))
+    names = {pid: name for pid, name in stated if isinstance(pid, int)}
+    rows = [{"process_id": number, "pid": pid, "name": names.get(pid)} for number, pid in enumerate(pids.to_pylist())]
+    yield "processes", rows_to_table("processes", rows)
     yield "threads", schema.table("threads").empty()
     if options.wants("samples"):
-        yield "samples", _samples(sampling, pids, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16()))
+        raw, ordinals = sampling.samples, pa.array([gpu["ordinal"] for gpu in gpus], pa.int16())
+        columns = [
+            pc.subtract(raw["unix_ns"], sampling.t0_unix_ns),
+            pc.index_in(raw["gpu"], value_set=ordinals, skip_nulls=True).cast(pa.int16()),
+            pc.index_in(raw["pid"], value_set=pids, skip_nulls=True).cast(pa.int32()),
+            *(raw[name] for name in ("metric", "unit", "value")),
+        ]
+        yield "samples", pa.table(columns, schema=schema.table("samples").arrow)
     if options.wants("settings"):
         yield "settings", _settings(sampling)
     yield "notes", _notes(sampling).table()
 
 
-def read_sampling(path: Path) -> Sampling:
+def _read_sampling(path: Path) -> Sampling:
     """Read a folder of samples.
 
     Raises:
@@ -147,11 +166,6 @@ def _rows(described: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
 
 
-def _is_device(ordinal: Any) -> bool:
-    """Return whether it is a possible number of a device: device ids have 16 bits."""
-    return type(ordinal) is int and 0 <= ordinal < 1 << 15
-
-
 def _number(described: dict[str, Any], key: str) -> int:
     """Return a number in the description; 0 if it is not a number, or is implausible."""
     value = described.get(key)
@@ -164,18 +178,6 @@ def _rate(described: dict[str, Any]) -> float:
     return float(value) if isinstance(value, int | float) and 0 <= value < _LARGEST else 0.0
 
 
-def _run(sampling: Sampling) -> pa.Table:
-    facts = {
-        "format": SAMPLES_FORMAT,
-        "producer": "traceviz collect",
-        "source_schema": str(VERSION),
-        "t0_unix_ns": sampling.t0_unix_ns,
-        "span_ns": sampling.span_ns,
-        "reader": "resources",
-    }
-    return rows_to_table("run", [facts])
-
-
 def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
     memory = gpu.get("memory_bytes")
     return {
@@ -186,27 +188,6 @@ def _device(number: int, gpu: dict[str, Any]) -> dict[str, Any]:
         "uuid": str(gpu.get("uuid") or "") or None,
         "memory_bytes": memory if type(memory) is int and 0 <= memory < _LARGEST else None,
     }
-
-
-def _processes(pids: Array, described: dict[str, Any]) -> pa.Table:
-    stated = ((row.get("pid"), str(row.get("name") or "") or None) for row in _rows(described, "processes"))
-    names = {pid: name for pid, name in stated if isinstance(pid, int)}
-    rows = [{"process_id": number, "pid": pid, "name": names.get(pid)} for number, pid in enumerate(pids.to_pylist())]
-    return rows_to_table("processes", rows)
-
-
-def _samples(sampling: Sampling, pids: Array, gpus: Array) -> pa.Table:
-    """Return table ``samples``: times from the first, processes and devices by their ids."""
-    raw = sampling.samples
-    columns = [
-        pc.subtract(raw["unix_ns"], sampling.t0_unix_ns),
-        pc.index_in(raw["gpu"], value_set=gpus, skip_nulls=True).cast(pa.int16()),
-        pc.index_in(raw["pid"], value_set=pids, skip_nulls=True).cast(pa.int32()),
-        raw["metric"],
-        raw["unit"],
-        raw["value"],
-    ]
-    return pa.table(columns, schema=schema.table("samples").arrow)
 
 
 def _settings(sampling: Sampling) -> pa.Table:

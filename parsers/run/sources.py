@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError, UnreadableError
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.base import Reader, ReadRequest, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.layout import MOST_FILES, RAW
@@ -84,7 +84,8 @@ def _recordings_of(
     known: dict[Path, Reader] = {}
     for source in listed:
         path = folder / source
-        forms = dict(_forms(path, readers, folder)) if _is_below(path, own) else {}
+        is_own = ".." not in path.parts and path.is_relative_to(own)  # the collector's folder, or in it
+        forms = dict(_forms(path, readers, folder)) if is_own else {}
         if not forms:
             notes.add("source-unreadable", "warning", f"{source} is missing, or no trace that traceviz knows.")
         known |= forms
@@ -93,25 +94,9 @@ def _recordings_of(
         grouped.setdefault(path.with_name(_FORM.sub("", path.name) or path.name), []).append((path, reader))
     for stem, same in sorted(grouped.items()):
         rank = as_number(rank_in_name(str(stem.relative_to(folder)))) if len(grouped) > 1 else None
-        yield Recording(name, tuple(sorted(same, key=_preference)), _stated_pid(stem.parent, own), rank)
-
-
-def _preference(form: tuple[Path, Reader]) -> tuple[int, str]:
-    path, reader = form
-    return PREFERENCE.index(reader.format) if reader.format in PREFERENCE else -1, path.name
-
-
-def _is_below(path: Path, own: Path) -> bool:
-    """Return whether a path in the manifest is the folder of its collector, or lies in it."""
-    return ".." not in path.parts and path.is_relative_to(own)
-
-
-def _stays(path: Path, folder: Path) -> bool:
-    """Return whether a path exists and does not leave the run folder: archives from others may hold links."""
-    try:
-        return path.exists() and path.resolve().is_relative_to(folder.resolve())
-    except (OSError, ValueError, RuntimeError):  # an invalid path, or a loop of links
-        return False
+        order = {format_: place for place, format_ in enumerate(PREFERENCE)}
+        same.sort(key=lambda form: (order.get(form[1].format, -1), form[0].name))
+        yield Recording(name, tuple(same), _stated_pid(stem.parent, own), rank)
 
 
 def _forms(path: Path, readers: Readers, folder: Path) -> Iterator[tuple[Path, Reader]]:
@@ -121,7 +106,10 @@ def _forms(path: Path, readers: Readers, folder: Path) -> Iterator[tuple[Path, R
         if not pending:
             return
         entry = pending.pop()
-        if not _stays(entry, folder):
+        try:  # archives from others may hold links that leave the run folder
+            if not (entry.exists() and entry.resolve().is_relative_to(folder.resolve())):
+                continue
+        except (OSError, ValueError, RuntimeError):  # an invalid path, or a loop of links
             continue
         is_folder = entry.is_dir()  # recognise each recording of a folder by itself
         reader = certain_reader([r for r in readers if not (is_folder and r.format in _CHOOSING)], entry)
@@ -143,7 +131,7 @@ def _stated_pid(place: Path, own: Path) -> int | None:
     """Return the process id in the ``status.json`` nearest to a recording, up to the collector's folder."""
     while place.is_relative_to(own):
         pids = {
-            pid for path in place.glob("status*.json") if (pid := as_number(stated_in(path).get("pid"))) is not None
+            pid for path in place.glob("status*.json") if (pid := as_number(read_object(path).get("pid"))) is not None
         }
         if pids:
             return pids.pop() if len(pids) == 1 else None
@@ -154,13 +142,8 @@ def _stated_pid(place: Path, own: Path) -> int | None:
 def ranks_of_processes(folder: Path) -> dict[int, int]:
     """Return ranks that a launcher gave to processes of a run, by pid: hooks in them name their folders after these."""
     files = sorted((folder / RAW).glob("*/**/status.json"))[:MOST_FILES]
-    stated = ((as_number(stated_in(path).get("pid")), as_number(rank_in_name(path.parent.name))) for path in files)
+    stated = ((as_number(read_object(path).get("pid")), as_number(rank_in_name(path.parent.name))) for path in files)
     return {pid: rank for pid, rank in stated if pid is not None and rank is not None}
-
-
-def stated_in(path: Path) -> dict[str, Any]:
-    """Return the content of a collector's ``status.json``; empty if it cannot be read."""
-    return read_object(path)
 
 
 def as_number(stated: Any) -> int | None:

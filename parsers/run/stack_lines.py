@@ -178,16 +178,11 @@ def line_of(text: bytes) -> Any:
         pass
     try:  # names that are not Unicode, as of files, and lists with one damaged element
         stated = document_of(text)
-        return msgspec.convert(_mended(stated), Line)
+        if isinstance(stated, list) and len(stated) > 1 and stated[0] == "samples" and isinstance(stated[1], list):
+            stated = ["samples", [row for row in stated[1] if _is_sample(row)]]
+        return msgspec.convert(stated, Line)
     except (JsonError, msgspec.MsgspecError, RecursionError):
         return None
-
-
-def _mended(stated: Any) -> Any:
-    """Return a line of samples without invalid elements."""
-    if not (isinstance(stated, list) and len(stated) > 1 and stated[0] == "samples" and isinstance(stated[1], list)):
-        return stated
-    return ["samples", [row for row in stated[1] if _is_sample(row)]]
 
 
 def _is_sample(row: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
+from traceviz.parsers.run.identity import IDENT
 from traceviz.parsers.run.layout import STACKS_FORMAT
-from traceviz.parsers.run.python_threads import IDENT
 from traceviz.parsers.run.stack_lines import (
     ROLES,
     About,
@@ -25,7 +25,6 @@ from traceviz.parsers.run.stack_lines import (
     MetricLine,
     PhaseLine,
     ProcessLine,
-    Sample,
     SamplesLine,
     StackLine,
     StoppedLine,
@@ -104,15 +103,21 @@ class StackRecording:
         """Process one line."""
         match line:
             case SamplesLine():
-                self._sampled.append(_columns(line.rows))
+                columns: Any = zip(*line.rows, strict=True) if line.rows else ((),) * len(_SAMPLES)
+                arrays = [pa.array(column, field.type) for column, field in zip(columns, _SAMPLES, strict=True)]
+                self._sampled.append(pa.Table.from_arrays(arrays, schema=_SAMPLES))
             case StackLine():
                 self._add_stack(line)
             case FrameLine():
                 self._frames[line.number] = line
             case ThreadLine():
                 self.threads[line.number] = line
-            case PhaseLine() | MetricLine() | ClockLine():
-                self._listed(line).append(line)
+            case PhaseLine():
+                self.phases.append(line)
+            case MetricLine():
+                self.metrics.append(line)
+            case ClockLine():
+                self.clocks.append(line)
             case CostLine():
                 self.cost = line.stated
             case StoppedLine():
@@ -121,14 +126,6 @@ class StackRecording:
                 self.ended_ns = line.at_ns
             case ProcessLine():
                 self.about = line.about
-
-    def _listed(self, line: PhaseLine | MetricLine | ClockLine) -> list[Any]:
-        match line:
-            case PhaseLine():
-                return self.phases
-            case MetricLine():
-                return self.metrics
-        return self.clocks
 
     def _add_stack(self, line: StackLine) -> None:
         frame = self._frames.get(line.frame)
@@ -155,8 +152,8 @@ class StackRecording:
     def close(self) -> None:
         """Renumber the samples to the tables' rows, and leave out those that no line describes."""
         table = pa.concat_tables([self.samples, *self._sampled]).combine_chunks()
-        threads = _meaning(table["thread_id"].to_numpy(), {number: at for at, number in enumerate(self.threads)})
-        stacks = _meaning(table["stack_id"].to_numpy(), self._places)
+        threads = _translate(table["thread_id"].to_numpy(), {number: at for at, number in enumerate(self.threads)})
+        stacks = _translate(table["stack_id"].to_numpy(), self._places)
         described = (threads >= 0) & (stacks >= 0)
         self.left_out["samples"] += int(table.num_rows - described.sum())
         for name, values in (("thread_id", threads), ("stack_id", stacks)):
@@ -164,13 +161,7 @@ class StackRecording:
         self.samples = table.filter(pa.array(described)).cast(_SAMPLES)
 
 
-def _columns(rows: list[Sample]) -> pa.Table:
-    columns: Any = zip(*rows, strict=True) if rows else ((),) * len(_SAMPLES)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _SAMPLES, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=_SAMPLES)
-
-
-def _meaning(numbers: Values, of: dict[int, int]) -> Values:
+def _translate(numbers: Values, of: dict[int, int]) -> Values:
     """Return the meaning of each of ``numbers``; -1 for unknown ones."""
     known = np.array(sorted(of), np.int64)
     meant = np.array([of[number] for number in known.tolist()], np.int64)
@@ -183,15 +174,10 @@ def _meaning(numbers: Values, of: dict[int, int]) -> Values:
 # The file -------------------------------------------------------------------------------------------------------------
 
 
-def read_recording(path: Path, options: ReadRequest) -> StackRecording:
-    """Read a file of stacks.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+def _read_recording(path: Path, options: ReadRequest) -> StackRecording:
     recording = StackRecording()
     size = path.stat().st_size
-    done = told = 0
+    done = reported = 0
     with path.open("rb") as file:
         for text in lines_of(file):
             done += len(text)
@@ -200,8 +186,8 @@ def read_recording(path: Path, options: ReadRequest) -> StackRecording:
                 recording.left_out["lines"] += 1
             else:
                 recording.take(line)
-            if done - told >= _PROGRESS:
-                told = done
+            if done - reported >= _PROGRESS:
+                reported = done
                 options.progress("stacks", done, size)
     recording.close()
     return recording
@@ -216,7 +202,7 @@ def read_stacks(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
     Raises:
         DamagedTraceError: nothing in the file can be read.
     """
-    recording = read_recording(path, options)
+    recording = _read_recording(path, options)
     if not (recording.samples.num_rows or recording.phases or recording.metrics or recording.about.pid is not None):
         raise DamagedTraceError(f"{path} cannot be read.", "No line of it describes samples.", "Record again.")
     notes = Notes()
@@ -229,26 +215,16 @@ def read_stacks(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
     if recording.metrics and options.wants("metrics"):
         yield "metrics", ours.metrics(notes)
     if recording.is_of_stacks:
-        yield from _of_stacks(ours, options, notes)
+        if options.wants("stacks") or options.wants("stack_frames"):
+            frames, (numbers,) = united([rows_to_table("stack_frames", recording.stacks, notes)])
+            yield "stack_frames", frames
+            yield "stacks", ours.stacks(numbers)
+        if options.wants("phases"):
+            yield "phases", ours.phases(notes)
+        if options.wants("settings"):
+            yield "settings", ours.settings()
     _note(recording, notes)
     yield "notes", notes.table()
-
-
-def _of_stacks(ours: _Placed, options: ReadRequest, notes: Notes) -> Iterator[tuple[str, pa.Table]]:
-    """Yield tables of the process and of its stacks."""
-    if options.wants("stacks") or options.wants("stack_frames"):
-        frames, (numbers,) = united([rows_to_table("stack_frames", ours.recording.stacks, notes)])
-        yield "stack_frames", frames
-        yield "stacks", ours.stacks(numbers)
-    if options.wants("phases"):
-        yield "phases", ours.phases(notes)
-    if options.wants("settings"):
-        yield "settings", ours.settings()
-
-
-def _number(thread: ThreadLine, otherwise: int) -> int:
-    """Return the system's number of a thread, else Python's."""
-    return next((number for number in (thread.tid, thread.ident) if number is not None), otherwise)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,7 +246,7 @@ class _Placed:
     @classmethod
     def of(cls, recording: StackRecording, notes: Notes) -> _Placed:
         """Find the zero of ``recording``, and leave out events that are too far from the others."""
-        _leave_strays_out(recording, notes)
+        _drop_strays(recording, notes)
         offset, started = _offset(recording.clocks), recording.about.started_unix_ns
         moments = list(_moments(recording)) or [clock.at_ns for clock in recording.clocks]
         zero, end = min(moments, default=0), max(moments, default=0)
@@ -281,10 +257,12 @@ class _Placed:
         return cls(recording, zero, min(end, zero + 2 * LONGEST_NS), None if offset is None else zero + offset)
 
     def run(self) -> dict[str, Any]:
+        # The framework whose hooks counted the steps; those of Keras do not state its backend.
+        sources = {phase.name.partition("_")[0] for phase in self.recording.phases if phase.kind == "step"}
         return {
             "format": STACKS_FORMAT,
             "producer": "traceviz collect",
-            "framework": _framework(self.recording.phases),
+            "framework": next((_FRAMEWORKS[source] for source in sorted(sources) if source in _FRAMEWORKS), None),
             "t0_unix_ns": self.t0_unix_ns,
             "span_ns": self.end_ns - self.zero_ns,
             "reader": STACKS_FORMAT,
@@ -297,7 +275,8 @@ class _Placed:
             {
                 "thread_id": at,
                 "process_id": 0,
-                "tid": _number(thread, -1 - at),
+                # The system's number of the thread, else Python's.
+                "tid": next((number for number in (thread.tid, thread.ident) if number is not None), -1 - at),
                 "name": thread.name,
             }
             for at, thread in enumerate(listed)
@@ -352,12 +331,10 @@ class _Placed:
         is_over = recording.ended_ns is not None or recording.role != _PROGRAM  # workers are ended by signals
         if recording.stopped is None and is_over:
             return []
-        start = (
-            self.end_ns if recording.stopped is None else min(max(recording.stopped.at_ns, self.zero_ns), self.end_ns)
-        )
-        return [
-            {"start_ns": start - self.zero_ns, "dur_ns": self.end_ns - start, "kind": "unsampled", "name": "stacks"}
-        ]
+        stop = self.end_ns if recording.stopped is None else recording.stopped.at_ns
+        start = min(max(stop, self.zero_ns), self.end_ns) - self.zero_ns
+        dur_ns = self.end_ns - self.zero_ns - start
+        return [{"start_ns": start, "dur_ns": dur_ns, "kind": "unsampled", "name": "stacks"}]
 
     def metrics(self, notes: Notes) -> pa.Table:
         """Return table ``metrics``."""
@@ -401,7 +378,7 @@ def _moments(recording: StackRecording) -> Iterator[int]:
         yield phase.start_ns + (phase.dur_ns if phase.dur_ns is not None and 0 < phase.dur_ns <= LONGEST_NS else 0)
 
 
-def _leave_strays_out(recording: StackRecording, notes: Notes) -> None:
+def _drop_strays(recording: StackRecording, notes: Notes) -> None:
     """Leave out samples, phases and metrics that are too far from the others for one capture."""
     starts = recording.samples["start_ns"].to_numpy()
     phases = np.array([phase.start_ns for phase in recording.phases], np.int64)
@@ -420,12 +397,6 @@ def _leave_strays_out(recording: StackRecording, notes: Notes) -> None:
 
 _FRAMEWORKS = {"jax": "JAX", "mxnet": "MXNet", "paddle": "PaddlePaddle", "tf": "TensorFlow", "torch": "PyTorch"}
 """Frameworks by the prefix of the sources of steps."""
-
-
-def _framework(phases: Iterable[PhaseLine]) -> str | None:
-    """Return the framework whose hooks counted the steps; those of Keras do not state its backend."""
-    sources = {phase.name.partition("_")[0] for phase in phases if phase.kind == "step"}
-    return next((_FRAMEWORKS[source] for source in sorted(sources) if source in _FRAMEWORKS), None)
 
 
 def _offset(clocks: list[ClockLine]) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
@@ -48,16 +48,13 @@ def texts(raw: RawTables, table: str, column: str) -> StringArray:
     """Return distinct texts of the first rows of ``table``; none if it has no such column."""
     if column not in raw.columns(table):
         return pa.array([], pa.string())
-    return _distinct(_first(batch[column] for batch in raw.stream(table, (), (column,))))
-
-
-def _first(columns: Iterable[Array]) -> Iterator[Array]:
-    left = _MOST_RANGES
-    for column in columns:
-        yield column.slice(0, left)
-        left -= len(column)
+    columns, left = [], _MOST_RANGES
+    for batch in raw.stream(table, (), (column,)):
+        columns.append(batch[column].slice(0, left))
+        left -= batch.num_rows
         if left <= 0:
-            return
+            break
+    return _distinct(columns)
 
 
 def _distinct(columns: Iterable[Array]) -> StringArray:

@@ -58,7 +58,11 @@ def launchers(calls: Numbered, work: Numbered, processes: int, assumed: Array) -
         assumed: Assumed process of each queue, used if possible; -1 for none.
     """
     queues = assumed.size
-    work = work.taken(_sampled(work.group, queues))
+    order = np.argsort(work.group, kind="stable")
+    counts = np.bincount(work.group, minlength=queues)
+    place = np.arange(work.group.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    step = np.repeat(-(-counts // _SAMPLED), counts)
+    work = work.taken(order[place % np.maximum(step, 1) == 0])  # evenly spaced rows of large groups
     impossible = np.zeros((queues, processes), np.int64)
     first_call = np.full(processes, np.iinfo(np.int64).max)
     for process in range(processes):
@@ -75,16 +79,6 @@ def launchers(calls: Numbered, work: Numbered, processes: int, assumed: Array) -
         chosen[queue] = likely[np.lexsort((first_call[likely], owned[likely], likely != assumed[queue]))[0]]
         owned[chosen[queue]] += 1
     return chosen
-
-
-def _sampled(group: Array, groups: int) -> Array:
-    """Return rows of each group, evenly spaced in large groups."""
-    order = np.argsort(group, kind="stable")
-    counts = np.bincount(group, minlength=groups)
-    place = np.arange(group.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    step = np.repeat(-(-counts // _SAMPLED), counts)
-    rows: Array = order[place % np.maximum(step, 1) == 0]
-    return rows
 
 
 def waits(calls: Numbered, work: Numbered) -> Array:

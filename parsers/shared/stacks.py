@@ -54,23 +54,17 @@ def united(tables: Sequence[pa.Table]) -> tuple[pa.Table, list[Numbers]]:
         numbers[level] = free + same
         kept.append(level[first])
         free += first.size
-        level = _with_parents(level, by_parent, sorted_parents)
+        level = _find_children(level, by_parent, sorted_parents)
     rows = np.concatenate(kept) if kept else np.zeros(0, np.int64)
     outer = parents[rows]
     table = together.take(rows)
     table = with_column(table, "stack_id", pa.chunked_array([pa.array(np.arange(rows.size))]))
-    table = with_column(table, "parent_id", pa.chunked_array([nullable(_taken(numbers, outer), pa.int64())]))
+    outer = np.where(outer >= 0, numbers[outer], NONE) if outer.size else outer
+    table = with_column(table, "parent_id", pa.chunked_array([nullable(outer, pa.int64())]))
     return table, [numbers[begin:end] for begin, end in pairwise(begins.tolist())]
 
 
-def _taken(numbers: Numbers, at: Numbers) -> Numbers:
-    """Return ``numbers`` at positions, :data:`NONE` at negative ones."""
-    taken = np.full(at.size, NONE, np.int64)
-    taken[at >= 0] = numbers[at[at >= 0]]
-    return taken
-
-
-def _with_parents(level: Numbers, by_parent: Numbers, sorted_parents: Numbers) -> Numbers:
+def _find_children(level: Numbers, by_parent: Numbers, sorted_parents: Numbers) -> Numbers:
     """Return rows whose parent is one of ``level``, which need not be sorted."""
     parents = np.sort(level)
     first, last = np.searchsorted(sorted_parents, parents), np.searchsorted(sorted_parents, parents, side="right")

@@ -13,15 +13,17 @@ import pytest
 from tests.conftest import REPOSITORY
 
 WORDS = re.compile(
-    r"\b(?:tells?|told|speaks? of|beside|whoever|whatever|nobody|somebody|where there (?:is|are|were)|of which|alike"
-    r"|stretch(?:es)?|beg[iau]ns?|meanwhile|ahead|in words|is said|mend(?:s|ed)?|spare[sd]?|anew|lets? go|makes it)\b",
+    r"\b(?=[abilmnostw])(?:tells?|told|speaks? of|beside|whoever|whatever|nobody|somebody|where there (?:is|are|were)"
+    r"|of which|alike|stretch(?:es)?|beg[iau]ns?|meanwhile|ahead|in words|is said|mend(?:s|ed)?|spare[sd]?|anew"
+    r"|lets? go|makes it)\b",
     re.IGNORECASE,
 )
+"""The look-ahead costs nothing where no listed word can begin."""
 NAMES = re.compile(r"``.*?``|`[^`\n]*`|:\w+:`[^`]*`|^ *\w+(?:, \w+)*:(?= )", re.MULTILINE | re.DOTALL)
 """Code in prose, and names of documented arguments: an identifier is no word."""
 OPENINGS = re.compile(r"(?:What|Which|Whether|Where|Whoever|Whose|Who|How)\b")
 SOURCES = ("traceviz", "parsers", "collectors")
-WORDS_OF = {"source": 19, "documents": 343}
+WORDS_OF = {"source": 17, "documents": 343}
 """Most uses of the listed words: in docstrings and comments of the package, and in its documents."""
 MOST_OPENINGS = 1
 """Most docstrings of the package that open with a question word."""
@@ -46,13 +48,17 @@ def comments(source: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def source() -> tuple[list[str], list[str]]:
-    """Docstrings and comments of the package."""
+    """Docstrings and comments of the files that may hold a listed word or opening, which few do."""
     of_docstrings, of_comments = list[str](), list[str]()
-    for path in (path for top in SOURCES for path in sorted((REPOSITORY / top).rglob("*.py"))):
-        text = path.read_text(encoding="utf-8")
-        of_docstrings += docstrings(ast.parse(text))
-        of_comments += comments(text)
-    assert len(of_docstrings) > 5000
+    paths = [path for top in SOURCES for path in sorted((REPOSITORY / top).rglob("*.py"))]
+    assert len(paths) > 500
+    for text in (path.read_text(encoding="utf-8") for path in paths):
+        blocks = re.findall(r'"""(.*?)"""', text, re.DOTALL)
+        if any(WORDS.search(block) or OPENINGS.match(block.strip()) for block in blocks):
+            of_docstrings += docstrings(ast.parse(text))
+        if any(map(WORDS.search, re.findall("#.*", text))):
+            of_comments += comments(text)
+    assert of_docstrings
     return of_docstrings, of_comments
 
 

@@ -67,8 +67,11 @@ def patterns():
     found, unknown = {}, []
     for module in modules():
         held = {name: value for name, value in vars(module).items() if not name.startswith("__")}
+        places = list(_within(held, module.__name__, 0))
+        if not places and "re" not in held:
+            continue
         methods, calls = _uses(module)
-        for where, pattern in _within(held, module.__name__, 0):
+        for where, pattern in places:
             name = where.removeprefix(module.__name__ + ".").split(".")[0].split("[")[0]
             of_here = name in methods or name in _names_assigned(module)
             if of_here or pattern not in found:

@@ -36,14 +36,11 @@ def looked_up(answers: Array, codes: Array) -> Array:
 
 def at(values: Array, rows: Array) -> Array:
     """Do the same as :func:`take`; if ``rows`` (int32) are all rows in order, return ``values`` without a copy."""
-    return values if rows.size == values.size and _is_whole(rows) else take(values, rows)
-
-
-def _is_whole(rows: Array) -> bool:
-    return all(
+    are_all = rows.size == values.size and all(
         np.array_equal(rows[part], np.arange(part.start, min(part.stop, rows.size), dtype=np.int32))
         for part in stretches(rows.size)
     )
+    return values if are_all else take(values, rows)
 
 
 def positions(selected: Array) -> Array:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from traceviz.parsers.shared.arrays.arrow import Array
 from traceviz.parsers.shared.arrays.native import decoder
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.trace import schema
 
@@ -43,7 +43,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Lasting:
+class DurationRequest:
     """Time from ``start`` to ``end``; null if ``end`` is earlier."""
 
     end: str
@@ -65,7 +65,7 @@ class Label:
     number: str | None = None
 
 
-Wish = Number | Lasting | Combination | Label
+ColumnRequest = Number | DurationRequest | Combination | Label
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +143,7 @@ class CodeColumn:
 Result = NumberColumn | CodeColumn
 
 
-def alike(rows: int) -> CodeColumn:
+def same_codes(rows: int) -> CodeColumn:
     """Return codes for rows without known values: all have the same, only code."""
     some = min(rows, 1)
     keys = pa.RecordBatch.from_arrays([pa.nulls(some, pa.int64())], names=["nothing"])
@@ -153,12 +153,14 @@ def alike(rows: int) -> CodeColumn:
 class WholeTable(Protocol):
     """A raw table whose columns are decoded whole."""
 
-    def prefetch(self, prefetch: Prefetch, wishes: Sequence[Wish], measured: Sequence[Wish], room: int) -> int:
+    def prefetch(
+        self, prefetch: Prefetch, requests: Sequence[ColumnRequest], measured: Sequence[ColumnRequest], room: int
+    ) -> int:
         """Start to decode columns of all rows, for :meth:`columns` and :meth:`measure`, if that is worthwhile.
 
         Args:
             prefetch: Does the work.
-            wishes: The columns; times as they are stored.
+            requests: The columns; times as they are stored.
             measured: Columns that are only measured.
             room: Bytes that they may take.
 
@@ -170,7 +172,7 @@ class WholeTable(Protocol):
     def close(self) -> None:
         """Release prefetched columns that were not requested."""
 
-    def measure(self, keeps: Sequence[Keep], wishes: Sequence[Wish]) -> tuple[int, list[Result]]:
+    def measure(self, keeps: Sequence[Keep], requests: Sequence[ColumnRequest]) -> tuple[int, list[Result]]:
         """Return the number of rows that count, and facts about their columns without decoding these.
 
         Raises:
@@ -183,13 +185,13 @@ class WholeTable(Protocol):
         ...
 
     def columns(
-        self, keeps: Sequence[Keep], wishes: Sequence[Wish], progress: Callable[[int], None]
+        self, keeps: Sequence[Keep], requests: Sequence[ColumnRequest], progress: Callable[[int], None]
     ) -> tuple[int, list[Result]]:
         """Return the rows that count, as columns.
 
         Args:
             keeps: Filters of the rows that count.
-            wishes: The columns.
+            requests: The columns.
             progress: Receives the number of finished rows, repeatedly.
 
         Raises:

@@ -63,7 +63,11 @@ def name_column(
         missing = sum(chunk.null_count for chunk in known)
     else:
         missing = sum(pc.sum(rows.filter(chunk.is_null())).as_py() or 0 for chunk in known)
-    names, unknown = _with_unknown(encoded.dictionary) if missing else (encoded.dictionary, 0)
+    names, unknown = encoded.dictionary, 0
+    if missing:
+        unknown = names.index(UNKNOWN).as_py()
+        if unknown < 0:
+            names, unknown = pa.concat_arrays([names, pa.array([UNKNOWN])]), len(names)
     filled = (chunk.fill_null(unknown) if chunk.null_count else chunk for chunk in known)
     chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in filled]
     return chunked_array(chunks, pa.dictionary(pa.int32(), pa.string())), missing
@@ -72,11 +76,3 @@ def name_column(
 def count_rows(column: ChunkedArray, flags: Array) -> int:
     """Count rows of a dictionary column whose entry is flagged. All chunks of the column have the same dictionary."""
     return sum(pc.sum(flags.take(chunk.indices)).as_py() or 0 for chunk in column.chunks)
-
-
-def _with_unknown(names: StringArray) -> tuple[StringArray, int]:
-    """Return ``names`` with :data:`UNKNOWN` among them, and its position."""
-    at = names.index(UNKNOWN).as_py()
-    if at >= 0:
-        return names, at
-    return pa.concat_arrays([names, pa.array([UNKNOWN])]), len(names)

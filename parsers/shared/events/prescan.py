@@ -17,15 +17,13 @@ from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.events.column_requests import (
     CodeColumn,
+    ColumnRequest,
     Combination,
     NotPlainError,
     Number,
     NumberColumn,
-    WholeTable,
-    Wish,
 )
-from traceviz.parsers.shared.events.mapping import OFF_CLOCK, Source
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import OFF_CLOCK, Keep, Source
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.events.table import combination_codes, first
 from traceviz.parsers.shared.notes import Notes
@@ -75,7 +73,7 @@ def start_of(raw: RawTables, source: Source) -> str:
     return next(name for name in source.start if name in raw.columns(source.table))
 
 
-def counted(
+def timed_batches(
     raw: RawTables, source: Source, integers: Sequence[str], texts: Sequence[str] = ()
 ) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Yield batches of the rows that count, with their start and the named columns, which all exist.
@@ -98,12 +96,18 @@ def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None
     whole = raw.whole(source.table)
     if whole is not None:
         with suppress(NotPlainError):
-            return _measured(whole, table, source, measures(raw, source, keys))
+            measured = measures(raw, source, keys)  # starts come first
+            rows, results = whole.measure(keeps_of(source, start), measured)
+            bounds = [(part.least, part.most) for part in results if isinstance(part, NumberColumn)]
+            times = [[time for time in pair if time is not None] for pair in bounds]
+            found = [part.keys for part in results if isinstance(part, CodeColumn)]
+            keys_found = pa.Table.from_batches(found) if found else pa.table({})
+            return Extent(table, source, rows, times[0], times[1] if len(times) > 1 else [], keys_found)
     rows = 0
     starts: list[int] = []
     ends: list[int] = []
     combinations = [pa.schema([(key, pa.int64()) for key in known_keys]).empty_table()]
-    for batch, _ in counted(raw, source, [*([end] if end else []), *known_keys]):
+    for batch, _ in timed_batches(raw, source, [*([end] if end else []), *known_keys]):
         rows += batch.num_rows
         starts += _bounds(batch[start])
         ends += _bounds(batch[end]) if end else []
@@ -111,24 +115,13 @@ def extent(raw: RawTables, table: str, source: Source, keys: Sequence[str | None
     return Extent(table, source, rows, starts, ends, _distinct(pa.concat_tables(combinations)))
 
 
-def measures(raw: RawTables, source: Source, keys: Sequence[str | None]) -> list[Wish]:
+def measures(raw: RawTables, source: Source, keys: Sequence[str | None]) -> list[ColumnRequest]:
     """Return the columns to measure for :func:`extent`: starts, ends, and combinations of ``keys``."""
     available = raw.columns(source.table)
     end = first(source.end, available)
     times = [Number(name, pa.int64()) for name in (start_of(raw, source), end) if name]
     known = tuple(dict.fromkeys(key for key in keys if key in available))
     return [*times, *([Combination(known)] if known else [])]
-
-
-def _measured(whole: WholeTable, table: str, source: Source, wishes: Sequence[Wish]) -> Extent:
-    """Return the extent by one pass over the raw table, whose starts are the first of ``wishes``."""
-    assert isinstance(wishes[0], Number)
-    rows, results = whole.measure(keeps_of(source, wishes[0].column), wishes)
-    bounds = [[part.least, part.most] for part in results if isinstance(part, NumberColumn)]
-    known = [[time for time in pair if time is not None] for pair in bounds]
-    found = [part.keys for part in results if isinstance(part, CodeColumn)]
-    combinations = pa.Table.from_batches(found) if found else pa.table({})
-    return Extent(table, source, rows, known[0], known[1] if len(known) > 1 else [], combinations)
 
 
 def keeps_of(source: Source, start: str) -> list[Keep]:
@@ -173,7 +166,10 @@ def _clock_without_strays(raw: RawTables, extents: Sequence[Extent], notes: Note
     spans: dict[str, list[tuple[Numbers, Numbers]]] = {}
     for part in extents:
         spans.setdefault(part.table, []).append(_spans(raw, part.source))
-    by_table = {name: (_joined(parts, 0), _joined(parts, 1)) for name, parts in spans.items()}
+    by_table = {
+        name: (np.concatenate([start for start, _ in parts]), np.concatenate([end for _, end in parts]))
+        for name, parts in spans.items()
+    }
     timed = [starts for name, (starts, _) in by_table.items() if name not in OFF_CLOCK]
     window = around(np.concatenate([starts for starts in timed if starts.size] or [np.zeros(1, np.int64)]))
     plausible = [_note_strays(name, *span, window, notes) for name, span in by_table.items()]
@@ -199,14 +195,10 @@ def _note_strays(name: str, starts: Numbers, ends: Numbers, window: Window, note
     return int(starts[inside].min()), int((starts[inside] + lasting).max())
 
 
-def _joined(parts: Sequence[tuple[Numbers, Numbers]], side: int) -> Numbers:
-    return np.concatenate([part[side] for part in parts])
-
-
 def _spans(raw: RawTables, source: Source) -> tuple[Numbers, Numbers]:
     """Return starts and ends of the rows of a raw table that have a start; a missing end is replaced by the start."""
     start, end = start_of(raw, source), first(source.end, raw.columns(source.table))
-    batches = [pa.Table.from_batches([batch]) for batch, _ in counted(raw, source, [end] if end else [])]
+    batches = [pa.Table.from_batches([batch]) for batch, _ in timed_batches(raw, source, [end] if end else [])]
     if not batches:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     rows = pa.concat_tables(batches)

@@ -15,10 +15,10 @@ from functools import lru_cache, partial
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, chunked_array, nulls, pc
+from traceviz.parsers.shared.arrays.arrow import ChunkedArray, chunked_array, nulls, pc
 from traceviz.parsers.shared.events.column_requests import NotPlainError, Number, NumberColumn, WholeTable
 from traceviz.parsers.shared.events.mapping import Name, Source
-from traceviz.parsers.shared.events.prescan import Clock, counted, keeps_of, present, start_of
+from traceviz.parsers.shared.events.prescan import Clock, keeps_of, present, start_of, timed_batches
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.events.table import Repairs, converted, durations, first, note_repairs, raw_column
 from traceviz.parsers.shared.events.whole_events import (
@@ -27,9 +27,9 @@ from traceviz.parsers.shared.events.whole_events import (
     UNOWNED,
     DecodedEvents,
     Owners,
+    column_requests,
     raw_columns,
     requested,
-    wishes,
 )
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
@@ -71,7 +71,7 @@ class EventReader:
     read_rows: Counter[str] = field(default_factory=Counter)
 
     def read(self, table: str, sources: tuple[Source, ...]) -> pa.Table:
-        """Return the table of the contract from its ``sources``, at least one of which is present."""
+        """Return the table of the contract from its ``sources``; at least one is present."""
         declared = schema.table(table).arrow
         parts = [self.columns(table, source, declared) for source in present(self.raw, sources)]
         return pa.concat_tables(parts).unify_dictionaries() if len(parts) > 1 else parts[0]
@@ -86,7 +86,11 @@ class EventReader:
                 decoded = self._decoded(whole, table, source, target, repairs, self.rows.get(table))
                 note_repairs(self.notes, table, repairs)
                 return decoded
-        streamed = _streamed(source, target)
+        streamed = target
+        if source.name is not None:  # the name is still an id or a text
+            fields = [column for column in target if column.name != "name"]
+            ids, texts = pa.dictionary(pa.int32(), pa.int64()), pa.dictionary(pa.int32(), pa.binary())
+            streamed = pa.schema([*fields, pa.field(TEXTS, texts), pa.field(IDS, ids)])
         rows = pa.Table.from_batches(self._batches(table, source, streamed, repairs), streamed)
         columns = {name: rows.column(name) for name in rows.column_names if name not in (IDS, TEXTS)}
         if source.name:
@@ -143,7 +147,7 @@ class EventReader:
         """
         start = start_of(self.raw, source)
         columns = raw_columns(source, start, self.raw.columns(source.table))
-        asked = wishes(source, columns, target, self.clock.zero_ns)
+        asked = column_requests(source, columns, target, self.clock.zero_ns)
         keeps = keeps_of(source, start)
         before = self.read_rows[table]
         rows, results = whole.columns(
@@ -163,7 +167,7 @@ class EventReader:
         ids, texts = self._name_columns(source)
         integers = [first(source.end, available), *source.owner, source.device, ids]
         integers += [first(column.raw, available) for column in source.columns]
-        for batch, untimed in counted(self.raw, source, [name for name in integers if name in available], texts):
+        for batch, untimed in timed_batches(self.raw, source, [name for name in integers if name in available], texts):
             repairs.untimed += untimed
             yield self._converted(batch, source, streamed, repairs)
             self.read_rows[table] += batch.num_rows
@@ -195,38 +199,23 @@ class EventReader:
             columns["dur_ns"] = durations(batch[start], batch[end] if end else None, repairs)
             if self.clock.window is not None:
                 columns["dur_ns"] = plausible_durations(columns["dur_ns"])
-        columns |= self._owned(batch, source, repairs)
+        columns |= self.owners(batch, source)
+        if UNOWNED in columns:
+            repairs.without_owner += pc.sum(columns.pop(UNOWNED)).as_py() or 0
         for column in source.columns:
             values = raw_column(batch, first(column.raw, known))
             columns[column.name] = converted(values, column, streamed.field(column.name).type, repairs)
         ids, texts = self._name_columns(source)
         columns |= {IDS: batch[ids].dictionary_encode()} if ids else {}
         columns |= {TEXTS: pc.coalesce(*(batch[text] for text in texts)).dictionary_encode()} if texts else {}
+        # Batches of similar size share the memory of their nulls.
         arrays = [
-            columns[name] if name in columns else _blank(kind, batch.num_rows)
+            columns[name]
+            if name in columns
+            else _blanks(1 << max(batch.num_rows - 1, 1).bit_length(), kind).slice(0, batch.num_rows)
             for name, kind in zip(streamed.names, streamed.types, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=streamed)
 
-    def _owned(self, batch: pa.RecordBatch, source: Source, repairs: Repairs) -> dict[str, Array]:
-        columns = self.owners(batch, source)
-        if UNOWNED in columns:
-            repairs.without_owner += pc.sum(columns.pop(UNOWNED)).as_py() or 0
-        return columns
-
-
-def _streamed(source: Source, target: pa.Schema) -> pa.Schema:
-    """Return the columns of ``target`` for streaming: the name is still an id or a text."""
-    if source.name is None:
-        return target
-    fields = [column for column in target if column.name != "name"]
-    ids, texts = pa.dictionary(pa.int32(), pa.int64()), pa.dictionary(pa.int32(), pa.binary())
-    return pa.schema([*fields, pa.field(TEXTS, texts), pa.field(IDS, ids)])
-
 
 _blanks = lru_cache(maxsize=64)(nulls)
-
-
-def _blank(kind: pa.DataType, rows: int) -> Array:
-    """Return nulls for one batch. Batches of similar size share their memory."""
-    return _blanks(1 << max(rows - 1, 1).bit_length(), kind).slice(0, rows)

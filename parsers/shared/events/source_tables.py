@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.shared.arrays.arrow import Array, pc
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 
 if TYPE_CHECKING:
     from traceviz.parsers.shared.events.column_requests import WholeTable

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.parsers.shared.arrays.arrow import Array, DictionaryArray, pc
+from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.events.mapping import Whole, Word
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace.plausible import since_each
@@ -88,35 +88,24 @@ def durations(starts: Array, ends: Array | None, repairs: Repairs) -> Array:
 
 
 def converted(values: Array, column: Whole | Word, kind: pa.DataType, repairs: Repairs) -> Array:
-    """Return raw ``values`` as the contract's ``column`` of Arrow type ``kind``."""
+    """Return raw ``values`` as the contract's ``column`` of type ``kind``. Too large ones are null and counted."""
     if isinstance(column, Word):
-        return _words(values, column)
+        # The dictionary is the same for every batch.
+        words = list(dict.fromkeys([*column.words.values(), column.other]))
+        codes: Array = pa.array([words.index(word) for word in column.words.values()], pa.int32())
+        numbers = pa.array(list(column.words), pa.int64())
+        otherwise = words.index(column.other)
+        indices = of_each(lambda part: codes.take(pc.index_in(part, value_set=numbers)).fill_null(otherwise), values)
+        return pa.DictionaryArray.from_arrays(indices, pa.array(words))
     if column.unset is not None:
         values = pc.if_else(pc.equal(values, column.unset), pa.scalar(None, pa.int64()), values)
-    return _narrowed(values, column.name, kind, repairs)
-
-
-def _narrowed(values: Array, name: str, kind: pa.DataType, repairs: Repairs) -> Array:
-    """Return ``values`` in the contract's type. Those that do not fit become null and are counted.
-
-    The result never shares memory with ``values``, which would keep the whole batch in memory.
-    """
     if values.type == kind:
-        return pc.add(values, 0)
+        return pc.add(values, 0)  # sharing memory with the values would keep the whole batch in memory
     try:
         return values.cast(kind)
     except pa.ArrowInvalid:
         wrapped = values.cast(kind, safe=False)
         fits = pc.equal(wrapped.cast(pa.int64()), values)
-        repairs.too_large[name] = repairs.too_large.get(name, 0) + (pc.sum(pc.invert(fits)).as_py() or 0)
+        too_large = repairs.too_large.get(column.name, 0) + (pc.sum(pc.invert(fits)).as_py() or 0)
+        repairs.too_large[column.name] = too_large
         return pc.if_else(fits, wrapped, pa.scalar(None, kind))
-
-
-def _words(values: Array, column: Word) -> DictionaryArray:
-    """Return words for numbers, as a dictionary that is the same for every batch."""
-    words = list(dict.fromkeys([*column.words.values(), column.other]))
-    codes: Array = pa.array([words.index(word) for word in column.words.values()], pa.int32())
-    numbers = pa.array(list(column.words), pa.int64())
-    otherwise = words.index(column.other)
-    indices = of_each(lambda part: codes.take(pc.index_in(part, value_set=numbers)).fill_null(otherwise), values)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(words))

@@ -17,14 +17,14 @@ from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.shared.arrays.arrow import Array, ChunkedArray, DictionaryArray, nulls
 from traceviz.parsers.shared.events.column_requests import (
     CodeColumn,
+    ColumnRequest,
     Combination,
+    DurationRequest,
     Label,
-    Lasting,
     Number,
     NumberColumn,
     Result,
-    Wish,
-    alike,
+    same_codes,
 )
 from traceviz.parsers.shared.events.mapping import Source, Word
 from traceviz.parsers.shared.events.table import Repairs, converted, first
@@ -93,11 +93,11 @@ def raw_columns(source: Source, start: str, available: frozenset[str]) -> RawCol
     )
 
 
-def wishes(source: Source, raw: RawColumns, target: pa.Schema, zero_ns: int) -> dict[str, Wish]:
+def column_requests(source: Source, raw: RawColumns, target: pa.Schema, zero_ns: int) -> dict[str, ColumnRequest]:
     """Return the columns to decode, by column of ``target``."""
-    asked: dict[str, Wish] = {"start_ns": Number(raw.start, pa.int64(), less=zero_ns)}
+    asked: dict[str, ColumnRequest] = {"start_ns": Number(raw.start, pa.int64(), less=zero_ns)}
     if raw.end and "dur_ns" in target.names:
-        asked["dur_ns"] = Lasting(raw.end, raw.start)
+        asked["dur_ns"] = DurationRequest(raw.end, raw.start)
     if raw.owner:
         asked[_OWNER] = Combination(raw.owner)
     if raw.text:
@@ -122,7 +122,7 @@ class DecodedEvents:
         source: Mapping of the raw table.
         raw: Its columns.
         rows: Rows that count.
-        results: The results of :func:`wishes`.
+        results: The results of :func:`column_requests`.
         repairs: Counts repairs.
     """
 
@@ -134,15 +134,25 @@ class DecodedEvents:
 
     def table(self, target: pa.Schema, owners: Owners, names: Names) -> pa.Table:
         """Return the columns of ``target``. Codes are consumed: only the first call returns the table."""
-        columns = {"start_ns": self._number("start_ns")} | self._durations() | self._owned(owners)
+        columns = {"start_ns": self._number("start_ns")} | self._owner_columns(owners)
+        durations = self.results.get("dur_ns")
+        if isinstance(durations, NumberColumn):
+            self.repairs.negative += durations.beyond
+            columns["dur_ns"] = durations.array
         if self.source.name is not None:
-            columns["name"] = self._named(names)
+            columns["name"] = self._names(names)
         for column in self.source.columns:
             if isinstance(column, Word):
-                columns[column.name] = self._words(column)
+                coded = self._coded(column.name)
+                raw = self.raw.others.get(column.name)
+                numbers = coded.keys[raw] if raw else nulls(len(coded.rows), pa.int64())
+                columns[column.name] = coded.spread(converted(numbers, column, pa.int64(), self.repairs), last=True)
             elif column.name in self.results:
                 columns[column.name] = self._number(column.name)
-                self._count_beyond(column.name)
+                result = self.results[column.name]
+                assert isinstance(result, NumberColumn)
+                if result.beyond:
+                    self.repairs.too_large[column.name] = self.repairs.too_large.get(column.name, 0) + result.beyond
         fields = zip(target.names, target.types, strict=True)
         return pa.table(
             [columns[name] if name in columns else schema.nulls(self.rows, kind) for name, kind in fields],
@@ -154,26 +164,13 @@ class DecodedEvents:
         assert isinstance(result, NumberColumn)
         return result.array
 
-    def _count_beyond(self, name: str) -> None:
-        result = self.results[name]
-        assert isinstance(result, NumberColumn)
-        if result.beyond:
-            self.repairs.too_large[name] = self.repairs.too_large.get(name, 0) + result.beyond
-
-    def _durations(self) -> dict[str, Array]:
-        result = self.results.get("dur_ns")
-        if not isinstance(result, NumberColumn):
-            return {}
-        self.repairs.negative += result.beyond
-        return {"dur_ns": result.array}
-
     def _coded(self, name: str) -> CodeColumn:
         """Return the codes of ``name``; if the raw table has no column for it, all rows have the same code."""
-        result = self.results.get(name) or alike(self.rows)
+        result = self.results.get(name) or same_codes(self.rows)
         assert isinstance(result, CodeColumn)
         return result
 
-    def _owned(self, owners: Owners) -> dict[str, Array]:
+    def _owner_columns(self, owners: Owners) -> dict[str, Array]:
         coded = self._coded(_OWNER)
         found = owners(coded.keys, self.source)
         unowned = found.pop(UNOWNED, None)
@@ -185,7 +182,7 @@ class DecodedEvents:
         narrow = {name: coded.spread(values) for name, values in found.items() if name not in wide}
         return narrow | {name: coded.spread(found[name], last=name == wide[-1]) for name in wide}
 
-    def _named(self, names: Names) -> DictionaryArray:
+    def _names(self, names: Names) -> DictionaryArray:
         coded = self._coded(_NAME)
         if not self.rows:
             return pa.array([], pa.dictionary(pa.int32(), pa.string()))
@@ -195,9 +192,3 @@ class DecodedEvents:
         columns = [texts.dictionary_encode(), ids.dictionary_encode(), pa.array(coded.rows)]
         column = names(pa.table(columns, [TEXTS, IDS, ROWS])).combine_chunks()
         return coded.spread(column if isinstance(column, pa.Array) else column.chunk(0), last=True)
-
-    def _words(self, column: Word) -> DictionaryArray:
-        coded = self._coded(column.name)
-        raw = self.raw.others.get(column.name)
-        numbers = coded.keys[raw] if raw else nulls(len(coded.rows), pa.int64())
-        return coded.spread(converted(numbers, column, pa.int64(), self.repairs), last=True)

@@ -65,7 +65,7 @@ class TextStream:
     beside: Callable[[], int] = lambda: 0
     _given: int = 0
     _size: int = 0
-    _told: int = 0
+    _reported: int = 0
     _file: BinaryIO = field(init=False)
 
     @property
@@ -97,17 +97,14 @@ class TextStream:
                 for block in self._members(size) if packed else self._plain(size):
                     self._given += len(block)
                     self._check_limit(packed=packed)
-                    self._tell()
+                    # Report only from time to time: the receiver may ask the system for its free memory.
+                    read = self._file.tell() + self.beside()
+                    if read - self._reported >= TOLD_BYTES or (read >= self._size > self._reported):
+                        self._reported = read
+                        self.progress("decode", read, self._size)
                     yield block
         except OSError as error:
             raise DamagedTraceError(f"{self.path} cannot be read.", f"{error.strerror or error}.") from error
-
-    def _tell(self) -> None:
-        """Report progress, from time to time: the receiver may ask the system for its free memory."""
-        read = self._file.tell() + self.beside()
-        if read - self._told >= TOLD_BYTES or (read >= self._size > self._told):
-            self._told = read
-            self.progress("decode", read, self._size)
 
     def _plain(self, size: int) -> Iterator[bytes]:
         while block := self._file.read(min(size, self.pause - self._given) if self._given < self.pause else size):
@@ -124,7 +121,7 @@ class TextStream:
                     given += len(block)
                     yield block
             except _BROKEN as error:
-                yield from self._salvaged(start, given, size)
+                yield from self._salvage(start, given, size)
                 self.damage = f"The gzip file is broken: {error}."
                 return
             if not stream.eof:
@@ -152,7 +149,7 @@ class TextStream:
             elif not packed:
                 return
 
-    def _salvaged(self, start: int, given: int, size: int) -> Iterator[bytes]:
+    def _salvage(self, start: int, given: int, size: int) -> Iterator[bytes]:
         """Yield the text after the first ``given`` bytes of a broken member, up to the broken byte.
 
         The call that meets the broken byte returns nothing, so the bytes before it are inflated again in small pieces.
@@ -191,11 +188,11 @@ def head_text(head: bytes) -> bytes:
 
     Several readers ask for it, and scrubbing a trace asks again: the results of the latest files are cached.
     """
-    text = _inflated(head) if head.startswith(GZIP_MAGIC) else head
+    text = _inflate(head) if head.startswith(GZIP_MAGIC) else head
     return text.removeprefix(b"\xef\xbb\xbf").lstrip()
 
 
-def _inflated(head: bytes) -> bytes:
+def _inflate(head: bytes) -> bytes:
     """Return up to :data:`HEAD_TEXT_BYTES` of text. Inflates small pieces: a piece with a broken byte gives nothing."""
     stream, text = zlib.decompressobj(wbits=_GZIP), bytearray()
     with suppress(zlib.error):

@@ -40,17 +40,10 @@ def _unescaped(raw: bytes, repaired: Counter[str]) -> str:
         repaired[NOT_UTF8] += 1
     if "\\" not in text:
         return text
-    if _has_bad_escape(raw):
+    # A program that writes a backslash before a character that it must not precede does not escape at all, as early
+    # ones did not in folders of Windows (``C:\new\Users``): all backslashes of the text stand for themselves.
+    if any(match.group() != b"\\\\" for match in _BAD_ESCAPE.finditer(raw)):
         repaired[WRONG_ESCAPE] += 1
         return text.replace('\\"', '"')
     value: str = value_of(f'"{text}"')
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _has_bad_escape(raw: bytes) -> bool:
-    r"""Return whether a backslash stands before a character that it must not precede.
-
-    Such a program does not escape at all, as early ones did not in folders of Windows (``C:\new\Users``): all
-    backslashes of the text stand for themselves.
-    """
-    return any(match.group() != b"\\\\" for match in _BAD_ESCAPE.finditer(raw))

@@ -153,16 +153,14 @@ class TraceWalk:
             yield self._sign()
             whole = yield from self._members()
         if self._broken:
-            self.damage.insert(0, self._broken_sentence())
+            spots = "one place" if self._broken == 1 else f"{self._broken:,} places"
+            self.damage.insert(
+                0,
+                f"The list of events is broken at {spots}, the first at byte {self._broken_at:,} of the text; "
+                f"{self._broken_bytes:,} bytes were passed over.",
+            )
         if whole and window.next():
             self._lose(f"The text goes on after the end of the trace, at byte {window.done:,}; that is not read.")
-
-    def _broken_sentence(self) -> str:
-        spots = "one place" if self._broken == 1 else f"{self._broken:,} places"
-        return (
-            f"The list of events is broken at {spots}, the first at byte {self._broken_at:,} of the text; "
-            f"{self._broken_bytes:,} bytes were passed over."
-        )
 
     def _lose(self, sentence: str) -> None:
         if self.strict:

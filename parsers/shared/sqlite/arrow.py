@@ -20,7 +20,7 @@ import pyarrow as pa
 from traceviz.parsers.shared.arrays.arrow import Array, nulls, pc
 from traceviz.parsers.shared.events.column_requests import NotPlainError
 from traceviz.parsers.shared.sqlite.file import quoted
-from traceviz.parsers.shared.sqlite.pages import Column, read_integers
+from traceviz.parsers.shared.sqlite.pages import read_integers
 from traceviz.untrusted.sqlite import read_only_uri
 
 BATCH_ROWS = 1 << 16
@@ -68,13 +68,11 @@ def plain_batches(path: Path, table: StoredTable, columns: Sequence[str]) -> Ite
     """
     names = list(columns)
     for decoded in read_integers(path, table.root, len(table.types), table.positions(names)):
-        yield pa.RecordBatch.from_arrays([_array(column) for column in decoded], names=names)
-
-
-def _array(column: Column) -> Array:
-    if column.values is None:
-        return nulls(column.rows, pa.int64())
-    return pa.array(column.values, mask=column.missing)
+        arrays = [
+            nulls(column.rows, pa.int64()) if column.values is None else pa.array(column.values, mask=column.missing)
+            for column in decoded
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, names=names)
 
 
 def sql_batches(
@@ -99,7 +97,14 @@ def sql_batches(
     room = _Room(path.stat().st_size)
     as_bytes = [f"CAST({quoted(name)} AS BLOB)" for name in texts]
     selected = ", ".join([*map(quoted, integers), *as_bytes])
-    rows = _first_rows(connection.execute(f"SELECT {selected} FROM {source}"), room, len(integers))  # noqa: S608 (quoted)
+    cursor = connection.execute(f"SELECT {selected} FROM {source}")  # noqa: S608 (quoted)
+    rows: list[tuple[Any, ...]] = []
+    while len(rows) <= FEW_ROWS:
+        some = cursor.fetchmany(_ROWS_AT_ONCE)
+        room.take(len(some), sum(len(text) for row in some for text in row[len(integers) :] if text))
+        rows += some
+        if len(some) < _ROWS_AT_ONCE:
+            break
     if len(rows) > FEW_ROWS:
         del rows
         yield from _driver_batches(path, source, integers, texts)
@@ -133,22 +138,6 @@ class _Room:
             raise OSError("More rows or texts than the file has room for")
 
 
-def _length(texts: Array) -> int:
-    return pc.sum(pc.binary_length(texts)).as_py() or 0
-
-
-def _first_rows(cursor: sqlite3.Cursor, room: _Room, integers: int) -> list[tuple[Any, ...]]:
-    """Return the rows of ``cursor``, or just more than :data:`FEW_ROWS` of them."""
-    rows: list[tuple[Any, ...]] = []
-    while len(rows) <= FEW_ROWS:
-        some = cursor.fetchmany(_ROWS_AT_ONCE)
-        room.take(len(some), sum(len(text) for row in some for text in row[integers:] if text))
-        rows += some
-        if len(some) < _ROWS_AT_ONCE:
-            break
-    return rows
-
-
 def _driver_batches(path: Path, source: str, integers: Sequence[str], texts: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Yield batches by the driver. It types a column by its first batch, so texts have a separate flag for null."""
     from adbc_driver_sqlite import dbapi  # noqa: PLC0415 (takes longer to load than most traces take to read)
@@ -164,20 +153,16 @@ def _driver_batches(path: Path, source: str, integers: Sequence[str], texts: Seq
             cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
             cursor.execute(query)
             for batch in cursor.fetch_record_batch():
-                room.take(batch.num_rows, sum(map(_length, batch.columns[len(integers) : texts_end])))
-                yield _checked(batch.columns, integers, texts)
+                words = batch.columns[len(integers) : texts_end]
+                room.take(batch.num_rows, sum(pc.sum(pc.binary_length(word)).as_py() or 0 for word in words))
+                numbers = [_numbers(name, column) for name, column in zip(integers, batch.columns, strict=False)]
+                # Separate flags distinguish null from empty.
+                flags = (pc.equal(flag, 0) for flag in batch.columns[texts_end:])
+                nothing = pa.scalar(None, pa.binary())
+                words = [pc.if_else(*pair, nothing) for pair in zip(flags, words, strict=True)]
+                yield pa.RecordBatch.from_arrays([*numbers, *words], names=[*integers, *texts])
     except dbapi.Error as error:
         raise OSError(str(error)) from error
-
-
-def _checked(columns: Sequence[Array], integers: Sequence[str], texts: Sequence[str]) -> pa.RecordBatch:
-    """Return the columns of :func:`_driver_batches` (integers, texts, flags) as a batch."""
-    behind = len(integers) + len(texts)
-    numbers = [_numbers(name, column) for name, column in zip(integers, columns, strict=False)]
-    there = (pc.equal(flag, 0) for flag in columns[behind:])
-    nothing = pa.scalar(None, pa.binary())
-    words = [pc.if_else(*pair, nothing) for pair in zip(there, columns[len(integers) : behind], strict=True)]
-    return pa.RecordBatch.from_arrays([*numbers, *words], names=[*integers, *texts])
 
 
 def _numbers(name: str, values: Array) -> Array:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from traceviz.parsers.shared.arrays.arrow import Array
 from traceviz.parsers.shared.events.column_requests import NotPlainError, WholeTable
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.sqlite.arrow import StoredTable, plain_batches, sql_batches
 from traceviz.parsers.shared.sqlite.file import check_complete, quoted

@@ -7,21 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.parsers.nsys.database import build, call, kernel, nvtx_range, process, to_parquet
+from tests.support.traces import notes, read
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.registry import identify
-from traceviz.trace.tables import TraceTables
 
 KERNELS, RUNTIME, NVTX = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"
 GPU = {"id": 0, "name": "A100", "smCount": 108, "maxWarpsPerSm": 64, "threadsPerWarp": 32, "totalMemory": 1 << 36}
-
-
-def read(path) -> TraceTables:
-    return TraceTables(dict(identify(path).read(path, ReadRequest())))
-
-
-def noted(tables: TraceTables) -> dict[str, str]:
-    return {row["code"]: row["message"] for row in tables.arrow("notes").to_pylist()}
 
 
 @pytest.mark.parametrize(
@@ -38,7 +28,7 @@ def test_a_fact_of_a_device_that_its_column_cannot_hold_is_null_and_the_rest_is_
     (device,) = trace.arrow("devices").to_pylist()
     assert (device[ours], device["name"], device["memory_bytes"]) == (None, "A100", 1 << 36)
     assert trace.rows("kernels") == 1
-    assert noted(trace)["value-unfit"].startswith(f"devices.{ours}: values that the column cannot hold, left out, such")
+    assert notes(trace)["value-unfit"].startswith(f"devices.{ours}: values that the column cannot hold, left out, such")
 
 
 def test_a_device_number_of_63_bits_is_a_device_without_a_number(tmp_path):
@@ -46,7 +36,7 @@ def test_a_device_number_of_63_bits_is_a_device_without_a_number(tmp_path):
     trace = read(build(tmp_path / "x.sqlite", {KERNELS: rows}, names=["gemm"]))
     assert trace.arrow("devices")["ordinal"].to_pylist() == [None]
     assert trace.arrow("kernels")["device_id"].to_pylist() == [0, 0]
-    assert "value-unfit" in noted(trace)
+    assert "value-unfit" in notes(trace)
 
 
 def test_more_devices_than_device_ids_are_refused(tmp_path):
@@ -61,7 +51,7 @@ def test_ranges_without_the_column_of_their_kind_are_read_and_noted(tmp_path):
         connection.execute(f"ALTER TABLE {NVTX} DROP COLUMN eventType")
     trace = read(path)
     assert (trace.rows("nvtx"), trace.rows("cuda_api")) == (1, 1)
-    assert "no column eventType" in noted(trace)["nvtx-kinds-unknown"]
+    assert "no column eventType" in notes(trace)["nvtx-kinds-unknown"]
 
 
 def test_a_damaged_page_of_a_parquet_folder_is_an_error_that_names_the_table(tmp_path):

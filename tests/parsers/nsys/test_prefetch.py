@@ -33,7 +33,7 @@ def prefetched(monkeypatch) -> list[int]:
         sizes.append(prefetch(*given))
         return sizes[-1]
 
-    monkeypatch.setattr(sqlite_whole, "STRETCH_BYTES", 4096)
+    monkeypatch.setattr(sqlite_whole, "RANGE_BYTES", 4096)
     monkeypatch.setattr(sqlite_whole.SqliteTable, "prefetch", noted)
     return sizes
 

@@ -2,7 +2,6 @@
 
 import functools
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -113,19 +112,6 @@ def test_clock_does_not_depend_on_the_tables_asked_for():
     assert whole.run_facts()["span_ns"] == 10_479_704_228
     assert "kernels" not in part
     assert part.arrow("nvtx").equals(whole.arrow("nvtx"))
-
-
-def test_newer_report_is_read_from_the_export_beside_it(tmp_path):
-    source = TRACES / "nsys" / "NVIDIA__Fuser__64ee035__report1.nsys-rep"
-    report = Path(shutil.copy(source, tmp_path / "report1.nsys-rep"))
-    shutil.copy(source.with_suffix(".sqlite"), tmp_path / "report1.sqlite")
-    tables = TraceTables(dict(identify(report).read(report, ReadRequest())))
-    notes = tables.arrow("notes").to_pylist()
-    assert tables.rows("kernels") == 19
-    if nsys := find_nsys():
-        old = nsys.version < "2024"
-        assert [row["code"] for row in notes].count("sqlite-beside-report") == old
-    assert tables.run_facts()["producer_version"] == "2024.6.2.25"
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ import pytest
 from tests.parsers.nsys.database import build, kernel, to_parquet
 from tests.parsers.nsys.fake import REPORT, fake_nsys
 from tests.support.real_nsys import recorded
+from tests.support.traces import read
 from traceviz.core import nsys_program
 from traceviz.core.errors import DamagedTraceError, MissingToolError
 from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.nsys import tool as nsys_tool
+from traceviz.parsers.nsys.report import recorded_version
 from traceviz.parsers.registry import identify
-from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 
@@ -51,10 +51,6 @@ def report(tmp_path):
     path = tmp_path / "run.nsys-rep"
     path.write_bytes(REPORT)
     return path
-
-
-def read(path: Path, **options) -> TraceTables:
-    return TraceTables(dict(identify(path).read(path, ReadRequest(**options))))
 
 
 def database(folder: Path) -> Path:
@@ -181,7 +177,7 @@ def test_a_reader_that_is_abandoned_cleans_up(tmp_path, monkeypatch, report, scr
 def test_recorded_version_is_read_from_the_bytes(tmp_path, content, version):
     path = tmp_path / "x"
     path.write_bytes(content)
-    assert nsys_tool.recorded_version(path) == version
+    assert recorded_version(path) == version
 
 
 def test_stream_without_tools_names_what_is_missing(tmp_path, no_nsys):

@@ -4,11 +4,9 @@ import csv
 
 import pytest
 
+from tests.support.traces import read
 from traceviz import api
 from traceviz.core.errors import DamagedTraceError
-from traceviz.parsers.base import ReadRequest
-from traceviz.parsers.registry import identify
-from traceviz.trace.tables import TraceTables
 
 PYTORCH = "josiahdavis__profiling-lm__net.sql"
 TENSORFLOW = "syed-ahmed__TensorFlow-Tutorial__out.nvvp"
@@ -20,10 +18,6 @@ SESSION = "xstupi00__N-Body-OpenACC__profile.nvvp"
 @pytest.fixture(scope="module")
 def traces(public_traces):
     return public_traces / "nvprof"
-
-
-def read(path):
-    return TraceTables(dict(identify(path).read(path, ReadRequest())))
 
 
 def calls(path):

@@ -7,9 +7,10 @@ import pytest
 
 from tests.parsers.nvprof import database as nvprof
 from tests.parsers.nvprof.database import EPOCH, MAIN, PID, PREFIX, UNSIGNED_MAIN, owner, write
+from tests.support.traces import note_counts, rows
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadRequest
-from traceviz.parsers.nvprof.names import function, functions
+from traceviz.parsers.nvprof.events import function, functions
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
 from traceviz.trace import schema
@@ -22,14 +23,6 @@ MANGLED = "_ZN2at6native18elementwise_kernelILi4EEEvi"
 
 def read(path, **options):
     return TraceTables(dict(NvprofSqliteReader().read(path, ReadRequest(**options))))
-
-
-def rows(tables, name, *columns):
-    return tables.scan(name).select(columns).collect().rows()
-
-
-def notes(tables):
-    return dict(rows(tables, "notes", "code", "count"))
 
 
 def launch(begin, correlation, duration=100):
@@ -76,7 +69,7 @@ class TestTables:
         calls = [{"cbid": cbid, "start": EPOCH, "end": EPOCH + 2} for cbid in (99_999, 99_999, 20)]
         tables = read(write(tmp_path, names={}, RUNTIME=calls))
         assert sorted(rows(tables, "cuda_api", "name")) == [("cbid_99999",), ("cbid_99999",), ("cudaMalloc",)]
-        assert notes(tables)["function-unknown"] == 2
+        assert note_counts(tables)["function-unknown"] == 2
 
     def test_thread_ids_are_unsigned_and_calls_know_their_process(self, tmp_path):
         tables = read(write(tmp_path, names={}, RUNTIME=[launch(0, 5)[0]]))
@@ -129,7 +122,7 @@ class TestTables:
         faults = [{"counterKind": 3, "value": 3, "start": EPOCH + i} for i in range(4)]
         tables = read(write(tmp_path, names={}, UNIFIED_MEMORY_COUNTER=faults))
         assert tables.rows("memcpy") == 0
-        assert notes(tables)["unified-memory"] == 12
+        assert note_counts(tables)["unified-memory"] == 12
 
     def test_synchronisations_belong_to_the_process_of_their_call(self, tmp_path):
         wait = {"type": 3, "start": EPOCH, "end": EPOCH + 7, "streamId": -1, "contextId": 1}
@@ -193,7 +186,7 @@ class TestTables:
     def test_without_api_calls_beside_kernels_the_api_was_not_traced(self, tmp_path):
         tables = read(write(tmp_path, names={1: "gemm"}, KERNEL=[launch(0, 5)[1]]))
         assert "cuda_api" not in tables
-        assert "api-not-recorded" in notes(tables)
+        assert "api-not-recorded" in note_counts(tables)
 
     def test_only_the_tables_asked_for_are_read(self, tmp_path):
         path = write(tmp_path, names={1: "gemm"}, KERNEL=[launch(0, 5)[1]], RUNTIME=[launch(0, 5)[0]])
@@ -244,7 +237,7 @@ class TestRanges:
         never_ended, never_begun = range_of(1, 0, 0, 3)[0], range_of(2, 0, 70, 4)[1]
         tables = read(write(tmp_path, names=RANGE_NAMES, MARKER=[never_ended, never_begun]))
         assert rows(tables, "nvtx", "name", "dur_ns") == [("step", None)]
-        assert {code: notes(tables)[code] for code in ("range-not-ended", "range-not-begun")} == {
+        assert {code: note_counts(tables)[code] for code in ("range-not-ended", "range-not-begun")} == {
             "range-not-ended": 1,
             "range-not-begun": 1,
         }
@@ -311,12 +304,12 @@ class TestRun:
 
     def test_an_unknown_version_is_read_with_a_note(self, tmp_path):
         tables = read(write(tmp_path, names={1: "gemm"}, version=99, KERNEL=[launch(0, 5)[1]]))
-        assert "version-unknown" in notes(tables)
+        assert "version-unknown" in note_counts(tables)
         assert tables.rows("kernels") == 1
 
     def test_a_missing_version_is_read_with_a_note(self, tmp_path):
         tables = read(write(tmp_path, names={1: "gemm"}, version=None, KERNEL=[launch(0, 5)[1]]))
-        assert "version-missing" in notes(tables)
+        assert "version-missing" in note_counts(tables)
         assert tables.rows("kernels") == 1
 
     def test_device_work_of_two_processes_goes_to_the_one_that_launched_it(self, tmp_path):
@@ -332,7 +325,7 @@ class TestRun:
             )
         )
         assert sorted(rows(tables, "kernels", "start_ns", "process_id")) == [(10, 0), (1010, 0), (1010, 1)]
-        assert notes(tables)["owner-unknown"] == 1
+        assert note_counts(tables)["owner-unknown"] == 1
 
     def test_processes_that_share_ids_have_the_work_of_their_own_calls(self, tmp_path):
         times = {5: 0, 6: 1000, 7: 2000}
@@ -351,7 +344,7 @@ class TestRun:
         assert sorted(rows(tables, "sync", "process_id", "start_ns")) == [
             (process, start + 1) for process, start in own
         ]
-        assert "owner-unknown" not in notes(tables)
+        assert "owner-unknown" not in note_counts(tables)
 
 
 class TestDamage:
@@ -359,20 +352,20 @@ class TestDamage:
         kernel = launch(0, 5)[1]
         tables = read(write(tmp_path, names={1: "gemm"}, KERNEL=[kernel, {**kernel, "start": 0, "end": 0}]))
         assert rows(tables, "kernels", "dur_ns") == [(100,)]
-        assert notes(tables)["not-timed"] == 1
+        assert note_counts(tables)["not-timed"] == 1
         assert tables.run_facts()["span_ns"] == 100
 
     def test_a_kernel_that_ends_before_it_starts_has_no_duration(self, tmp_path):
         kernel = launch(0, 5)[1]
         tables = read(write(tmp_path, names={1: "gemm"}, KERNEL=[{**kernel, "end": kernel["start"] - 1}]))
         assert rows(tables, "kernels", "dur_ns") == [(None,)]
-        assert notes(tables)["negative-duration"] == 1
+        assert note_counts(tables)["negative-duration"] == 1
 
     def test_names_that_the_file_lacks_are_unknown_and_noted(self, tmp_path):
         kernel = launch(0, 5)[1]
         tables = read(write(tmp_path, names=None, KERNEL=[kernel, kernel]))
         assert rows(tables, "kernels", "name") == [("[unknown]",), ("[unknown]",)]
-        assert notes(tables)["name-unknown"] == 2
+        assert note_counts(tables)["name-unknown"] == 2
 
     @pytest.mark.parametrize("table", sorted(nvprof.TABLES))
     def test_every_table_may_lack_any_column_or_be_missing(self, tmp_path, table):
@@ -433,7 +426,7 @@ class TestDamage:
     def test_a_log_beside_the_file_is_not_read_and_said(self, tmp_path):
         path = write(tmp_path, names={}, RUNTIME=[launch(0, 5)[0]])
         path.with_name(path.name + "-wal").write_bytes(b"x")
-        assert "sqlite-log-ignored" in notes(read(path))
+        assert "sqlite-log-ignored" in note_counts(read(path))
 
 
 class TestSniff:

@@ -4,7 +4,7 @@ import itertools
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.analyses.builders import tables
@@ -332,7 +332,7 @@ def test_properties_without_their_operations_keep_apart():
     assert combine(alone, ["a", "b"])["op_args"]["op_id"].to_pylist() == [1, 2, 4, 5]
 
 
-@pytest.mark.process
+@settings(max_examples=10)
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), min_size=2, max_size=5), st.integers(0, 40))
 def test_totals_add_up_and_a_clock_that_is_set_back_changes_nothing(ranks, moved):
     parts = [training(rank, t0=1_000 + late, seed=seed) for rank, (late, seed) in enumerate(ranks)]

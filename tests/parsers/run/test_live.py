@@ -16,7 +16,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.api import open_trace, report_on
-from traceviz.parsers.run.steps import UNFINISHED
+from traceviz.parsers.run.folder import UNFINISHED
 from traceviz.report import Facts
 
 pytestmark = pytest.mark.live

@@ -3,10 +3,11 @@
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.run.folders import SECOND, literal, no_manifest
+from tests.support.traces import column, content, notes
 from traceviz.core.errors import UsageError
 from traceviz.parsers.run.manifest import Exit, RunManifest
 from traceviz.parsers.run.merge import merge_sources
@@ -21,18 +22,6 @@ GPU = {"ordinal": 0, "name": "H200"}
 
 def merged(*sources, manifest=None, **options):
     return TraceTables(dict(merge_sources(sources, manifest or no_manifest(), **options)))
-
-
-def content(tables):
-    return {name: tables.arrow(name).to_pylist() for name in tables}
-
-
-def notes(tables):
-    return {note["code"]: note["message"] for note in tables.arrow("notes").to_pylist()}
-
-
-def column(tables, name, of):
-    return tables.arrow(name)[of].to_pylist()
 
 
 def nsys(t0=1_000, pid=12, **given):
@@ -408,11 +397,12 @@ def everything(shift=0):
 
 def test_the_order_of_the_sources_does_not_matter():
     first = content(merged(*everything()))
-    for order in itertools.permutations(range(5)):
+    for order in list(itertools.permutations(range(5)))[::9]:
         sources = everything()
         assert content(merged(*(sources[place] for place in order))) == first
 
 
+@settings(max_examples=8)
 @given(st.integers(min_value=-500, max_value=10**18))
 def test_shifting_all_clocks_changes_nothing_but_the_time_of_day(shift):
     first, moved = content(merged(*everything())), content(merged(*everything(shift)))

@@ -9,6 +9,7 @@ import pytest
 
 from tests.analyses.builders import tables
 from tests.parsers.run.folders import SECOND, resources, run_folder
+from tests.support.traces import content, notes
 from traceviz.api import ReadOptions, convert, open_trace, report_on
 from traceviz.core.errors import DamagedTraceError, UnknownFormatError, UsageError
 from traceviz.parsers.base import Match, ReadRequest
@@ -17,7 +18,6 @@ from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.readers import RunFolderReader
 from traceviz.runs.run_tables import write_run_tables
 from traceviz.scrub import scrub
-from traceviz.trace.tables import TraceTables
 
 pytestmark = pytest.mark.process
 
@@ -32,14 +32,6 @@ def torch_run(tmp_path: Path, samples: Path) -> Path:
     stated = {"started_unix_ns": began, "ended_unix_ns": began + 60 * SECOND}
     raw = {"torch": samples / "kineto" / "slow.pt.trace.json.gz", "resources": resources(began, 60)}
     return run_folder(tmp_path / "run", raw, stated)
-
-
-def content(trace: TraceTables) -> dict[str, list]:
-    return {name: trace.arrow(name).to_pylist() for name in trace}
-
-
-def notes(trace: TraceTables) -> dict[str, str]:
-    return {note["code"]: note["message"] for note in trace.arrow("notes").to_pylist()}
 
 
 def rewrite(folder: Path, **changed: object) -> None:
@@ -74,11 +66,13 @@ class TestIdentification:
 
 
 class TestReading:
-    def test_all_sources_are_one_trace(self, torch_run):
+    def test_all_sources_are_one_trace(self, torch_run, samples):
         trace = open_trace(torch_run)
         assert (trace.rows("steps"), trace.rows("samples"), trace.rows("processes")) == (10, 240, 1)
         assert trace.run_facts()["span_ns"] == 1_974_145_420
         assert "recorded 1.97 s of the 60.0 s" in notes(trace)["profiled-window"]
+        alone = open_trace(samples / "kineto" / "slow.pt.trace.json.gz")
+        assert trace.arrow("steps").to_pylist() == alone.arrow("steps").to_pylist()
 
     def test_tables_written_from_raw_are_those_that_are_read_from_it(self, torch_run):
         raw = content(open_trace(torch_run))
@@ -86,10 +80,6 @@ class TestReading:
         shutil.rmtree(torch_run / "raw")
         assert content(open_trace(torch_run)) == raw
         assert content(open_trace(torch_run / "tables")) == raw
-
-    def test_steps_are_those_of_the_source_alone(self, torch_run, samples):
-        alone = open_trace(samples / "kineto" / "slow.pt.trace.json.gz")
-        assert content(open_trace(torch_run))["steps"] == content(alone)["steps"]
 
     def test_only_the_tables_asked_for_are_given(self, torch_run):
         tables = dict(read_run(torch_run, ReadRequest(frozenset({"steps"})), trace_readers()))
@@ -182,15 +172,14 @@ class TestEndings:
         ]
         assert messages == ["Collectors jax, torch: No Python. Use one.", "Collector nvtx: No Python."]
 
-    def test_what_recording_cost_reaches_the_notes(self, torch_run):
-        rewrite(torch_run, collectors=[{"name": "torch", "facts": {"stop_cost_ns": 1_500_000_000}}])
-        assert notes(open_trace(torch_run))["collector-cost"] == "Collector torch: stopping and saving took 1.50 s."
-
-    def test_a_profiler_that_starts_slowly_says_so_in_the_same_note(self, torch_run):
-        facts = {"start_cost_ns": 250_000_000, "stop_cost_ns": 1_500_000_000}
+    @pytest.mark.parametrize(
+        ("start_ns", "starting"), [(0, ""), (99_999_999, ""), (100_000_000, "starting took 100 ms, ")]
+    )
+    def test_what_recording_cost_reaches_the_notes_and_a_slow_start_with_it(self, torch_run, start_ns, starting):
+        facts = {"start_cost_ns": start_ns, "stop_cost_ns": 1_500_000_000}
         rewrite(torch_run, collectors=[{"name": "torch", "facts": facts}])
         said = notes(open_trace(torch_run))["collector-cost"]
-        assert said == "Collector torch: starting took 250 ms, stopping and saving took 1.50 s."
+        assert said == f"Collector torch: {starting}stopping and saving took 1.50 s."
 
     def test_of_four_collectors_those_whose_recordings_cannot_be_read_left_nothing(self, torch_run):
         """TensorFlow was killed while it recorded, JAX's file is cut off; ranges of nvtx are in others' recordings."""
@@ -263,7 +252,7 @@ class TestEndings:
         assert "hook-failed" not in notes(open_trace(torch_run))
 
 
-OUTSIDE = "/", "..", "../..", "../other", "../../other", "/etc", ".", "", "raw", "raw/torch/../../../other", "tables"
+OUTSIDE = "/", "..", "../other", ".", "", "raw", "raw/torch/../../../other"
 
 
 class TestHostility:
@@ -307,16 +296,14 @@ class TestHostility:
         os.mkfifo(torch_run / "manifest.json")
         assert RunFolderReader(trace_readers).sniff(b"", torch_run) == Match.NO
 
-    @pytest.mark.parametrize("pid", [10**30, -1, True, 1.5, "7", None, 1 << 31])
+    @pytest.mark.parametrize("pid", [-1, 1 << 31, True, "7"])
     def test_what_cannot_be_a_pid_is_none(self, tmp_path, samples, pid):
         folder = run_folder(tmp_path / "run", {"tensorflow": samples / "xplane" / "slow_map.xplane.pb.gz"})
         (folder / "raw" / "tensorflow" / "status.json").write_text(json.dumps({"pid": pid}))
         assert content(open_trace(folder))["processes"][0]["pid"] is None
 
-    @pytest.mark.parametrize(
-        "key", ["name", "tags", "status", "exit", "pid", "machine", "versions", "settings", "window"]
-    )
-    def test_a_manifest_may_say_anything_about_a_run_without_losing_it(self, tmp_path, key):
+    def test_a_manifest_may_say_anything_about_a_run_without_losing_it(self, tmp_path):
+        keys = ("name", "tags", "status", "exit", "pid", "machine", "versions", "settings", "window")
         stated = {"started_unix_ns": TORCH_T0, "ended_unix_ns": TORCH_T0 + SECOND}
         recorded = tables(steps=[(at, 1, at) for at in range(10)], run={"t0_unix_ns": TORCH_T0})
         folder = run_folder(tmp_path / "run", {"torch": recorded}, stated)
@@ -338,7 +325,8 @@ class TestHostility:
         ]
         for value in odd:
             cost = {"stop_cost_ns": value}
-            rewrite(folder, **{key: value}, collectors=[{"name": "torch", "state": "recorded", "facts": cost}])
+            collectors = [{"name": "torch", "state": "recorded", "facts": cost}]
+            rewrite(folder, **dict.fromkeys(keys, value), collectors=collectors)
             assert open_trace(folder).rows("steps") == 10
         assert len(odd) == 11
 
@@ -364,11 +352,9 @@ class TestUse:
         report = report_on(torch_run)
         facts = {fact.key: fact.value for fact in report.section("capture").blocks[0].facts}
         assert facts["span_ns"] == 1_974_145_420
-        assert report.verdict.code == "highly-input-bound"
-
-    def test_the_verdict_is_that_of_the_source_alone(self, torch_run):
         alone = report_on(torch_run / "raw" / "torch" / "slow.pt.trace.json.gz")
-        assert report_on(torch_run).verdict == alone.verdict
+        assert report.verdict == alone.verdict
+        assert report.verdict.code == "highly-input-bound"
 
     def test_a_run_can_be_converted(self, torch_run, tmp_path):
         folder = convert(torch_run, tmp_path / "out")

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.support.traces import codes
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import Match, ReadRequest
 from traceviz.parsers.registry import identify
@@ -47,10 +48,6 @@ def read(folder, **options):
 CPU = (5_000, 20, None, "program CPU", "%", 150.0)
 POWER = (9_000, None, 3, "GPU power", "W", 80.0)
 CORE = (7_000, None, None, "core 0", "%", 100.0)
-
-
-def codes(tables):
-    return tables.arrow("notes")["code"].to_pylist()
 
 
 def test_samples_get_ids_and_a_clock_that_begins_with_the_first(tmp_path):

@@ -6,13 +6,14 @@ import pytest
 
 from tests.parsers.run.folders import literal, no_manifest, run_folder
 from tests.parsers.run.stack_files import METRICS, PHASE, SAMPLES, START, WHOLE, described, process, sample, write
+from tests.support.traces import codes
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
+from traceviz.parsers.run.identity import tracer_ids
 from traceviz.parsers.run.manifest import RunManifest
 from traceviz.parsers.run.merge import merge_sources
-from traceviz.parsers.run.python_threads import tracer_ids
 from traceviz.parsers.run.readers import StacksReader
 from traceviz.parsers.run.sources import Source
 from traceviz.trace.tables import TraceTables
@@ -21,10 +22,6 @@ from traceviz.trace.tables import TraceTables
 def read(tmp_path, *lines, **options):
     path = write(tmp_path / "stacks.jsonl", lines or WHOLE)
     return TraceTables(dict(StacksReader().tables(path, ReadRequest(**options))))
-
-
-def codes(tables):
-    return tables.arrow("notes")["code"].to_pylist()
 
 
 def called(tables):

@@ -9,7 +9,7 @@ from tests.parsers.run.folders import SECOND, run_folder
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.api import open_trace
-from traceviz.parsers.run.steps import complete_steps, name_unfinished
+from traceviz.parsers.run.folder import complete_steps, name_unfinished
 
 
 def ranges(*named, domain="traceviz", pid=12):

@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.arrays.native import decoder
 from traceviz.parsers.shared.events.column_requests import NotPlainError
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.sqlite import arrow as sqlite_arrow
 from traceviz.parsers.shared.sqlite import pages as sqlite_pages
 from traceviz.parsers.shared.sqlite.pages import Pages, read_integers
@@ -52,8 +53,11 @@ def root_of(path: Path, table: str = "x") -> int:
 def by_pages(path: Path, root: int, width: int, positions) -> list[tuple]:
     rows = []
     for decoded in read_integers(path, root, width, positions):
-        lists = [sqlite_arrow._array(column).to_pylist() for column in decoded]
-        rows += zip(*lists, strict=True)
+        columns = [
+            [None] * column.rows if column.values is None else pa.array(column.values, mask=column.missing).to_pylist()
+            for column in decoded
+        ]
+        rows += zip(*columns, strict=True)
     return rows
 
 

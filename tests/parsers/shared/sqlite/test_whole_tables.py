@@ -16,8 +16,8 @@ from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.shared.arrays.native import decoder
-from traceviz.parsers.shared.events.column_requests import Combination, Label, Lasting, NotPlainError, Number
-from traceviz.parsers.shared.events.row_filter import Keep
+from traceviz.parsers.shared.events.column_requests import Combination, DurationRequest, Label, NotPlainError, Number
+from traceviz.parsers.shared.events.mapping import Keep
 from traceviz.parsers.shared.prefetch import Prefetch
 from traceviz.parsers.shared.sqlite import whole_tables as sqlite_whole
 from traceviz.parsers.shared.sqlite.tables import SqliteTables
@@ -25,11 +25,11 @@ from traceviz.parsers.shared.sqlite.tables import SqliteTables
 pytestmark = pytest.mark.skipif(decoder() is None, reason="the package was built without a C compiler")
 
 COLUMNS = "start INTEGER, end INT, key INTEGER, value BIGINT, text TEXT, more TEXT"
-WISHES = (
+REQUESTS = (
     Number("value", pa.int64(), less=7),
     Number("value", pa.int32(), unset=-1),
     Number("value", pa.int16()),
-    Lasting("end", "start"),
+    DurationRequest("end", "start"),
     Combination(("key",)),
     Combination(("key", "value")),
     Combination(("key", "value", "start")),
@@ -66,15 +66,15 @@ def build(path: Path, rows, page_size: int = 512, reserved: int = 0) -> Path:
     return path
 
 
-def whole(path: Path, wishes, keeps=(), *, early=False) -> tuple[int, list]:
-    """Return rows, and for each wish the column, or what its codes stand for in each row."""
+def whole(path: Path, requests, keeps=(), *, early=False) -> tuple[int, list]:
+    """Return rows, and for each request the column, or what its codes stand for in each row."""
     with closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
         table = tables.whole("x")
         assert table is not None
         if early:
-            stored = [replace(wish, less=0) if isinstance(wish, Number) else wish for wish in wishes]
+            stored = [replace(request, less=0) if isinstance(request, Number) else request for request in requests]
             table.prefetch(prefetch, stored, [Number("end", pa.int64())], 1 << 30)
-        rows, results = table.columns(keeps, wishes, lambda _: None)
+        rows, results = table.columns(keeps, requests, lambda _: None)
     columns = []
     for result in results:
         if hasattr(result, "array"):
@@ -97,7 +97,7 @@ def wrapped(value: int) -> int:
 
 
 def expected(rows) -> list[list]:
-    """Return the answers to WISHES, from the rows."""
+    """Return the answers to REQUESTS, from the rows."""
     texts = [None if text is None else text.encode() for *_, text, _ in rows]
     return [
         [None if value is None else wrapped(value - 7) for *_, value, _, _ in rows],
@@ -117,18 +117,18 @@ def counts(row, keeps) -> bool:
     return all((names[keep.column] in keep.values) != keep.inverted for keep in keeps)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(ROWS, LAYOUTS, KEEPS, st.sampled_from([(512, True), (512, False), (1 << 22, False)]))
 def test_whole_columns_equal_the_rows_of_sqlite(tmp_path_factory, rows, layout, keeps, way):
     stretch, early = way
     path = build(tmp_path_factory.getbasetemp() / "x.sqlite", rows, *layout)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sqlite_whole, "STRETCH_BYTES", stretch)
+        patch.setattr(sqlite_whole, "RANGE_BYTES", stretch)
         kept = [row for row in rows if counts(row, keeps)]
-        assert whole(path, WISHES, keeps, early=early) == (len(kept), expected(kept))
+        assert whole(path, REQUESTS, keeps, early=early) == (len(kept), expected(kept))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(ROWS, st.data())
 def test_rows_that_were_deleted_are_none(tmp_path_factory, rows, data):
     path = build(tmp_path_factory.getbasetemp() / "deleted.sqlite", [*rows, *rows])
@@ -137,18 +137,18 @@ def test_rows_that_were_deleted_are_none(tmp_path_factory, rows, data):
         connection.executemany("DELETE FROM x WHERE rowid = ?", [(number,) for number in gone])
         connection.commit()
         left = connection.execute("SELECT * FROM x").fetchall()
-    assert whole(path, WISHES) == (len(left), expected(left))
+    assert whole(path, REQUESTS) == (len(left), expected(left))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
-        assert whole(path, WISHES, early=True) == (len(left), expected(left))
+        patch.setattr(sqlite_whole, "RANGE_BYTES", 512)
+        assert whole(path, REQUESTS, early=True) == (len(left), expected(left))
 
 
-def begun(path: Path, wishes, room: int = 1 << 30) -> tuple[int, int, int | None]:
+def prefetch_and_measure(path: Path, requests, room: int = 1 << 30) -> tuple[int, int, int | None]:
     """Return bytes of the started columns; then rows, and the least start, by measuring."""
     with pytest.MonkeyPatch.context() as patch, closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
-        patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
+        patch.setattr(sqlite_whole, "RANGE_BYTES", 512)
         table = tables.whole("x")
-        size = table.prefetch(prefetch, wishes, [], room)
+        size = table.prefetch(prefetch, requests, [], room)
         rows, (bounds,) = table.measure((), (Number("start", pa.int64()),))
         return size, rows, bounds.least
 
@@ -157,31 +157,31 @@ MANY = [(start, start + 2, start % 3, start, None, None) for start in range(5, 5
 START, END = Number("start", pa.int64()), Number("end", pa.int64())
 
 
-def test_columns_are_begun_where_row_ids_tell_how_many_rows_there_are(tmp_path):
+def test_columns_are_prefetched_if_row_ids_give_the_number_of_rows(tmp_path):
     path = build(tmp_path / "x.sqlite", MANY)
-    assert begun(path, [START, END]) == (8_000, 500, 5)
+    assert prefetch_and_measure(path, [START, END]) == (8_000, 500, 5)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("UPDATE x SET rowid = rowid + 1000000")
         connection.commit()
-    assert begun(path, [START, END]) == (0, 500, 5)
+    assert prefetch_and_measure(path, [START, END]) == (0, 500, 5)
 
 
-def test_columns_are_begun_where_they_have_room_and_each_is_wanted_once(tmp_path):
+def test_columns_are_prefetched_if_they_have_room_and_each_is_requested_once(tmp_path):
     path = build(tmp_path / "x.sqlite", MANY)
-    assert begun(path, [START, END], 8_000)[0] == 8_000
-    assert begun(path, [START, END], 7_999)[0] == 0
-    assert begun(path, [START, START])[0] == 0
-    assert begun(path, [Number("text", pa.int64())])[0] == 0
+    assert prefetch_and_measure(path, [START, END], 8_000)[0] == 8_000
+    assert prefetch_and_measure(path, [START, END], 7_999)[0] == 0
+    assert prefetch_and_measure(path, [START, START])[0] == 0
+    assert prefetch_and_measure(path, [Number("text", pa.int64())])[0] == 0
 
 
-def test_few_rows_are_not_begun(tmp_path):
-    assert begun(build(tmp_path / "x.sqlite", MANY[:3]), [START]) == (0, 3, 5)
+def test_few_rows_are_not_prefetched(tmp_path):
+    assert prefetch_and_measure(build(tmp_path / "x.sqlite", MANY[:3]), [START]) == (0, 3, 5)
 
 
-def test_what_was_begun_counts_for_all_rows_only(tmp_path):
+def test_prefetched_columns_count_for_all_rows_only(tmp_path):
     path = build(tmp_path / "x.sqlite", MANY)
     with pytest.MonkeyPatch.context() as patch, closing(Prefetch()) as prefetch, SqliteTables(path) as tables:
-        patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
+        patch.setattr(sqlite_whole, "RANGE_BYTES", 512)
         table = tables.whole("x")
         assert table.prefetch(prefetch, [START], [], 1 << 30) == 4_000
         assert table.columns((Keep("key", (0,)),), (START,), lambda _: None)[0] == 167
@@ -189,7 +189,7 @@ def test_what_was_begun_counts_for_all_rows_only(tmp_path):
 
 
 @given(st.sets(st.integers(0, 120)), st.integers(1, 2000))
-@settings(max_examples=20)
+@settings(max_examples=10)
 def test_strange_row_ids_give_the_same_rows(tmp_path_factory, gone, factor):
     path = build(tmp_path_factory.getbasetemp() / "ids.sqlite", MANY)
     with closing(sqlite3.connect(path)) as connection:
@@ -199,14 +199,16 @@ def test_strange_row_ids_give_the_same_rows(tmp_path_factory, gone, factor):
         connection.commit()
         left = connection.execute("SELECT * FROM x").fetchall()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sqlite_whole, "STRETCH_BYTES", 512)
-        assert whole(path, WISHES, early=True) == (len(left), expected(left))
+        patch.setattr(sqlite_whole, "RANGE_BYTES", 512)
+        assert whole(path, REQUESTS, early=True) == (len(left), expected(left))
 
 
 def test_what_did_not_fit_is_counted(tmp_path):
     rows = [(10, 15, 1, 2**40, None, None), (10, 9, None, -1, "a", None), (10, None, 1, 5, "a", None)]
     with SqliteTables(build(tmp_path / "x.sqlite", rows)) as tables:
-        _, (value, lasting, text) = tables.whole("x").columns((), (WISHES[1], WISHES[3], Label("text")), lambda _: None)
+        _, (value, lasting, text) = tables.whole("x").columns(
+            (), (REQUESTS[1], REQUESTS[3], Label("text")), lambda _: None
+        )
     assert (value.least, value.most, value.missing, value.beyond) == (-1, 2**40, 2, 1)
     assert (lasting.missing, lasting.beyond) == (2, 1)
     assert (text.keys["text"].to_pylist(), text.rows.tolist()) == ([None, b"a"], [1, 2])
@@ -215,7 +217,7 @@ def test_what_did_not_fit_is_counted(tmp_path):
 def test_measuring_makes_no_columns(tmp_path):
     path = build(tmp_path / "x.sqlite", [(start, start + 2, start % 3, start, None, None) for start in range(1_000)])
     with SqliteTables(path) as tables:
-        rows, (bounds, keys) = tables.whole("x").measure((Keep("key", (0, 2)),), (WISHES[0], WISHES[4]))
+        rows, (bounds, keys) = tables.whole("x").measure((Keep("key", (0, 2)),), (REQUESTS[0], REQUESTS[4]))
     assert (rows, bounds.least, bounds.most, bounds.array) == (667, 0, 999, None)
     assert (keys.keys["key"].to_pylist(), keys.rows.tolist(), keys.codes) == ([0, 2], [334, 333], None)
 
@@ -235,7 +237,7 @@ def test_an_integer_column_with_something_else_is_left_to_sqlite(tmp_path, odd):
     with SqliteTables(path) as tables:
         with pytest.raises(NotPlainError):
             tables.whole("x").columns((), (Combination(("key",)),), lambda _: None)
-        assert tables.whole("x").columns((), (WISHES[3],), lambda _: None)[1][0].array.to_pylist() == [1] * 91
+        assert tables.whole("x").columns((), (REQUESTS[3],), lambda _: None)[1][0].array.to_pylist() == [1] * 91
 
 
 def test_a_text_that_continues_on_another_page_is_left_to_sqlite(tmp_path):
@@ -285,7 +287,7 @@ def intact(tmp_path_factory) -> bytes:
 CHANGES = st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=3)
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(CHANGES, st.booleans())
 def test_changed_bytes_never_give_rows_that_sqlite_does_not_give(tmp_path_factory, intact, changes, in_headers):
     content = bytearray(intact)
@@ -294,11 +296,11 @@ def test_changed_bytes_never_give_rows_that_sqlite_does_not_give(tmp_path_factor
         content[spot - spot % 512 + spot % 16 if in_headers else spot] = byte
     path = tmp_path_factory.getbasetemp() / "changed.sqlite"
     path.write_bytes(content)
-    wishes = Number("start", pa.int64()), Number("value", pa.int64())
+    requests = Number("start", pa.int64()), Number("value", pa.int64())
     try:
         with SqliteTables(path) as tables:
             table = tables.whole("x")
-            results = [] if table is None else table.columns((), wishes, lambda _: None)[1]
+            results = [] if table is None else table.columns((), requests, lambda _: None)[1]
     except (NotPlainError, DamagedTraceError):
         return
     if not results:
@@ -318,7 +320,7 @@ def trace(path: Path, scanner: str):
             return "damaged"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(CHANGES)
 def test_a_spoilt_trace_reads_the_same_with_and_without_the_compiled_decoder(tmp_path_factory, changes):
     path = tmp_path_factory.getbasetemp() / "trace.sqlite"

@@ -60,6 +60,7 @@ def _share(text: str) -> float:
 def one_number_per_cause(report: Report) -> Iterator[Fault]:
     """A finding has at most the time of the exclusive parts that it explains, and all of a part that it stands for."""
     parts = {candidate.key: candidate for candidate in report.verdict.candidates}
+    slugs = {finding.slug for finding in report.findings}
     for finding in report.findings:
         record = record_of(finding.code)
         own = [parts[key] for key in record.explains if key in parts]
@@ -68,6 +69,10 @@ def one_number_per_cause(report: Report) -> Iterator[Fault]:
         if record.is_of_run or record.is_sampled or any(part.share_of != finding.share_of for part in own):
             continue
         most = sum(part.share for part in own)
+        if record.is_candidate and "unexplained" in parts:  # what no event covers may be of the same cause
+            most += parts["unexplained"].share
+        if not _fact(report, "capture", "devices"):  # then the host's own work is no part, and has what is left
+            most += 1 - sum(part.share for part in parts.values() if part.key not in slugs)
         if finding.share > most + ROUNDING:
             labels = " and ".join(part.label for part in own)
             yield Fault("two numbers", f"{finding.code} has {finding.share:.1%} of {labels}, which have {most:.1%}")
@@ -78,7 +83,9 @@ def parts_make_a_whole(report: Report) -> Iterator[Fault]:
     sums: Counter[str] = Counter()
     slugs = {finding.slug for finding in report.findings}
     for candidate in report.verdict.candidates:
-        if candidate.key not in slugs and candidate.certainty != "suspected":
+        # Devices idle in turn while another one works: this lies within the time of other parts
+        is_part = candidate.key not in slugs and candidate.key != "devices_in_turn"
+        if is_part and candidate.certainty != "suspected":
             sums[candidate.share_of] += candidate.share
         if candidate.share > 1 + ROUNDING:
             yield Fault("more than the whole", f"{candidate.label} has {candidate.share:.1%} of {candidate.share_of}")
@@ -186,7 +193,8 @@ def advice_fits_the_capture(report: Report) -> Iterator[Fault]:
     for finding, advice in texts:
         if "graph capture" in kind.lower() and re.search(r"CUDA graphs|torch\.compile", advice):
             yield Fault("advice against the capture", f"{finding.code} during a graph capture: {advice}")
-        if isinstance(devices, int) and devices <= 1 and re.search(r"\bDDP\b|DistributedDataParallel", advice):
+        is_one_rank = isinstance(devices, int) and devices <= 1 and _fact(report, "capture", "ranks") is None
+        if is_one_rank and re.search(r"\bDDP\b|DistributedDataParallel", advice):
             yield Fault("advice against the capture", f"{finding.code} with {devices} device: {advice}")
         if "serving" in kind.lower() and re.search(r"DataLoader|StepTraceAnnotation|optimizer", advice):
             yield Fault("advice against the capture", f"{finding.code} for a server: {advice}")

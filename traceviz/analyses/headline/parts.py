@@ -7,7 +7,7 @@ and findings that explain some of it more precisely.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import HOST_CLASSES
+from traceviz.analyses.derived.launch.first import describe_first_use
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
@@ -107,7 +108,7 @@ PARTS: dict[str, Words] = {
     "device_wait": _words("waits for the device", "the program waits for a result", _CALLS, heading="Exposed wait"),
     "allocation": _words("allocation", "memory is allocated or freed", _CALLS),
     "stream": _words("creation of streams", "streams are created or destroyed", _CALLS, heading="Streams"),
-    "first_launch": _words("first launch", "a first call sets the device up and loads code", _CALLS),
+    "first_launch": _words("first use", "a first call sets up the device or a library, or prepares code", _CALLS),
     "kernel_launch": _words(
         "kernel launches", "the host is in launch calls", _CALLS, alone="the program launches work"
     ),
@@ -172,7 +173,9 @@ def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: s
     for key, words in PARTS.items():
         if judged.share(times.get(key, 0)) >= WORTH_SAYING and (judged.has_device or key != HOST):
             own = by_part.get(key, causes.clear())
-            yield _make_option(key, words, times[key], own, judged, within)
+            option = _make_option(key, words, times[key], own, judged, within)
+            first = describe_first_use(trace, own) if key == "first_launch" else ""
+            yield replace(option, sentence=f"{option.sentence} {first}") if first else option
     if judged.in_turn >= WORTH_SAYING:
         # This idle time of devices that share a process has no class, because one of the devices works.
         share, label, evidence = judged.in_turn, "devices that idle in turn", "busy time of each device"

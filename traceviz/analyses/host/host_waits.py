@@ -16,8 +16,10 @@ from traceviz.analyses.derived.causes.attribution import host_causes, time_in_ca
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.causes.sampling import find_ticks_within
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.host.classes import host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
+from traceviz.analyses.derived.launch.first import describe_first_use
 from traceviz.analyses.derived.patterns import extracted
 from traceviz.analyses.derived.stacks.functions import without_module
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
@@ -72,9 +74,7 @@ class _Rule:
 _RULES: tuple[_Rule, ...] = (
     _Rule("TV205", HOST_WORK, "no device works while the host prepares work"),
     _Rule("TV207", frozenset({"synchronisation", "device_wait"}), "no device works while the host waits"),
-    _Rule(
-        "TV208", frozenset({"first_launch"}), "no device works while first calls load device code or create a context"
-    ),
+    _Rule("TV208", frozenset({"first_launch"}), "no device works while first calls set up the device or a library"),
     _Rule(
         "TV209",
         frozenset({"os_call", "python_wait", "io", "sleep", "lock", "gil", "wait"}),
@@ -98,6 +98,7 @@ class HostCauses:
         sees_host: True if anything of the host was recorded.
         record: Advice on what to record so that less remains unexplained, the most helpful first.
         within: The innermost event of the leading thread in which most of the host's own work was done; may be empty.
+        first_use: Sentence about the operator whose first call takes most time, if one is much slower than later.
     """
 
     causes: pl.DataFrame
@@ -108,6 +109,7 @@ class HostCauses:
     sees_host: bool
     record: tuple[str, ...]
     within: str = ""
+    first_use: str = ""
 
     @cached_property
     def kinds(self) -> dict[str, int]:
@@ -172,6 +174,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             sees_host=sees_host(trace),
             record=_record(trace),
             within=_within(trace, causes),
+            first_use=describe_first_use(trace, having(causes, "kind", "first_launch")),
         )
 
     def judge(self, result: HostCauses) -> tuple[Finding, ...]:
@@ -272,6 +275,8 @@ def _finding(result: HostCauses, entry: _Rule, time_ns: int) -> Finding:
         f"{f', mostly within {within}' if within else ''}; most of all in {name} "
         f"({result.share(largest['time_ns'])}{f', in {place}' if place else ''})."
     )
+    if entry.code == "TV208" and result.first_use:
+        message = f"{message} {result.first_use}"
     evidence = (
         *(Fact(f"{kind}_ns", KIND_LABELS[kind], time, "ns") for kind, time in times),
         Fact("cause", "largest cause", name),

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.frames import having, knowing
 from traceviz.analyses.derived.host.classes import HOST_CLASSES
-from traceviz.analyses.derived.launch.first import describe_first_use
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView

@@ -12,14 +12,13 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.time_spent import find_costliest_name
-from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
+from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.causes.sampling import find_ticks_within
 from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.host.classes import host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.launch.first import describe_first_use
 from traceviz.analyses.derived.patterns import extracted
 from traceviz.analyses.derived.stacks.functions import without_module
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share

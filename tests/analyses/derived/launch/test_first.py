@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import tables, trace
+from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes
 from traceviz.analyses.derived.host.classes import host_classes
-from traceviz.analyses.derived.causes.attribution import host_causes
-from traceviz.analyses.derived.launch.first import describe_first_use, first_calls, first_uses
+from traceviz.analyses.derived.launch.first import first_calls, first_uses
 from traceviz.analyses.run import analyze
 
 US, MS = 1_000, 1_000_000

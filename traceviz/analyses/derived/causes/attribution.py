@@ -29,6 +29,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree, Segments, innermost
+from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of
 from traceviz.analyses.derived.causes.places import (
     MODULE,
@@ -64,6 +65,7 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet, union_all
 from traceviz.core.arrays.nested import Codes, Rows, add_own, alike
 from traceviz.core.arrays.sweeps import summed
+from traceviz.core.units import format_ns
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time. If events have the same bounds, those of earlier tables enclose the others."""
@@ -527,6 +529,19 @@ def _find_explaining_calls(
         outermost = tree.topmost(explains)
         found = np.where(outermost >= 0, outermost, found)
     return None if found is rows or np.array_equal(found, rows) else found
+
+
+def describe_first_use(trace: TraceView, causes: pl.DataFrame) -> str:
+    """Return the sentence about the first and later calls of the operator with most of ``cause, time_ns``, if known."""
+    names = causes.group_by("cause").agg(pl.col("time_ns").sum()).sort("time_ns", "cause", descending=[True, False])
+    uses = first_uses(trace).filter(pl.col("name").is_in(names["cause"].head(1).implode()))
+    if not uses.height:
+        return ""
+    first = uses.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("first_ns"))
+    longest = first.sort("first_ns", descending=True).row(0, named=True)
+    later = f"{format_ns(longest['later_ns'])}{' in the median' if longest['later'] > 1 else ''}"
+    which = "later ones take" if longest["later"] > 1 else "the next one"
+    return f"The first {shortened(longest['name'])} takes {format_ns(longest['first_ns'])}, {which} {later}."
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:

@@ -16,13 +16,11 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.frames import bounds, end_ns, in_one_piece, intervals, parts_by
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import CALL_COLUMNS, TraceView, once_per_trace
 from traceviz.core.arrays.intervals import union_all
-from traceviz.core.units import format_ns
 from traceviz.trace.names.cuda_names import ApiKind
 
 LOADS_NS = 1_000_000
@@ -89,19 +87,6 @@ def first_uses(trace: TraceView) -> pl.DataFrame:
         in_calls = intervals(slow_calls[thread]).overlap(starts, ends) if thread in slow_calls else 0
         counts |= is_launching & (2 * in_calls < ends - starts) & (found["thread_id"] == thread).to_numpy()
     return found.filter(pl.Series(counts, dtype=pl.Boolean))
-
-
-def describe_first_use(trace: TraceView, causes: pl.DataFrame) -> str:
-    """Return the sentence about the first and later calls of the operator with most of ``cause, time_ns``, if known."""
-    names = causes.group_by("cause").agg(pl.col("time_ns").sum()).sort("time_ns", "cause", descending=[True, False])
-    uses = first_uses(trace).filter(pl.col("name").is_in(names["cause"].head(1).implode()))
-    if not uses.height:
-        return ""
-    first = uses.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("first_ns"))
-    longest = first.sort("first_ns", descending=True).row(0, named=True)
-    later = f"{format_ns(longest['later_ns'])}{' in the median' if longest['later'] > 1 else ''}"
-    which = "later ones take" if longest["later"] > 1 else "the next one"
-    return f"The first {shortened(longest['name'])} takes {format_ns(longest['first_ns'])}, {which} {later}."
 
 
 @once_per_trace

@@ -107,7 +107,7 @@ PARTS: dict[str, Words] = {
     "device_wait": _words("waits for the device", "the program waits for a result", _CALLS, heading="Exposed wait"),
     "allocation": _words("allocation", "memory is allocated or freed", _CALLS),
     "stream": _words("creation of streams", "streams are created or destroyed", _CALLS, heading="Streams"),
-    "first_launch": _words("first use", "a first call sets up the device or a library, or prepares code", _CALLS),
+    "first_launch": _words("first use", "a first call sets up a device, library or code", _CALLS),
     "kernel_launch": _words(
         "kernel launches", "the host is in launch calls", _CALLS, alone="the program launches work"
     ),

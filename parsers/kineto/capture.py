@@ -194,6 +194,6 @@ def note_device(events: Events, notes: Notes, *, device: bool, pytorch: bool) ->
 
 NO_DEVICE = "No device was recorded: the program ran on the CPU, or activities=[CPU, CUDA] was not asked for."
 NOTHING_RAN = (
-    "The capture could record a device, but none did anything in it: the recorded steps launched nothing, or the "
-    "profiler had no access to the device."
+    "The capture could record a device, and holds no device work: the program launched none, or the profiler did not "
+    "record it."
 )

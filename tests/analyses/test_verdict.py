@@ -230,7 +230,32 @@ def test_work_that_was_launched_and_has_not_begun_is_no_launching():
 def test_calls_whose_work_was_lost_are_not_blamed():
     verdict = analyze(tables(cuda_api=[(0, 900, "cudaLaunchKernel")], kernels=[], os_calls=[(950, 50, "poll")])).verdict
     assert (verdict.cause, verdict.candidates) == ("", ())
-    assert "device events were lost" in verdict.sentence
+    assert "the work of 1 launch call was not recorded" in verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("drawing", "copying", "said"),
+    [
+        (
+            790,
+            190,
+            "Of the 1.98 s captured, 79.8 % were spent in aten::normal_, and 19.2 % waiting in cudaMemcpyAsync.",
+        ),
+        (900, 50, "Of the 1.98 s captured, 90.9 % were spent in aten::normal_."),
+        (300, 680, "Of the 1.98 s captured, 68.7 % were spent in cudaMemcpyAsync."),
+    ],
+)
+def test_what_the_host_did_is_said_if_the_work_that_it_launched_was_not_recorded(drawing, copying, said):
+    ms = 10**6
+    begins = [0, 990 * ms]
+    ops = [(begin, drawing * ms, "aten::normal_", "op") for begin in begins]
+    copies = [(begin + drawing * ms, copying * ms, "cudaMemcpyAsync") for begin in begins]
+    calls = [*copies, *((begin + 985 * ms, 10_000, "cudaLaunchKernel") for begin in begins)]
+    run = {"framework": "PyTorch", "format": "kineto"}
+    steps = [(begin, 990 * ms, n, {"thread_id": 0}) for n, begin in enumerate(begins)]
+    report = analyze(tables(kernels=[], memcpy=[], host_ops=ops, cuda_api=calls, steps=steps, run=run))
+    opening = "No device work was captured: the work of 2 launch calls was not recorded. "
+    assert report.verdict.sentence.startswith(opening + said)
 
 
 def test_what_a_program_without_a_device_computes_is_said():

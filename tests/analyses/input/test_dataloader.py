@@ -132,6 +132,25 @@ def test_a_wait_in_few_long_calls_points_to_workers_that_start_anew(waits, late)
     assert ("persistent_workers" in use.advice[0]) == late
 
 
+@pytest.mark.parametrize(
+    ("waits", "words"),
+    [
+        ([900] + [5] * 7, "1 of 8 calls has 96.3 % of that (900 ns, the median call 5 ns)"),
+        ([900, *[5] * 9] * 4, "4 of 40 calls have 95.2 % of that (up to 900 ns, the median call 5 ns)"),
+        ([900, 700, *[3] * 7], "2 of 9 calls have 98.7 % of that (up to 900 ns, the median call 3 ns)"),
+        ([900, *[5] * 3] * 4, ""),  # four workers that deliver at the same time
+        ([300, 320, 280, 310, 900, 300], ""),  # a slow batch among slow ones
+    ],
+)
+def test_few_calls_with_most_of_the_wait_are_described_and_more_workers_are_no_advice(waits, words):
+    report = analyze(tables(**loop(waits, MULTI)))
+    assert bool(words) == ("persistent_workers=True" in report.findings[0].advice[0])
+    assert bool(words) != any("num_workers" in line for line in report.findings[0].advice)
+    if words:
+        assert f"in the multi-process DataLoader: {words}; at best" in report.verdict.sentence
+        assert all(words in finding.message for finding in report.findings if finding.code in {"TV101", "TV109"})
+
+
 def test_pageable_batches_are_told_to_be_pinned():
     copies = [(i * 1000, 300, "h2d", "pageable", "device", 10**6) for i in range(5)]
     computing = [(i * 1000 + 300, 700, "sgemm") for i in range(5)]

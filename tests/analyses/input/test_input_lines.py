@@ -66,7 +66,17 @@ def test_where_the_main_thread_waits_its_workers_say_what_for() -> None:
     assert lines is not None
     assert (lines.who, lines.processes) == ("workers", 1)
     assert lines.words == "meanwhile 1 worker is in distort (data.py:20) (100.0 %)"
-    assert "multi-process DataLoader: meanwhile 1 worker is in distort" in analyze(tables(**literals)).verdict.sentence
+    report = analyze(tables(**literals))
+    assert "multi-process DataLoader: meanwhile 1 worker is in distort" in report.verdict.sentence
+    first = "Make distort (data.py:20) cheaper, which takes 100.0 % of the workers' time: do less in it, or do it once."
+    assert {finding.advice[0] for finding in report.findings if finding.code in {"TV101", "TV109"}} == {first}
+
+
+def test_a_function_with_little_of_the_workers_time_is_no_advice() -> None:
+    work = [(n * 200, 200, f"{LOOP} > data.py:{n} part_{n}", WORKER) for n in range(5)]
+    wait = f"{NEXT} > multiprocessing/queues.py:103 get > threading.py:327 wait"
+    report = analyze(tables(**steps([(0, 800, wait), (800, 200, STEP), *work], name=MULTI)))
+    assert "raise num_workers" in report.findings[0].advice[0]
 
 
 def test_where_the_main_thread_waits_another_thread_may_do_the_work() -> None:

@@ -7,11 +7,11 @@ and findings that explain some of it more precisely.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from traceviz.analyses.derived.causes.attribution import host_causes
+from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS
 from traceviz.analyses.derived.causes.parts import find_culprit, part_times
 from traceviz.analyses.derived.frames import having
@@ -100,7 +100,7 @@ PARTS: dict[str, Words] = {
     "device_wait": _words("waits for the device", "the program waits for a result", _CALLS, heading="Exposed wait"),
     "allocation": _words("allocation", "memory is allocated or freed", _CALLS),
     "stream": _words("creation of streams", "streams are created or destroyed", _CALLS, heading="Streams"),
-    "first_launch": _words("first launch", "a first call sets the device up and loads code", _CALLS),
+    "first_launch": _words("first use", "a first call sets up a device, library or code", _CALLS),
     "kernel_launch": _words(
         "kernel launches", "the host is in launch calls", _CALLS, alone="the program launches work"
     ),
@@ -152,7 +152,9 @@ def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: s
     for key, words in PARTS.items():
         if judged.share(times.get(key, 0)) >= WORTH_SAYING and (judged.has_device or key != HOST):
             own = by_part.get(key, causes.clear())
-            yield _make_option(key, words, times[key], own, judged, within)
+            option = _make_option(key, words, times[key], own, judged, within)
+            first = describe_first_use(trace, own) if key == "first_launch" else ""
+            yield replace(option, sentence=f"{option.sentence} {first}") if first else option
     if judged.in_turn >= WORTH_SAYING:
         # This idle time of devices that share a process has no class, because one of the devices works.
         share, label, evidence = judged.in_turn, "devices that idle in turn", "busy time of each device"

@@ -32,8 +32,9 @@ def describe_input_cause(pipeline: InputPipelineResult) -> str:
 
 
 def _name_line(pipeline: InputPipelineResult) -> str:
-    """Return the function that takes the time of the input, after the call in which the program waits."""
-    words = pipeline.lines.words if pipeline.lines is not None else ""
+    """Return the few calls with most of the wait, else the function that takes its time, after the call that waits."""
+    few = pipeline.loader.few_words if pipeline.loader is not None else ""
+    words = few or (pipeline.lines.words if pipeline.lines is not None else "")
     if not words:
         return ""
     return f": {words}" if _name_stage(pipeline) else f", {words}"

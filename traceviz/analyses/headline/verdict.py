@@ -98,7 +98,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (2, describe_input(pipeline, choice.lead) if pipeline.verdict is not InputVerdict.NOT_JUDGED else ""),
         (6, _describe_host_while_idle(trace, time, choice)),
         (5, _describe_computing(time, pipeline, choice)),
-        (6, "" if choice.lead or before or lanes else pipeline.spent),
+        (6, "" if choice.lead or before or lanes or pipeline.spent == cause_sentence else pipeline.spent),
         (2, pipeline.remedy.brief),
         (3, _caution_about_steps(results)),
         (0, _describe_unrecorded_work(results)),
@@ -167,7 +167,8 @@ def _describe_cause(trace: TraceView, results: dict[str, Any], time: Judged, cho
         return describe_minor_cause(time, lead) if _is_mild(time, lead) else lead.sentence
     # The opening already reports missing device work, or how busy an engine keeps the device.
     if not time.total_ns or _says_nothing(trace, results["input_pipeline"], time) or "serving" in results:
-        return ""
+        # The host's calls are known even if the work that they launched was not recorded.
+        return "" if time.has_device else results["input_pipeline"].spent
     if not time.has_device:
         return _describe_own_work(trace, results, time)
     computing = f"{time.device} computes in {format_ratio(time.compute_share)} of {time.whole}."

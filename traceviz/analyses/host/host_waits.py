@@ -9,11 +9,12 @@ from functools import cached_property
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
+from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.parts import find_culprit, find_place
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.causes.sampling import find_ticks_within
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import extracted
@@ -78,7 +79,7 @@ _COMPILES = ("Compile the step", "PyTorch: the operators with the most host time
 _RULES: tuple[_Rule, ...] = (
     _Rule("TV205", "no device works while the host prepares work"),
     _Rule("TV207", "no device works while the host waits"),
-    _Rule("TV208", "no device works while first calls load device code or create a context"),
+    _Rule("TV208", "no device works while first calls set up the device or a library"),
     _Rule("TV209", "no device works while the leading thread waits"),
     _Rule("TV210", "no device works while memory and streams are made or freed"),
     _Rule("TV211", "no device works while code is compiled or loaded"),
@@ -99,6 +100,7 @@ class HostCauses:
         record: Advice on what to record so that less remains unexplained, the most helpful first.
         within: The innermost event in which most of the host's own work was done; may be empty.
         sampled: True if stacks were sampled. Lines are then those that ran.
+        first_use: Sentence about the operator whose first call takes most time, if one is much slower than later.
     """
 
     causes: pl.DataFrame
@@ -110,6 +112,7 @@ class HostCauses:
     record: tuple[str, ...]
     within: str = ""
     sampled: bool = False
+    first_use: str = ""
 
     @cached_property
     def kinds(self) -> dict[str, int]:
@@ -175,6 +178,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             record=_record(trace),
             within=find_place(trace, HOST) if trace.rank_busy else "",
             sampled=bool(trace.tables.rows("stacks")),
+            first_use=describe_first_use(trace, having(causes, "kind", "first_launch")),
         )
 
     def judge(self, result: HostCauses) -> tuple[Finding, ...]:
@@ -266,6 +270,8 @@ def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
         f"In {result.share(time_ns)} of the {result.judged_words} {entry.words}{of_kinds}"
         f"{f', mostly within {within}' if within else ''}{largest}."
     )
+    if entry.code == "TV208" and result.first_use:
+        message = f"{message} {result.first_use}"
     evidence = (
         *(Fact(f"{kind}_ns", KIND_LABELS[kind], time, "ns") for kind, time in times),
         Fact("cause", "largest cause", found.name if found else KIND_LABELS[times[0][0]]),

@@ -61,15 +61,20 @@ _ADVICE: dict[LoaderKind, tuple[str, ...]] = {
         "PyTorch: a larger prefetch_factor evens out batches that take unequal time to prepare.",
     ),
 }
-_PERSISTENT = (
-    "PyTorch: keep the workers between epochs (persistent_workers=True): the time was lost in few long waits, as when "
-    "workers start."
+_FEW_LONG = (
+    (
+        "PyTorch: keep the workers between epochs (persistent_workers=True): the time was lost in few long waits, as "
+        "when workers start."
+    ),
+    "PyTorch: if the long waits are not the first of an epoch, a larger prefetch_factor evens out slow batches.",
 )
+"""Advice on workers that keep up except in few calls: more of them would start as slowly."""
 _CHEAPER = "Do less per sample: cache decoded data in memory or on disk, decode at the size needed, preprocess offline."
 _ON_DEVICE = "Move augmentation to the device: whole batches at once (torchvision.transforms.v2, NVIDIA DALI)."
 
-RARE_SHARE = 0.1
-"""Long waits are rare if at most this share of the calls (but at least one) is long."""
+RARE_SHARE = 0.25
+"""Long waits are rare if less than this share of the calls, or a single one, is long. Four workers that deliver their
+batches at the same time make every fourth call long."""
 RARE_FACTOR = 10
 """A wait is long if it takes this many times the median call."""
 
@@ -85,7 +90,8 @@ class LoaderUse:
         waited_ns: The part of it in which no device worked, so that the steps waited.
         median_ns: Median duration of a call.
         longest_ns: Duration of the longest call.
-        rare_ns: Wait in a few calls much longer than the others; 0 if there are none.
+        rare_calls: Number of calls that are much longer than the others, if these are few; else 0.
+        rare_ns: Wait in them.
         inside: Operations in the calls by name, the call itself included, with their own part of the wait:
             ``name, category, calls, self_ns``, the largest first.
         has_device: True if the program uses a device, to which work could be moved.
@@ -97,6 +103,7 @@ class LoaderUse:
     waited_ns: int
     median_ns: int
     longest_ns: int
+    rare_calls: int
     rare_ns: int
     inside: pl.DataFrame
     has_device: bool
@@ -107,10 +114,21 @@ class LoaderUse:
         return 2 * self.rare_ns > self.waited_ns
 
     @property
+    def few_words(self) -> str:
+        """Text about the few calls with most of the wait; empty if the calls do not differ so much."""
+        if not self.starts_late:
+            return ""
+        has = "has" if self.rare_calls == 1 else "have"
+        most = f"{self.rare_calls} of {counted(self.calls, 'call')} {has} {format_ratio(self.rare_ns / self.waited_ns)}"
+        each = f"{'up to ' if self.rare_calls > 1 else ''}{format_ns(self.longest_ns)}"
+        return f"{most} of that ({each}, the median call {format_ns(self.median_ns)})"
+
+    @property
     def advice(self) -> tuple[str, ...]:
         """Advice on the wait for these loaders, most promising first."""
-        late = (_PERSISTENT,) if self.kind == "multi-process" and self.starts_late else ()
-        return (*late, *_ADVICE[self.kind], _CHEAPER, *((_ON_DEVICE,) if self.has_device else ()))
+        if self.kind == "multi-process" and self.starts_late:
+            return _FEW_LONG
+        return (*_ADVICE[self.kind], _CHEAPER, *((_ON_DEVICE,) if self.has_device else ()))
 
 
 def loader_kind(name: str) -> LoaderKind | None:
@@ -185,7 +203,7 @@ def _use(kind: LoaderKind, parts: list[_Calls], *, has_device: bool) -> LoaderUs
     waited = np.concatenate([part.waited for part in parts])
     median = float(np.median(within))
     rare = within > RARE_FACTOR * median
-    few = 0 < rare.sum() <= max(1.0, RARE_SHARE * within.size) and within.size > 1
+    are_few = within.size > 1 and (rare.sum() == 1 or rare.sum() < RARE_SHARE * within.size)
     return LoaderUse(
         kind=kind,
         calls=within.size,
@@ -193,24 +211,26 @@ def _use(kind: LoaderKind, parts: list[_Calls], *, has_device: bool) -> LoaderUs
         waited_ns=int(waited.sum()),
         median_ns=round(median),
         longest_ns=int(within.max()),
-        rare_ns=int(waited[rare].sum()) if few else 0,
+        rare_calls=int(rare.sum()) if are_few else 0,
+        rare_ns=int(waited[rare].sum()) if are_few else 0,
         inside=_summed(pl.concat([part.inside for part in parts])),
         has_device=has_device,
     )
 
 
 def loader_findings(
-    uses: tuple[LoaderUse, ...], wait_ns: int, blamed: float, function: str = ""
+    uses: tuple[LoaderUse, ...], wait_ns: int, blamed: float, *, function: str = "", first: tuple[str, ...] = ()
 ) -> tuple[Finding, ...]:
     """Return TV108 and TV109 for kinds of loaders with at least a share of ``blamed`` of ``wait_ns``.
 
     They have no time at stake of their own, because another finding counts the wait. ``function`` of the training
-    process takes most of it, if that is known.
+    process takes most of it, if that is known. The advice starts with the lines of ``first``.
     """
-    return tuple(_finding(use, wait_ns, function) for use in uses if wait_ns and use.waited_ns >= blamed * wait_ns)
+    known = [use for use in uses if wait_ns and use.waited_ns >= blamed * wait_ns]
+    return tuple(_finding(use, wait_ns, function, (*first, *use.advice)) for use in known)
 
 
-def _finding(use: LoaderUse, wait_ns: int, function: str) -> Finding:
+def _finding(use: LoaderUse, wait_ns: int, function: str, advice: tuple[str, ...]) -> Finding:
     record = record_of("TV108" if use.kind == "single-process" else "TV109")
     share = min(use.waited_ns / wait_ns, 1.0)
     typical = f"{counted(use.calls, 'call')}, {format_ns(use.median_ns)} each in the median"
@@ -220,9 +240,9 @@ def _finding(use: LoaderUse, wait_ns: int, function: str) -> Finding:
             f"({typical}{f', mostly in {function}' if function else _mostly_inside(use)})."
         )
     else:
-        late = f"; most of it in few long waits, the longest {format_ns(use.longest_ns)}" if use.starts_late else ""
         message = (
-            f"The workers of the DataLoader have no batch ready: {format_ratio(share)} of the wait ({typical}{late})."
+            f"The workers of the DataLoader have no batch ready: {format_ratio(share)} of the wait "
+            f"({typical}{f'; {use.few_words}' if use.few_words else ''})."
         )
     evidence = (
         Fact("share_of_wait", "of the wait", share, "ratio"),
@@ -230,7 +250,7 @@ def _finding(use: LoaderUse, wait_ns: int, function: str) -> Finding:
         Fact("median_ns", "median wait for one", use.median_ns, "ns"),
         Fact("longest_ns", "longest", use.longest_ns, "ns"),
     )
-    return Finding(record.code, record.slug, record.severity_of(0.0), message, evidence, use.advice, 0)
+    return Finding(record.code, record.slug, record.severity_of(0.0), message, evidence, advice, 0)
 
 
 def _mostly_inside(use: LoaderUse) -> str:

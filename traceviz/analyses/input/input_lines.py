@@ -60,6 +60,15 @@ class InputLines:
         of = counted(self.processes, "worker") if self.who == "workers" else "another thread"
         return f"meanwhile {of} {'are' if self.processes > 1 else 'is'} in {first.words} ({first.share_words})"
 
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """Advice on the function with most of the time, if it has much of it."""
+        if not self.words:
+            return ()
+        first, base = self.functions[0], {"main": "the wait", "threads": "the other threads' time"}
+        of = base.get(self.who, "the workers' time")
+        return (f"Make {first.words} cheaper, which takes {first.share_words} of {of}: do less in it, or do it once.",)
+
 
 def lines_grid(lines: InputLines) -> Grid:
     """Return the functions that take the time of the input."""

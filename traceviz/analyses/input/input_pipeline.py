@@ -114,6 +114,14 @@ class InputPipelineResult:
         return self.step_ns / left if self.step_ns and left > 0 else None
 
     @property
+    def loader(self) -> LoaderUse | None:
+        """The use of the loader that the largest stage belongs to, if it is one."""
+        stage = self.stages[0] if self.stages else None
+        kind = loader_kind(f"{stage.name} {stage.inside}") if stage else None
+        uses = (use for use in self.loaders if stage and (LABELS[use.kind] == stage.name or use.kind == kind))
+        return next(uses, None)
+
+    @property
     def at_stake_ns(self) -> int:
         """Time at stake in the verdict."""
         return self.host_ns if self.verdict is InputVerdict.POSSIBLY_BOUND else self.wait_ns
@@ -235,7 +243,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             )
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME),)
         bound = f" ({result.caveat})" if result.caveat else ""
-        line = result.lines.words if result.lines is not None else ""
+        few = result.loader.few_words if result.loader is not None else ""
+        line = "; ".join(filter(None, (few, result.lines.words if result.lines is not None else "")))
         where = f"{_place_of_wait(stage)}{f': {line}' if line else ''}"
         message = f"Steps wait for input in {format_ratio(share)} of their time{where}{bound}.{gain}"
         advice = _advice(stage, result, self.empty)
@@ -247,7 +256,13 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         return (
             finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME, advice=advice),
             *explained,
-            *loader_findings(result.loaders, result.wait_ns, self.blamed, function),
+            *loader_findings(
+                result.loaders,
+                result.wait_ns,
+                self.blamed,
+                function=function,
+                first=lines.advice if lines is not None else (),
+            ),
         )
 
     def describe(self, result: InputPipelineResult) -> Section:
@@ -419,11 +434,12 @@ def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> t
     settings = result.settings.at(stage.path) if stage else None
     if settings and settings.is_last_prefetch and settings.empty_share is not None and settings.empty_share < empty:
         own = (READY_ADVICE,)
-    loader = loader_kind(f"{stage.name} {stage.inside}") if stage else None
-    if stage:
-        own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)
-    complete = stage and (stage.path or stage.kind in {INFEED, dataloader.DATALOADER} or loader)
-    return tuple(dict.fromkeys(line for line in (*own, *(() if complete else record_of("TV101").advice)) if line))
+    if result.loader is not None:
+        own = result.loader.advice
+    first = result.lines.advice if result.lines is not None else ()
+    is_loader = stage and (stage.kind == dataloader.DATALOADER or loader_kind(f"{stage.name} {stage.inside}"))
+    general = () if stage and (stage.path or stage.kind == INFEED or is_loader) else record_of("TV101").advice
+    return tuple(dict.fromkeys(line for line in (*first, *own, *general) if line))
 
 
 def _why_no_ranges(trace: TraceView) -> str:
@@ -470,10 +486,11 @@ def _grid(result: InputPipelineResult) -> Grid:
         Column("capture_ns", "Total in capture", "ns", 9),
     )
     whole = sum(stage.self_ns for stage in result.stages)
+    of_loaders = {LABELS[use.kind]: use.advice[0] for use in result.loaders}
     rows = tuple(
         (
             *(s.name, s.kind, s.calls, s.total_ns, s.self_ns, s.self_ns / whole if whole else None),
-            *(s.inside or None, s.path or None, s.advice, s.capture_calls, s.capture_ns),
+            *(s.inside or None, s.path or None, of_loaders.get(s.name, s.advice), s.capture_calls, s.capture_ns),
         )
         for s in result.stages
     )

@@ -6,10 +6,10 @@ RECORD = FindingRecord(
     code="TV208",
     slug="first-launch",
     what=(
-        "In at least 20 % of the judged time no device works because first calls create the device's context or load "
-        "its code."
+        "In at least 20 % of the judged time no device works because first calls create the device's context, load its "
+        "code, or start a library: the first call of an operator takes most of the time of all its calls."
     ),
-    why="This happens once for each kernel of a program. Later steps do not pay for it.",
+    why="This happens once for each kernel and operator of a program. Later steps do not pay for it.",
     advice=(
         "Judge later steps: record after a warm-up.",
         "Load early or lazily as it suits: CUDA_MODULE_LOADING=LAZY or EAGER.",

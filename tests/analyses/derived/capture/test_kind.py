@@ -121,7 +121,7 @@ def test_the_first_sentence_says_what_the_capture_is_where_it_is_no_training(key
         (trace(), "the capture holds no events at all"),
         (trace(samples=[(0, "program CPU", 1.0)]), "only samples of resources were recorded"),
         (trace(host_ops=FORWARD, notes=[COUNTED], cuda_api=[(0, 9, "cudaLaunchKernel")]), "measured with counters"),
-        (trace(kernels=[], cuda_api=[(0, 9, "cudaLaunchKernel")] * 77), "77 launch calls were recorded and nothing"),
+        (trace(kernels=[], cuda_api=[(0, 9, "cudaLaunchKernel")] * 77), "the work of 77 launch calls was not recorded"),
         (
             trace(kernels=[], cuda_api=[], os_calls=[(0, 9, "poll")], notes=[UNUSED]),
             "the process did not use it",

@@ -66,6 +66,16 @@ def test_a_call_whose_copy_is_not_known_waits_by_its_name():
     ]
 
 
+@pytest.mark.parametrize(("us", "wait_us"), [(999, None), (1_000, 20), (85_000, 20)])
+def test_an_asynchronous_call_whose_copy_is_not_known_waits_if_no_launch_takes_so_long(us, wait_us):
+    view = trace(cuda_api=[(0, us * US, "cudaMemcpyAsync")], span_ns=100_000 * US)
+    assert wait(view) == wait_us
+    times = {key: owned.total // US for key, owned in host_classes(view)[0].sets.items() if owned.total}
+    blocks = wait_us is not None
+    assert times["kernel_launch"] == (20 if blocks else us)
+    assert times.get("synchronisation", 0) == (us - 20 if blocks else 0)
+
+
 def test_one_call_of_many_that_returns_late_was_held_up_by_chance():
     def calls(late):
         api = [(100 * US * n, (80 if n < late else 5) * US, "cudaMemcpyAsync", {"correlation_id": n}) for n in range(4)]

@@ -1,10 +1,13 @@
 """Calls that take long because they are the first: they create a context, or load code."""
 
+import polars as pl
 import pytest
 
-from tests.analyses.builders import trace
+from tests.analyses.builders import tables, trace
+from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes
 from traceviz.analyses.derived.host.classes import host_classes
-from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.launch.first import first_calls, first_uses
+from traceviz.analyses.run import analyze
 
 US, MS = 1_000, 1_000_000
 
@@ -109,3 +112,82 @@ def test_a_library_begins_with_a_call_that_frees_nothing_and_loads_its_code(ms, 
     calls += [(100 * MS, ms * MS, "cudaFree")]
     kernels = [(0, US, "gemm"), (90 * MS, (20 if busy else 1) * MS, "gemm"), (900 * MS, US, "gemm")]
     assert firsts(cuda_api=calls, kernels=kernels) == [("cudaFree", "code", float(ms))][:found]
+
+
+def operators(*durations, name="aten::attention", launch=True, inside=(), before=0):
+    """Return a capture of calls of an operator that take these µs, each followed by its kernel of 10 µs."""
+    begins = [(before + sum(durations[:n]) + 20 * n) * US for n in range(len(durations))]
+    ends = [begin + us * US for begin, us in zip(begins, durations, strict=True)]
+    key = [{"correlation_id": n} for n in range(len(durations))]
+    return {
+        "host_ops": [(begin, us * US, name, "op") for begin, us in zip(begins, durations, strict=True)],
+        "cuda_api": [
+            *((end - 4 * US, 3 * US, "cudaLaunchKernel", k) for end, k in zip(ends, key, strict=True) if launch),
+            *((begins[0] + start * US, us * US, call) for start, us, call in inside),
+        ],
+        "kernels": [(end, 10 * US, "k", k) for end, k in zip(ends, key, strict=True)],
+        "run": {"framework": "PyTorch"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("durations", "found"),
+    [
+        ((500_000, 100, 110, 90), 1),
+        ((6_000, 500), 1),
+        ((1_000, 90, 90), 1),
+        ((999, 90, 90), 0),
+        ((9_000, 901), 0),  # not ten times as long
+        ((9_000, 100, 9_100, 100), 0),  # not most of its time
+        ((9_000,), 0),  # nothing to compare it with
+        ((100, 9_000, 100), 0),  # not the first
+    ],
+)
+def test_the_first_use_of_an_operator_takes_most_of_its_time(durations, found):
+    uses = first_uses(trace(**operators(*durations)))
+    assert uses.height == found
+    assert [row["end_ns"] - row["start_ns"] for row in uses.iter_rows(named=True)] == [durations[0] * US] * found
+
+
+def test_an_operator_that_launches_nothing_may_compute_more_in_its_first_call():
+    assert first_uses(trace(**operators(700_000, 100, 100, name="aten::randn", launch=False))).height == 0
+
+
+def test_a_call_of_the_device_that_takes_the_time_of_a_first_use_is_its_cause():
+    assert first_uses(trace(**operators(9_000, 100, 100, inside=[(10, 5_000, "cudaFree")]))).height == 1
+    view = trace(**operators(90_000, 100, 100, inside=[(10, 80_000, "cudaFree")]))
+    assert [call[0] for call in first_calls(view).select("name").rows()] == ["cudaFree"]
+    assert first_uses(view).height == 0
+
+
+def test_first_use_is_said_with_its_later_calls_and_leads():
+    # The device works from 8,000 µs on: then the operator starts its library and searches for an algorithm.
+    literals = operators(100_000, 100, 120, 110, name="aten::cudnn_convolution", before=100)
+    literals["kernels"].append((0, 10 * US, "first", {"correlation_id": 90}))
+    view = trace(**literals)
+    causes = host_causes(view).filter(host_causes(view)["kind"] == "first_launch")
+    assert causes.select("cause", "time_ns", "calls").rows() == [("aten::cudnn_convolution", 99_996 * US, 1)]
+    words = "The first aten::cudnn_convolution takes 100 ms, later ones take 110 µs in the median."
+    assert describe_first_use(view, causes) == words
+    report = analyze(tables(**literals))
+    assert "First use: in 99." in report.verdict.sentence
+    assert words in report.verdict.sentence
+    assert [f.code for f in report.findings if f.code in {"TV205", "TV208"}] == ["TV208"]
+    assert words in next(f.message for f in report.findings if f.code == "TV208")
+
+
+def test_waits_and_allocations_in_a_first_use_keep_their_own_kind():
+    inside = [(1_000, 30_000, "cudaStreamSynchronize"), (40_000, 5_000, "cudaMalloc")]
+    literals = operators(100_000, 100, 120, before=100, inside=inside)
+    literals["kernels"].append((0, 10 * US, "first", {"correlation_id": 90}))
+    literals["cuda_api"].append((10 * US, US, "cudaMalloc"))
+    times = dict(host_causes(trace(**literals)).group_by("kind").agg(pl.col("time_ns").sum()).iter_rows())
+    assert times["synchronisation"] == 30_000 * US
+    assert times["allocation"] == 5_001 * US
+    assert times["first_launch"] == (100_000 - 35_000 - 4) * US
+
+
+def test_an_operator_that_is_as_slow_every_time_is_the_host():
+    literals = operators(*[10_000] * 6, before=100)
+    literals["kernels"].append((0, 10 * US, "first", {"correlation_id": 90}))
+    assert "First use" not in analyze(tables(**literals)).verdict.sentence

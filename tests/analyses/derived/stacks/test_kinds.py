@@ -57,6 +57,12 @@ KINDS = {
         "tensorflow/python/data/ops/from_generator_op.py:9 next > gen.py:4 tokens"
     ): ("input", "python"),
     "train.py:9 main > model.py:7 Net.save_for_backward": ("python", "python"),
+    "gen.py:9 main > /tmp/inductor/ab/cab.py:90 call > triton/compiler/compiler.py:487 launch_metadata": (
+        "compute",
+        "compute",
+    ),
+    "fit.py:9 main > jax/_src/stages.py:500 Compiled.call > jax/_src/pjit.py:9 _call": ("compute", "compute"),
+    "fit.py:9 main > jax/_src/stages.py:500 Lowered.compile > jax/_src/x.py:9 run": ("compilation", "compute"),
     # Compiled code runs within frames of the compiler, and its backward pass is compiled there when it first runs
     (
         "train.py:9 main > torch/_functorch/aot_autograd.py:1130 forward > "

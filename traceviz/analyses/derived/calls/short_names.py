@@ -10,6 +10,8 @@ LONGEST_NAME = 48
 """Maximum length of a name within a sentence, in characters."""
 _FRAME = re.compile(r"^(?:\$|(?:.*/)?)(?P<file>[^/()$:]+)(?:\((?P<first>\d+)\): |:(?P<line>\d+) )(?P<function>.+)$")
 """Frames of Python as torch (``lib/a.py(12): f``) and JAX (``$a.py:12 f``) name them."""
+_GENERATED = re.compile(r"^c[a-z2-7]{51}\.py$")
+"""Files that Inductor generates: their names are hashes."""
 
 
 def shortened(name: str, *, line: bool = False) -> str:
@@ -22,7 +24,8 @@ def shortened(name: str, *, line: bool = False) -> str:
     text = name
     if frame is not None:
         function = frame["function"].rpartition(".")[2] if line else frame["function"]
-        where = f"{frame['file']}:{frame['line']}" if line and frame["line"] else frame["file"]
+        file = "code from Inductor" if _GENERATED.match(frame["file"]) else frame["file"]
+        where = f"{file}:{frame['line']}" if line and frame["line"] else file
         if function in {SCRIPT, IMPORTED}:
             text = where if line and frame["line"] else script(frame["file"], function)
         else:

@@ -220,8 +220,7 @@ def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
             "Record without profiler_metrics to see them.",
         )
     if launches:
-        calls = counted(launches, "launch call")
-        return f"{calls} were recorded and nothing of what they launched, so device events were lost", ""
+        return f"the work of {counted(launches, 'launch call')} was not recorded", ""
     if not trace.has_device_tables:
         is_of_cuda = trace.tables.run_facts().get("format") in {"nsys", "nvprof"}
         return "CUDA was not traced" if is_of_cuda else "nothing of a device was recorded", RECORD_DEVICE

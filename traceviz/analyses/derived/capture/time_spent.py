@@ -22,6 +22,7 @@ from traceviz.analyses.derived.causes.kinds import KIND_LABELS
 from traceviz.analyses.derived.frames import bounds, codes, end_ns, having, intervals, without_nulls
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import sees_host
+from traceviz.analyses.derived.host.copy_calls import waiting_copies
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.patterns import matches
@@ -35,6 +36,8 @@ IDLE_SHARE = 0.2
 """Below this share of idle time, the device takes most of the time."""
 MOSTLY = (0.9, 0.5)
 """Part of the time that a name must have; the second applies if no name has the first."""
+WORTH_SAYING = 0.1
+"""Waits in copy calls are reported as well from this share of the captured time on."""
 ENCLOSES = 0.95
 """An event of at least this share of the capture encloses it, except calls of the driver or the system."""
 
@@ -131,13 +134,23 @@ def _describe_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
     name, inside = find_costliest_name(trace, rank, time)
     if name:
         share = format_ratio(inside / trace.captured_ns)
-        return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}."
+        waits = _describe_copy_waits(trace, rank, name)
+        return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}{waits}."
     calls = pl.concat([trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns()) for table in _HOST])
     totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
     if not totals.height:
         return ""
     name, total = totals.sort("total", "name", descending=True).row(0)
     return f"Most of the recorded time of its threads is in {shortened(name)} ({format_ns(total)})."
+
+
+def _describe_copy_waits(trace: TraceView, rank: int, name: str) -> str:
+    """Return the time in copy calls that wait, within the sentence on ``name``; empty if it is little."""
+    waits = having(waiting_copies(trace), "process_id", rank).with_columns(pl.col("name").cast(pl.String))
+    covered = intervals(waits.select(pl.col("wait_ns").alias("start_ns"), "end_ns")).total
+    if covered < WORTH_SAYING * trace.captured_ns or name in waits["name"]:
+        return ""
+    return f", and {format_ratio(covered / trace.captured_ns)} waiting in {waits['name'].mode().sort()[0]}"
 
 
 def _describe_device(trace: TraceView) -> str:

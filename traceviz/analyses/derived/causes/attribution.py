@@ -29,6 +29,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree, Segments, innermost
+from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of, part_of_cause
 from traceviz.analyses.derived.causes.places import (
     MODULE,
@@ -57,7 +58,7 @@ from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, THREAD_CALLS, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
-from traceviz.analyses.derived.launch.first import first_calls
+from traceviz.analyses.derived.launch.first import first_calls, first_uses
 from traceviz.analyses.derived.patterns import matches, matching, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
@@ -65,6 +66,7 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet, union_all
 from traceviz.core.arrays.nested import Codes, Rows, add_own, alike, outer_alike
 from traceviz.core.arrays.sweeps import summed
+from traceviz.core.units import format_ns
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
 """Tables of events that explain time. If events have the same bounds, those of earlier tables enclose the others."""
@@ -84,6 +86,8 @@ _WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtim
 """Kinds that may only wait for another thread's work; so may system calls of :data:`THREAD_CALLS`."""
 _FRAMEWORK: tuple[KindKey, ...] = ("operator", "optimizer", "runtime", "compilation", "python_wait")
 """Kinds of calls that are more specific than the system calls inside them."""
+_OF_FIRST_USE: frozenset[KindKey] = frozenset({"operator", "driver", "first_launch"})
+"""Kinds of calls that are part of the first use of the operator around them. What has a kind of its own is not."""
 _WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
 """Kinds that explain a wait of the leading thread."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
@@ -266,7 +270,8 @@ def _find_causes_of_rank(trace: TraceView, rank: int) -> Iterator[tuple[pl.DataF
     trace.free_memory(host_classes, _kinds_by_behaviour, first_calls)
     events = _read_events(trace, rank, judged)
     samples = find_ticks_within(trace, rank, judged)
-    shares = [_divide_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]
+    is_counted = np.zeros(events.kinds.size + 1, dtype=bool)
+    shares = [_divide_class(events, c.key, sets[c.key], samples, is_counted) for c in CLASSES if sets[c.key].total]
     owned, taken, contexts = (pl.concat(frames) for frames in zip(*shares, strict=True))
     around = _names_around(events, contexts) if not taken.height else pl.DataFrame(schema=_AROUND)
     named = _to_text(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
@@ -277,7 +282,7 @@ def _find_causes_of_rank(trace: TraceView, rank: int) -> Iterator[tuple[pl.DataF
 
 
 def _divide_class(
-    events: _Events, key: str, free: IntervalSet, samples: pl.DataFrame
+    events: _Events, key: str, free: IntervalSet, samples: pl.DataFrame, is_counted: npt.NDArray[np.bool_]
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Divide the time of one class among events, and return the samples that were taken in it.
 
@@ -286,6 +291,7 @@ def _divide_class(
         owner, their time and their number. Owner -1 is the remaining time. Second, ``owner, kind, class, weight`` and
         the columns of samples (:func:`~traceviz.analyses.derived.causes.sampling.divide_among_samples`). Third,
         ``context, kind, class, time_ns``: the same time by the context of its owner.
+        An event with time in several classes is counted in the first: ``is_counted`` is updated.
     """
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
     weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
@@ -303,7 +309,7 @@ def _divide_class(
     has_weak = key not in _DEFAULT and not by_samples and free.total
     total[-1] = events.add_weak(key, free, total) if has_weak else free.total
     of_class = pl.lit(key, _CLASS).alias("class")
-    owned = _sum_by_owner(events, key, total).with_columns(of_class)
+    owned = _sum_by_owner(events, key, total, is_counted).with_columns(of_class)
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _name_owners(events, key, taken), "kind": codes_taken, "weight": weight}
     seen = pl.concat([pl.DataFrame(columns_taken), samples[["did", "what", "line", "works"]]], how="horizontal")
@@ -320,7 +326,7 @@ def _divide_class(
     return owned, seen.with_columns(of_class), by_context.with_columns(of_class)
 
 
-def _sum_by_owner(events: _Events, key: str, total: Array) -> pl.DataFrame:
+def _sum_by_owner(events: _Events, key: str, total: Array, is_counted: npt.NDArray[np.bool_]) -> pl.DataFrame:
     """Return ``owner, time_ns, calls, kind`` of :func:`_divide_class` from the time of each event, and the rest.
 
     Events with the same names are grouped by name numbers, since there may be millions of events.
@@ -331,7 +337,8 @@ def _sum_by_owner(events: _Events, key: str, total: Array) -> pl.DataFrame:
     owner = np.where(is_left, np.int32(-1), owners)
     group, first = alike(chosen(events.said, chosen(events.around.contexts, owner)), kinds.astype(np.int32))
     columns = {"owner": owner[first].astype(np.int64), "time_ns": summed(group, total[owners], first.size)}
-    calls = np.bincount(group[~is_left], minlength=first.size)
+    calls = np.bincount(group[~is_left & ~is_counted[owners]], minlength=first.size)
+    is_counted[owners] = True
     return pl.DataFrame({**columns, "calls": calls, "kind": kinds[first]})
 
 
@@ -435,15 +442,39 @@ def _read_events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     # The tree's sort is stable, so equal events keep their order
     tree = CallTree.of(rows.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
+    kinds, first_use = _mark_first_uses(trace, tree, kinds)
     leads = tree.calls["thread_id"].to_numpy() == leader
     is_system = (tree.calls["source"] == "os_calls").to_numpy()
     names = tree.calls["name"].filter(pl.Series(is_system)).unique().cast(pl.String)
     may_wait = _is_of_kinds(kinds, _WEAK)
     if waits := names.filter(matching(names, THREAD_CALLS)).to_list():
         may_wait |= is_system & are_named(tree.calls["name"], waits).to_numpy()
-    return _Events(
-        tree, kinds, may_wait, places_around(tree), _find_explaining_calls(tree, kinds, is_system), leads, leader
-    )
+    explaining = _find_explaining_calls(tree, kinds, is_system)
+    if first_use is not None:
+        explaining = np.arange(kinds.size) if explaining is None else explaining
+        explaining = np.where(first_use[explaining] >= 0, first_use[explaining], explaining)
+    return _Events(tree, kinds, may_wait, places_around(tree), explaining, leads, leader)
+
+
+def _mark_first_uses(
+    trace: TraceView, tree: CallTree, kinds: npt.NDArray[np.uint8]
+) -> tuple[npt.NDArray[np.uint8], Rows | None]:
+    """Return ``kinds`` with those of the first uses of operators, and the operator of each event in one, or -1.
+
+    The second is ``None`` if there are no first uses.
+    """
+    uses = first_uses(trace)
+    places = np.flatnonzero(np.isin(tree.starts, uses["start_ns"].to_numpy()))
+    if not places.size:
+        return kinds, None
+    key = ["thread_id", "start_ns", "end_ns", "name"]
+    times = pl.Series("start_ns", tree.starts[places]), pl.Series("end_ns", tree.ends[places])
+    near = taken(tree.calls[["thread_id", "name"]], places).with_columns(pl.col("name").cast(pl.String), *times)
+    near = near.with_columns(pl.Series("row", places)).join(uses, on=key, how="semi")
+    is_first = np.zeros(kinds.size, dtype=bool)
+    is_first[near["row"].to_numpy()] = True
+    first_use = np.where(_is_of_kinds(kinds, _OF_FIRST_USE), tree.nearest(is_first), -1)
+    return np.where(first_use >= 0, np.uint8(_CODES["first_launch"]), kinds), first_use
 
 
 def _is_of_kinds(kinds: npt.NDArray[np.uint8], wanted: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
@@ -579,6 +610,19 @@ def _find_explaining_calls(
         outermost = tree.topmost(explains)
         found = np.where(outermost >= 0, outermost, found)
     return None if found is rows or np.array_equal(found, rows) else found
+
+
+def describe_first_use(trace: TraceView, causes: pl.DataFrame) -> str:
+    """Return the sentence about the first and later calls of the operator with most of ``cause, time_ns``, if known."""
+    names = causes.group_by("cause").agg(pl.col("time_ns").sum()).sort("time_ns", "cause", descending=[True, False])
+    uses = first_uses(trace).filter(pl.col("name").is_in(names["cause"].head(1).implode()))
+    if not uses.height:
+        return ""
+    first = uses.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("first_ns"))
+    longest = first.sort("first_ns", descending=True).row(0, named=True)
+    later = f"{format_ns(longest['later_ns'])}{' in the median' if longest['later'] > 1 else ''}"
+    which = "later ones take" if longest["later"] > 1 else "the next one"
+    return f"The first {shortened(longest['name'])} takes {format_ns(longest['first_ns'])}, {which} {later}."
 
 
 def time_in_calls(trace: TraceView, causes: pl.Series) -> pl.DataFrame:

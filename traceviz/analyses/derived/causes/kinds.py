@@ -71,7 +71,7 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("blocking_copy", "blocking copy", "a copy call returns only when its copy is done"),
     CauseKind("allocation", "allocation", "memory is allocated or freed"),
     CauseKind("stream", "streams", "a stream is created or destroyed"),
-    CauseKind("first_launch", "first launch", "a call that creates the context or loads device code"),
+    CauseKind("first_launch", "first use", "a call slow as the first: it creates a context, loads code or a library"),
     CauseKind("launch", "launch call", "a call that launches work or an asynchronous copy"),
     CauseKind("launch_queue", "launched, not begun", "work was launched and has not begun"),
     CauseKind("compilation", "compilation", "code is compiled or loaded, or a graph is captured"),

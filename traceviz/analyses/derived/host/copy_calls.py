@@ -23,6 +23,8 @@ from traceviz.core.arrays.matching import is_repeated
 
 LAUNCH_AT_MOST_NS = 20_000
 """Maximum assumed launch time of a copy, since the median launch of a short trace may include loading its code."""
+BLOCKS_NS = 1_000_000
+"""A copy call of at least this length waits, even if its copy was not recorded: no launch takes so long."""
 OUTLASTS = 4
 """A call that takes as long as this many launches takes longer than its own launch."""
 MOSTLY = 0.5
@@ -42,21 +44,8 @@ def copy_calls(trace: TraceView) -> pl.DataFrame:
         fill), ``host_memory`` (kind of memory on the host side), ``bytes`` and ``copy_end_ns`` are null if the copy is
         not known. From ``wait_ns`` on, the call waits until its end; null if it does not wait.
     """
-    return _with_copies(trace, trace.api_calls("async_copy"))
-
-
-@once_per_trace
-def waiting_copies(trace: TraceView) -> pl.DataFrame:
-    """Return the :func:`copy_calls` that wait for their copy."""
-    if _read_copies(trace).height:
-        return knowing(copy_calls(trace), "wait_ns")
-    return knowing(_with_copies(trace, trace.api_calls()), "wait_ns")  # without copies, only blocking calls can wait
-
-
-def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
-    """Return :func:`copy_calls` with only these ``asynchronous`` calls."""
     blocking = trace.api_calls("blocking_copy").with_columns(pl.lit(value=True).alias("blocks"))
-    calls = asynchronous.with_columns(pl.lit(value=False).alias("blocks"))
+    calls = trace.api_calls("async_copy").with_columns(pl.lit(value=False).alias("blocks"))
     calls = pl.concat([calls, blocking]) if blocking.height else calls  # avoids copying millions of calls
     copies = _read_copies(trace)
     row = partners(calls, copies)
@@ -65,13 +54,20 @@ def _with_copies(trace: TraceView, asynchronous: pl.DataFrame) -> pl.DataFrame:
         known = calls.with_columns(pl.lit(None, copies.schema[name]).alias(name) for name in did)
     else:
         known = calls.with_columns(gathered(copies[name], row) for name in did)
-    looked_at = np.flatnonzero((row >= 0) | calls["blocks"].to_numpy())  # only these can have a known wait
+    outlasts = (calls["end_ns"] - calls["start_ns"] >= BLOCKS_NS).to_numpy()
+    looked_at = np.flatnonzero((row >= 0) | calls["blocks"].to_numpy() | outlasts)  # only these can have a known wait
     if not looked_at.size:
         return known.with_columns(pl.lit(None, pl.Int64).alias("wait_ns")).drop("blocks")
     places = np.full(calls.height, -1, np.int32)
     places[looked_at] = np.arange(looked_at.size, dtype=np.int32)
     waits = _find_waits(trace, known[looked_at])
     return known.with_columns(gathered(waits, places).alias("wait_ns")).drop("blocks")
+
+
+@once_per_trace
+def waiting_copies(trace: TraceView) -> pl.DataFrame:
+    """Return the :func:`copy_calls` that wait for their copy."""
+    return knowing(copy_calls(trace), "wait_ns")
 
 
 @once_per_trace
@@ -105,7 +101,8 @@ def _wait() -> pl.Expr:
 
     A call that blocks by name waits from its start, unless it returned before a copy that does not involve the host was
     done. Other calls wait once launched if their data goes to pageable memory. So do calls that take longer than a
-    launch, if they copy from pageable memory or, like most calls of their kind, return only after their copy.
+    launch, if they copy from pageable memory or, like most calls of their kind, return only after their copy. If the
+    copy was not recorded, the length of the call shows that it waits.
     """
     kind, ends_ns, launch_ns = pl.col("kind"), pl.col("end_ns"), pl.col("launch_ns")
     returns_late = (pl.col("copy_end_ns") <= ends_ns).fill_null(value=False)
@@ -115,8 +112,9 @@ def _wait() -> pl.Expr:
     by_name = pl.col("blocks") & ~(without_host & ~returns_late)
     by_memory = ~pl.col("blocks") & is_pageable & ((kind == "d2h") | outlasts)
     by_time = ~pl.col("blocks") & returns_late & outlasts & (returns_late.mean().over(_ALIKE) >= MOSTLY)
+    by_length = ~pl.col("blocks") & pl.col("copy_end_ns").is_null() & (ends_ns - pl.col("start_ns") >= BLOCKS_NS)
     launched_ns = pl.min_horizontal(pl.col("start_ns") + launch_ns, ends_ns)
-    return pl.when(by_name).then("start_ns").when(by_memory | by_time).then(launched_ns)
+    return pl.when(by_name).then("start_ns").when(by_memory | by_time | by_length).then(launched_ns)
 
 
 @once_per_trace

@@ -7,7 +7,8 @@
 
 The first call that needs a device creates a context there, regardless of its purpose. The first launch of a kernel
 loads its code, since drivers load lazily; the first launch of a process often loads whole libraries. Libraries
-(cuBLAS, cuDNN) start with cudaFree(0), and load their code in it. None of these costs recurs.
+(cuBLAS, cuDNN) start with cudaFree(0), and load their code in it. The first call of an operator may load a library on
+the host, and search for the fastest algorithm. None of these costs recurs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from traceviz.analyses.derived.frames import bounds, end_ns, in_one_piece
+from traceviz.analyses.derived.frames import bounds, end_ns, in_one_piece, intervals, parts_by
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import CALL_COLUMNS, TraceView, once_per_trace
@@ -42,6 +43,50 @@ _OF_PROFILER = r"Profiler"
 _ALLOCATES: tuple[ApiKind, ...] = ("allocation", "pool_allocation")
 _MAY_CREATE: tuple[ApiKind, ...] = ("other", "stream", *_ALLOCATES)
 _BY_NAME = ("process_id", "name")
+
+
+@once_per_trace
+def first_uses(trace: TraceView) -> pl.DataFrame:
+    """Return first calls of operators that take most of the time of all calls of their operator, and far longer.
+
+    Only operators that launch kernels count, since the size of their data hardly changes their time on the host. If
+    :func:`first_calls` take half of the time, they are its cause, and the operator is none.
+
+    Returns:
+        ``process_id, thread_id, name, start_ns, end_ns`` of the first call, by start, the name as text; ``later``, the
+        number of later calls, and ``later_ns``, their median time.
+    """
+    launches = trace.api_calls("launch")
+    columns = (*_BY_NAME, "thread_id", "start_ns", "dur_ns")
+    calls = trace.frame("host_ops", *columns).head(0)
+    if launches.height and "host_ops" in trace.tables:
+        operators = trace.tables.scan("host_ops").filter(pl.col("category") == "op").select(columns)
+        slow = operators.filter(pl.col("dur_ns") >= LOADS_NS).select(pl.col("name").cast(pl.String).unique())
+        names = slow.collect(engine=trace.tables.engine)["name"].to_list()
+        if names:
+            calls = operators.filter(pl.col("name").is_in(names)).collect(engine=trace.tables.engine)
+    calls = calls.sort("start_ns", "dur_ns", descending=[False, True]).with_columns(pl.col("name").cast(pl.String))
+    first, later = pl.col("dur_ns").first(), pl.col("dur_ns").slice(1)
+    found = calls.group_by(_BY_NAME).agg(
+        pl.col("thread_id", "start_ns").first(),
+        (pl.col("start_ns") + pl.col("dur_ns")).first().alias("end_ns"),
+        later.len().cast(pl.Int64).alias("later"),
+        later.median().cast(pl.Int64).alias("later_ns"),
+        (first >= 0.5 * pl.col("dur_ns").sum()).alias("is_most"),
+    )
+    is_slow = pl.col("end_ns") - pl.col("start_ns") >= pl.max_horizontal(LOADS_NS, TIMES_MEDIAN * pl.col("later_ns"))
+    found = found.filter((pl.col("later") > 0) & pl.col("is_most") & is_slow).drop("is_most")
+    found = found.sort("start_ns", "end_ns", "name")
+    starts, ends = bounds(found)
+    counts = np.zeros(found.height, dtype=bool)
+    slow_calls = parts_by(first_calls(trace), "thread_id") if found.height else {}
+    for thread, own in parts_by(launches, "thread_id").items():
+        moments = np.sort(own["start_ns"].to_numpy())
+        is_launching = np.searchsorted(moments, ends) > np.searchsorted(moments, starts)
+        # If one call of the device's API explains the time, it is the cause.
+        in_calls = intervals(slow_calls[thread]).overlap(starts, ends) if thread in slow_calls else 0
+        counts |= is_launching & (2 * in_calls < ends - starts) & (found["thread_id"] == thread).to_numpy()
+    return found.filter(pl.Series(counts, dtype=pl.Boolean))
 
 
 @once_per_trace

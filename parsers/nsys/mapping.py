@@ -79,6 +79,11 @@ SEVERITY = {2: "warning", 3: "error"}
 """``severity`` of DIAGNOSTIC_EVENT; the others (unknown, info, verbose) are progress messages."""
 
 
+SAMPLES, CHAINS = "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS"
+"""The tables of CPU samples, and of the frames of each."""
+SAMPLE_COLUMNS = ("id", "start", "globalTid")
+CHAIN_COLUMNS = ("id", "stackDepth", "symbol", "module")
+
 THREAD, PROCESS = ("globalTid",), ("globalPid",)
 """Raw columns of a row's owner."""
 

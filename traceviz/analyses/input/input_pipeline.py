@@ -376,7 +376,7 @@ def _untold_ns(trace: TraceView) -> int:
 
 
 _TOLD = (
-    *("library", "saving", "logging", "serialization", "import", "io", "sleep", "lock", "gil"),
+    *("library", "native", "saving", "logging", "serialization", "import", "io", "sleep", "lock", "gil"),
     *("python", "python_wait", "optimizer", "runtime", "driver", "compilation"),
     *("host_collective", "parameter_transfer", "profiler"),
 )

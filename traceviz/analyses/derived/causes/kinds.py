@@ -37,6 +37,7 @@ KindKey = Literal[
     "python",
     "python_wait",
     "library",
+    "native",
     "saving",
     "logging",
     "serialization",
@@ -82,6 +83,7 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("python", "Python", "a Python function"),
     CauseKind("python_wait", "waits in Python", "a Python function that waits: sleep, a lock, a queue, a socket"),
     CauseKind("library", "library code", "a numeric library runs, in samples of the stack: what operator is not known"),
+    CauseKind("native", "compiled code", "compiled code of the program or a library runs, in samples of the stack"),
     CauseKind("saving", "saving", "a checkpoint or a model is written, in samples of the stack"),
     CauseKind("logging", "logging", "messages, metrics or a progress bar are written, in samples of the stack"),
     CauseKind("serialization", "serialization", "objects become bytes or text, or back, in samples of the stack"),
@@ -105,7 +107,7 @@ KIND = pl.Enum([kind.key for kind in KINDS])
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 
 HOST_WORK: frozenset[KindKey] = frozenset(
-    {"operator", "optimizer", "parameter_transfer", "runtime", "python", "library", "range", "driver", "launch"}
+    {"operator", "optimizer", "parameter_transfer", "runtime", "python", "library", "native", "range", "driver", "launch"}
 )
 """Kinds in which the host itself works and the device waits for the result."""
 

@@ -24,7 +24,7 @@ from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import OPTIMIZER
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host.classes import class_times, host_classes, sees_host, sees_input
-from traceviz.analyses.derived.host.input_fetches import dispatching, is_input
+from traceviz.analyses.derived.host.input_fetches import dispatching, is_input, parameter_fetches
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import engine_calls
@@ -442,7 +442,8 @@ def _why_no_ranges(trace: TraceView) -> str:
     pattern = trace.options.input_range
     if pattern is not None:
         return f"No range of the training thread matches --input-range {pattern!r}."
-    elsewhere = trace.ranges.filter(is_input(None))["name"].unique().sort().to_list()
+    of_input = is_input(None) & ~pl.col("name").is_in(list(parameter_fetches(trace)))
+    elsewhere = trace.ranges.filter(of_input)["name"].unique().sort().to_list()
     if elsewhere:
         return (
             f'Ranges such as "{elsewhere[0]}" run on another thread; name what the training thread waits in with '

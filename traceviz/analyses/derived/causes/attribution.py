@@ -56,6 +56,7 @@ from traceviz.analyses.derived.frames import (
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, THREAD_CALLS, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
+from traceviz.analyses.derived.host.input_fetches import parameter_fetches
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.patterns import matching, replaced
@@ -83,6 +84,8 @@ _WEAK: frozenset[KindKey] = frozenset({"python", "python_wait", "range", "runtim
 """Kinds that may only wait for another thread's work; so may system calls of :data:`THREAD_CALLS`."""
 _FRAMEWORK: tuple[KindKey, ...] = ("operator", "optimizer", "runtime", "compilation", "python_wait")
 """Kinds of calls that are more specific than the system calls inside them."""
+_PREPARES: tuple[KindKey, ...] = ("allocation", "stream", "first_launch", "compilation")
+"""Kinds of calls of the device's API that are no part of an exchange of data."""
 _WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
 """Kinds that explain a wait of the leading thread."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
@@ -435,6 +438,10 @@ def _read_rows(trace: TraceView, source: str, rank: int, leader: int, judged: In
         said, first = alike(codes(name))
         distinct = pl.DataFrame([name.gather(first).cast(pl.String)])
     meanings = taken(_find_meanings(source, distinct), said)
+    if source == "nvtx" and (parts := parameter_fetches(trace)):
+        of_parts = taken(distinct.select(pl.col("name").is_in(list(parts)).alias("part")), said)["part"]
+        moved = pl.when(of_parts).then(pl.lit("parameter_transfer", KIND)).otherwise("kind")
+        meanings = meanings.with_columns(moved.alias("kind"))
     if "row" in rows.columns:
         meanings = meanings.with_columns(_replace_by_behaviour(trace, meanings["kind"], rows["row"].to_numpy()))
     known = pl.lit(source, _SOURCE).alias("source"), name
@@ -496,6 +503,10 @@ def _find_explaining_calls(
         found = np.where(is_system & (caller >= 0) & _is_of_kinds(kinds, _FRAMEWORK)[caller], caller, rows)
     if explains.any():
         outermost = tree.topmost(explains)
+        # Memory that a collective allocates or registers, and code that it loads, explain their own time
+        device_call = tree.topmost((tree.calls["source"] == "cuda_api").to_numpy())
+        prepares = (device_call >= 0) & _is_of_kinds(kinds, _PREPARES)[device_call]
+        outermost = np.where(prepares, device_call, outermost)
         found = np.where(outermost >= 0, outermost, found)
     return None if found is rows or np.array_equal(found, rows) else found
 

@@ -14,7 +14,7 @@ from traceviz.analyses.derived.device.names import in_words, stated_ranks, world
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.recorded.device_window import Unseen, find_unseen
-from traceviz.analyses.derived.recorded.losses import losses
+from traceviz.analyses.derived.recorded.losses import Refusal, find_refusal, losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
@@ -48,6 +48,7 @@ class CaptureFacts:
     judged_ns: int
     judged_words: str
     losses: tuple[str, ...]
+    refusal: Refusal | None = None
     ranks: tuple[int, ...] = ()
     world_sizes: tuple[int, ...] = ()
     unseen: Unseen | None = None
@@ -94,6 +95,7 @@ class Capture(Analysis[CaptureFacts]):
             judged_ns=sum(own.total for own in judged.values()),
             judged_words=judged_words(trace),
             losses=losses(tables),
+            refusal=find_refusal(tables),
             ranks=stated_ranks(trace),
             world_sizes=world_sizes(trace),
             unseen=find_unseen(trace.recorded_window, trace.device_windows, self.unseen_share, is_cut=trace.is_window),
@@ -107,6 +109,11 @@ class Capture(Analysis[CaptureFacts]):
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
         """Return findings on devices that nothing uses, on lost events, and on the profiler's own overhead."""
         findings = [_not_used(result.unused)] if result.unused else []
+        if result.refusal:
+            evidence = (Fact("message", "message", result.refusal.message),)
+            message = f"No device work could be recorded: {result.refusal.words}."
+            refused = finding("TV901", message, evidence, 0, 0, "", advice=(result.refusal.remedy,))
+            findings.append(replace(refused, share=None))
         if result.losses:
             evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
             lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", evidence, 0, 0, "")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture.kind import why_no_device_work
+from traceviz.analyses.derived.capture.kind import why_idle_is_unknown, why_no_device_work
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host.classes import IDLE_CLASSES, LABELS, host_classes, sees_host
@@ -83,7 +83,8 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         """Find the gaps, and the host class that covers most of each."""
         # A time window may leave only the end instant of a device's work.
         devices = [device for device, busy in trace.device_busy.items() if busy.starts.size]
-        if why := why_no_device_work(trace) or ("" if devices else "no device work was captured"):
+        unknown = why_no_device_work(trace) or why_idle_is_unknown(trace)
+        if why := unknown or ("" if devices else "no device work was captured"):
             return self.skipped(why)
         gaps = pl.concat([self._gaps_of(trace, device) for device in devices])
         sums = gaps.group_by("cause").agg(pl.len(), pl.col("dur_ns").sum())

@@ -303,7 +303,8 @@ def _without_step_time(trace: TraceView) -> InputPipelineResult | None:
     kind = capture_kind(trace)
     asked = trace.options.step_marker or trace.options.input_range
     if kind.key in TRAINS_NOTHING and not asked:
-        return _unjudged(trace, Reason(ReasonCode.TRAINS_NOTHING, f"nothing is trained ({kind.words})"))
+        why = f"it holds {kind.words}" if kind.key == "counters" else f"nothing is trained ({kind.words})"
+        return _unjudged(trace, Reason(ReasonCode.TRAINS_NOTHING, why))
     if not steady_time(trace):
         why, remedy = why_no_steps(trace)
         reason = Reason(ReasonCode.NO_STEPS, why, "there is no step time to compare the input with")

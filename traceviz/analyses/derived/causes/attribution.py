@@ -61,6 +61,7 @@ from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.patterns import matching, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
+from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet, union_all
 from traceviz.core.arrays.nested import Codes, Rows, add_own, alike
@@ -473,8 +474,13 @@ def _find_meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
-    """Return the kind of an event, null for a step mark: it covers everything and explains nothing."""
+    """Return the kind of an event, null for a step mark: it covers everything and explains nothing.
+
+    A range that only repeats once per step, and was inferred to mark steps, is work like any other.
+    """
     steps = training_steps(trace)
+    if steps.source in INFERRED:
+        return pl.col("kind")
     marks = having(steps.frame, "process_id", rank)
     thread = steps.thread_id.get(rank)
     if thread is None or not marks.height or not trace.tables.rows("nvtx"):

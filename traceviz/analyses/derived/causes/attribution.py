@@ -57,6 +57,8 @@ from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, THREAD_CALLS, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.host.input_fetches import parameter_fetches
+from traceviz.analyses.derived.host.migrations import NAME as MIGRATION
+from traceviz.analyses.derived.host.migrations import migration_runs
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.patterns import matching, replaced
@@ -87,7 +89,7 @@ _FRAMEWORK: tuple[KindKey, ...] = ("operator", "optimizer", "runtime", "compilat
 """Kinds of calls that are more specific than the system calls inside them."""
 _PREPARES: tuple[KindKey, ...] = ("allocation", "stream", "first_launch", "compilation")
 """Kinds of calls of the device's API that are no part of an exchange of data."""
-_WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
+_WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective", "migration"})
 """Kinds that explain a wait of the leading thread."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """Kinds for time of a class that no event covers."""
@@ -354,6 +356,8 @@ def _read_events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
     sources = [source for source in _SOURCES if trace.tables.rows(source)] or _SOURCES[:1]
     frames = [_read_rows(trace, source, rank, leader, judged) for source in sources]
+    if (runs := migration_runs(trace).get(rank)) is not None:
+        frames.append(_read_migrations(runs.intersect(judged), frames[0]))
     rows = pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
     # The tree's sort is stable, so equal events keep their order
     tree = CallTree.of(rows.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
@@ -367,6 +371,25 @@ def _read_events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     return _Events(
         tree, kinds, may_wait, places_around(tree), _find_explaining_calls(tree, kinds, is_system), leads, leader
     )
+
+
+DRIVER_THREAD = -2
+"""Thread of events that the driver causes on any thread."""
+
+
+def _read_migrations(runs: IntervalSet, like: pl.DataFrame) -> pl.DataFrame:
+    """Return runs of migrations as events: columns of :func:`_read_rows`."""
+    columns = {
+        "start_ns": pl.lit(pl.Series(runs.starts)),
+        "end_ns": pl.lit(pl.Series(runs.ends)),
+        "thread_id": pl.lit(DRIVER_THREAD),
+        "source": pl.lit("cuda_api"),
+        "name": pl.lit(MIGRATION),
+        "kind": pl.lit("migration"),
+        "part": pl.lit(None),
+        "inside": pl.lit(0),
+    }
+    return pl.select(columns[name].cast(dtype).alias(name) for name, dtype in like.schema.items())
 
 
 def _is_of_kinds(kinds: npt.NDArray[np.uint8], wanted: Iterable[KindKey]) -> npt.NDArray[np.bool_]:

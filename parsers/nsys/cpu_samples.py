@@ -22,7 +22,7 @@ from traceviz.parsers.nsys.identity import Identity
 from traceviz.parsers.nsys.mapping import CHAIN_COLUMNS, CHAINS, SAMPLE_COLUMNS, SAMPLES
 from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.events.columns import nullable
-from traceviz.parsers.shared.events.names import UNKNOWN, look_up
+from traceviz.parsers.shared.events.names import look_up
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.trace import schema
 
@@ -35,10 +35,9 @@ OFF_CORE = 4
 """A thread that is not sampled for this many times the usual interval was not running."""
 DEEPEST = 200
 """Frames beyond this depth are left out."""
-OFF, INTERPRETER = "off-core", "python-interpreter"
-"""Frames of a thread that does not run, and of Python's interpreter, whose frames do not show the Python function."""
+OFF, INTERPRETER, UNKNOWN_CODE = "off-core", "python-interpreter", "unknown-code"
+"""Frames of a thread that does not run, of code without a name (or of the kernel), and of Python's interpreter, whose frames do not show the Python function."""
 _INTERPRETER = re.compile(r"^(lib)?python[\d.]*(\.so[\d.]*|\.exe|\.dll)?$")
-_ARGUMENTS = re.compile(r"\(.*$", re.DOTALL)
 
 
 def read_stacks(raw: RawTables, identity: Identity, zero_ns: int, last_ns: int) -> tuple[pa.Table, pa.Table]:
@@ -112,7 +111,7 @@ def _tree_of_chains(
     leaf[leaf < 0] = size
     parent = np.concatenate([*parents, np.array([-1, -1], np.int64)])
     said = [texts[code] for code in np.concatenate([np.zeros(0, np.int64), *functions])]
-    said += [(UNKNOWN, "native"), (OFF, "native")]
+    said += [(UNKNOWN_CODE, "library"), (OFF, "native")]
     names, origins = zip(*said, strict=True)
     columns: dict[str, Any] = {
         "stack_id": pa.array(np.arange(parent.size)),
@@ -145,11 +144,19 @@ def _describe_frames(raw: RawTables, frames: Ids, programs: frozenset[str]) -> l
             found.append(None)
             continue
         is_named = symbol and not unresolved and not symbol.startswith(("0x", "["))
-        text = re.sub(r"\s+", "_", _ARGUMENTS.sub("", symbol).strip()) if is_named else module.strip("[]")
+        text = _short_name(symbol) if is_named else module.strip("[]")
         if _INTERPRETER.match(module) and (not is_named or symbol.lstrip("_").startswith("Py")):
             text = INTERPRETER
-        found.append((text or UNKNOWN, "program" if module in programs else "library"))
+        found.append((text or UNKNOWN_CODE, "program" if module in programs else "library"))
     return found
+
+
+def _short_name(symbol: str) -> str:
+    """Return a function's name without its result, arguments and template arguments, and without blanks."""
+    name = re.sub(r"\(anonymous namespace\)::|\[clone [^\]]*\]", "", symbol)
+    if "operator" not in name:
+        name = re.split(r"[<(]", name, maxsplit=1)[0].strip().rsplit(" ", 1)[-1] or name
+    return re.sub(r"\s+", "_", name.strip())
 
 
 def _rows_of_samples(moments: Ids, owner: Ids, stack: Ids, off: int) -> dict[str, Ids]:

@@ -42,6 +42,7 @@ from traceviz.analyses.input.stages import (
     exposed_input,
     infeed_stage,
     largest_first,
+    producer_stages,
     range_stages,
     sampled_stages,
     suspects,
@@ -171,6 +172,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         settings = pipeline_settings(trace)
         stages = (
             *range_stages(trace),
+            *producer_stages(trace),
             *sampled_stages(trace),
             *(with_settings(stage, settings) for stage in pipeline_stages(trace)),
             *infeed_stage(trace),

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.causes.kinds import KindKey
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import THREAD_CALLS
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.stacks.kinds import OFF_CORE, StackKind
+from traceviz.analyses.derived.stacks.kinds import INTERPRETER, OFF_CORE, UNKNOWN_CODE, StackKind
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet
@@ -83,6 +83,8 @@ _OF_STACK: dict[StackKind, KindKey] = {
 
 _WAITS: frozenset[KindKey] = frozenset({"lock", "wait"})
 """Kinds in which the thread waits for another one."""
+_NO_PLACE = rf"^({OFF_CORE}|{UNKNOWN_CODE}|{INTERPRETER}|lib[^ /]+\.so\S*|vdso)$"
+"""Locations in compiled code that name no function."""
 _OF_CALL = ("class", "kind", "cause")
 _SAID = ("did", "what", "line", "works")
 TICKS = {
@@ -121,7 +123,7 @@ def find_ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
         # That a thread runs on no core does not explain what it waits for
         pl.when(pl.col("leaf") != OFF_CORE).then(pl.col("kind").replace_strict(kinds, default="python")).alias("did"),
         _name_of_code(),
-        pl.when(pl.col("leaf") != OFF_CORE).then(pl.col("location")).alias("line"),
+        pl.when(~pl.col("location").str.contains(_NO_PLACE)).then(pl.col("location")).alias("line"),
     )
     times = pl.DataFrame({"begin_ns": begin, "moment_ns": end - 1})
     known = find_working_time(trace)

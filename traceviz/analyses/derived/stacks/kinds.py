@@ -79,6 +79,8 @@ WAITS: frozenset[StackKind] = frozenset({"io", "sleep", "lock", "gil", "wait", "
 
 OFF_CORE = "off-core"
 """Frame of a thread that ran on no core, in traces whose profiler samples only threads that run."""
+UNKNOWN_CODE = "unknown-code"
+"""Frame of compiled code without a name."""
 INTERPRETER = "python-interpreter"
 """Frame of Python's interpreter in stacks of compiled code, which do not show the Python function."""
 

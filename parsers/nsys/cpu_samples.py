@@ -12,6 +12,7 @@ columns are the same in all versions from 2019 to 2026.
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,10 @@ OFF_CORE = 4
 DEEPEST = 200
 """Frames beyond this depth are left out."""
 OFF, INTERPRETER, UNKNOWN_CODE = "off-core", "python-interpreter", "unknown-code"
-"""Frames of a thread that does not run, of code without a name (or of the kernel), and of Python's interpreter, whose frames do not show the Python function."""
+"""Frames of a thread that does not run, of Python's interpreter, and of code without a name.
+
+Frames of the interpreter do not show the Python function. Code of the kernel has no name here.
+"""
 _INTERPRETER = re.compile(r"^(lib)?python[\d.]*(\.so[\d.]*|\.exe|\.dll)?$")
 
 
@@ -70,9 +74,7 @@ def _programs(identity: Identity) -> frozenset[str]:
     return frozenset(name for name in identity.tables["processes"]["name"].to_pylist() if name)
 
 
-def _tree_of_chains(
-    raw: RawTables, chains: dict[str, Ids], ids: Ids, programs: frozenset[str]
-) -> tuple[Ids, pa.Table]:
+def _tree_of_chains(raw: RawTables, chains: dict[str, Ids], ids: Ids, programs: frozenset[str]) -> tuple[Ids, pa.Table]:
     """Return the stack of each of the sorted ``ids``, and table ``stack_frames``.
 
     The last two stacks are those of samples without frames, and of threads that are off a core.
@@ -100,7 +102,7 @@ def _tree_of_chains(
     size = 0
     by_level = np.argsort(level, kind="stable")
     bounds = np.searchsorted(level[by_level], np.arange(int(level.max(initial=-1)) + 2))
-    for first, last in zip(bounds[:-1], bounds[1:], strict=True):
+    for first, last in pairwise(bounds.tolist()):
         here = by_level[first:last]
         pairs = (leaf[sample[here]] + 1) * len(texts) + codes[here]
         combined, node = np.unique(pairs, return_inverse=True)
@@ -132,7 +134,8 @@ def _typed(name: str, columns: dict[str, Any]) -> pa.Table:
 def _describe_frames(raw: RawTables, frames: Ids, programs: frozenset[str]) -> list[tuple[str, str] | None]:
     """Return function and origin of each frame (a column of :data:`_FRAME`); ``None`` for those that say nothing.
 
-    Those are frames of the kernel, and entries such as "max depth". A function without a symbol is named by its library.
+    Those are frames of the kernel, and entries such as "max depth". A function without a symbol has the name of its
+    library.
     """
     names = [
         [text or "" for text in look_up(raw, pa.array(row, pa.int64())).to_pylist()] for row in (frames[0], frames[1])

@@ -126,12 +126,17 @@ def _note_faults(raw: NvprofTables, notes: Notes) -> None:
 
 
 _MEASURED = tuple(constants.PREFIX + name for name in ("METRIC", "METRIC_INSTANCE", "EVENT", "EVENT_INSTANCE"))
-REPLAYED = "nvprof measured counters of kernels: it ran them one at a time and repeated each, so the time between them is its own."
+REPLAYED = (
+    "nvprof measured counters of kernels: it ran them one at a time and repeated each, so the time between them is its "
+    "own."
+)
 
 
 def _note_replays(raw: NvprofTables, survey: Survey, notes: Notes) -> None:
     """Note that nvprof repeated kernels to measure their counters (--metrics, --events, --analysis-metrics)."""
-    measured = any(batch.num_rows for name in _MEASURED if "id" in raw.columns(name) for batch in raw.stream(name, ["id"]))
+    measured = any(
+        batch.num_rows for name in _MEASURED if "id" in raw.columns(name) for batch in raw.stream(name, ["id"])
+    )
     if measured and survey.rows["kernels"]:
         notes.add("kernels-replayed", "warning", REPLAYED, survey.rows["kernels"])
 

@@ -11,8 +11,8 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.capture.time_spent import find_costliest_name
 from traceviz.analyses.derived.capture.kind import why_idle_is_unknown
+from traceviz.analyses.derived.capture.time_spent import find_costliest_name
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.places import PLACES

@@ -130,8 +130,12 @@ def producer_stages(trace: TraceView) -> list[Stage]:
     return [summed(parts) for parts in by_name.values()]
 
 
-_PRODUCER = "The loader works all the time, and the steps wait for it: give it more threads, or less work for each batch."
-_DALI = "DALI: more num_threads and several readers, decoding on the device (device='mixed'), smaller or fewer images read."
+_PRODUCER = (
+    "The loader works all the time, and the steps wait for it: give it more threads, or less work for each batch."
+)
+_DALI = (
+    "DALI: more num_threads and several readers, decoding on the device (device='mixed'), smaller or fewer images read."
+)
 
 _TF_DATA_NAME = r"(?i)iterator::|iteratorgetnext"
 _TF_DATA_ADVICE = "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave."

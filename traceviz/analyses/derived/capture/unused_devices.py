@@ -86,7 +86,13 @@ class UnusedDevices:
 
 def unused_devices(trace: TraceView) -> UnusedDevices | None:
     """Return the GPUs if all are unused; ``None`` if one is used, evidence is missing, or none is needed."""
-    if trace.rank_busy or trace.is_window or find_refusal(trace.tables) or engine_calls(trace).height or not _computes(trace):
+    if (
+        trace.rank_busy
+        or trace.is_window
+        or find_refusal(trace.tables)
+        or engine_calls(trace).height
+        or not _computes(trace)
+    ):
         return None
     settings = dict(trace.frame("settings", "key", "value").drop_nulls().cast(pl.String).iter_rows())
     if any(pattern.fullmatch(settings[key].strip()) for key, pattern in _HIDDEN.items() if key in settings):

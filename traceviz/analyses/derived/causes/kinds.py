@@ -109,7 +109,18 @@ KIND = pl.Enum([kind.key for kind in KINDS])
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 
 HOST_WORK: frozenset[KindKey] = frozenset(
-    {"operator", "optimizer", "parameter_transfer", "runtime", "python", "library", "native", "range", "driver", "launch"}
+    {
+        "operator",
+        "optimizer",
+        "parameter_transfer",
+        "runtime",
+        "python",
+        "library",
+        "native",
+        "range",
+        "driver",
+        "launch",
+    }
 )
 """Kinds in which the host itself works and the device waits for the result."""
 

@@ -102,7 +102,8 @@ def find_ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
 
     Returns:
         ``begin_ns`` and ``moment_ns``: the end of the sample before it, and the time it was taken. ``did``: the kind of
-        cause, null if the thread ran on no core and nothing shows why. ``what``: the name of the compiled function that ran, else the line. ``line``: the line of the program.
+        cause, null if the thread ran on no core and nothing shows why. ``what``: the name of the compiled function that
+        ran, else the line. ``line``: the line of the program.
         ``works``: true if the program used a core then, or wanted one; null if that was not sampled.
     """
     if not trace.tables.rows("stacks"):  # if functions were recorded, finding their thread takes long

@@ -3,7 +3,7 @@
 ::
 
     host     |--reads an array page by page--------------------|
-    device   kernel |m|  |m| |m|  |m|  |m| |m|  |m|  |m| |m| |m|      a run of migrations, with the host's faults between
+    device   kernel |m|  |m| |m|  |m|  |m| |m|  |m|  |m|      a run of migrations, with the host's faults between
 
 Each fault stops the thread that touches a page. A prefetch moves the same pages in a few large copies.
 """

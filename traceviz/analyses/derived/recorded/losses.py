@@ -1,9 +1,11 @@
 """The profiler's own messages about missing events: they were lost, or a tracer was refused or did not fit.
 
-Four things look alike, and each has its own remedy. Events were lost: totals are lower bounds. The driver refused the
-profiler: no device work can be recorded until an administrator allows it. The profiler does not know the driver: another
-version of the profiler records. An optional tracer (of cuDNN, OpenGL, the kernel's events) did not start: nothing that
-the report is about is missing.
+Four things look similar, and each has its own remedy:
+
+- Events were lost: totals are lower bounds.
+- The driver refused the profiler: device work cannot be recorded until an administrator permits it.
+- The profiler does not support the driver: another version of the profiler does.
+- An optional tracer (of cuDNN, OpenGL, the kernel's events) did not start: nothing that the report is about is missing.
 """
 
 from __future__ import annotations
@@ -30,13 +32,11 @@ SYMBOLS = re.compile(r"(?i)\b(symbols?|backtraces?|call ?stacks?|unwind(ing)?|de
 """Words of diagnostics about names of code: if those are lost, no events are missing."""
 
 OPTIONAL = re.compile(
-    r"(?i)\b(cu(dnn|blas|sparse|solver|fft|rand|file|tensor)|open(gl|acc|mp|cl|xr|shmem)|vulkan|directx|d3d\d*|dx\d*|wddm"
-    r"|nvvideo|nvenc|nvdec|ucx|perf[ _]events?|perf_event_open|context switch(es)?|ftrace|etw|unified memory"
+    r"(?i)\b(cu(dnn|blas|sparse|solver|fft|rand|file|tensor)|open(gl|acc|mp|cl|xr|shmem)|vulkan|directx|d3d\d*"
+    r"|dx\d*|wddm|nvvideo|nvenc|nvdec|ucx|perf[ _]events?|perf_event_open|context switch(es)?|ftrace|etw|unified memory"
     r"|GPU (context|metrics)|NIC metrics|IB switch|CPU (IP|core) (samples?|events?|metrics)|IP samples?|python sampling)"
 )
 """Words of diagnostics about tracers that record besides device work, its API, ranges and system calls."""
-
-_ENDING = "Then record again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,26 +54,36 @@ class Refusal:
     message: str
 
 
+_PERMISSION = (
+    r"(?i)INSUFFICIENT_PRIVILEGES|ERR_NVGPUCTRPERM|(insufficient|lacks?|without|no) (privileges?|permissions?)"
+    r"|permission (was )?denied|(does|do) not have (the )?(permission|privilege)"
+)
+_IN_USE = (
+    r"(?i)MULTIPLE_SUBSCRIBERS|already (in use|subscribed|being (traced|profiled))"
+    r"|another (profiler|tool|subscriber)"
+)
+_DRIVER = (
+    r"(?i)driver( version)?( \([\d.]+\))? is (not supported|insufficient|too (old|new))|unsupported (CUDA )?driver"
+    r"|CUPTI_ERROR_(NOT_COMPATIBLE|INVALID_DEVICE|LEGACY_PROFILER_NOT_SUPPORTED|HARDWARE\w*|VIRTUALIZED\w*)"
+    r"|(device|GPU|architecture) is not supported"
+)
+_PERMIT = (
+    "Permit it: load the driver's module with NVreg_RestrictProfilingToAdminUsers=0, or run as root or with "
+    "CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN). Then record again."
+)
+_END_OTHER = "End the other profiler, or the one that the program starts itself. Then record again."
+_UPDATE = (
+    "Use a version of the profiler that supports the driver; a new driver needs a newer Nsight Systems. Then record "
+    "again."
+)
 _REFUSALS = (
     (
-        r"(?i)INSUFFICIENT_PRIVILEGES|ERR_NVGPUCTRPERM|(insufficient|lacks?|without|no) (privileges?|permissions?)"
-        r"|permission (was )?denied|(does|do) not have (the )?(permission|privilege)",
+        _PERMISSION,
         "the driver did not permit the profiler to trace the device (NVreg_RestrictProfilingToAdminUsers=0 permits it)",
-        "Permit it: load the driver's module with NVreg_RestrictProfilingToAdminUsers=0, or run as root or with "
-        f"CAP_SYS_ADMIN (docker run --cap-add=SYS_ADMIN). {_ENDING}",
+        _PERMIT,
     ),
-    (
-        r"(?i)MULTIPLE_SUBSCRIBERS|already (in use|subscribed|being (traced|profiled))|another (profiler|tool|subscriber)",
-        "another tool traced the device at the same time",
-        f"End the other profiler, or the one that the program starts itself. {_ENDING}",
-    ),
-    (
-        r"(?i)driver( version)?( \([\d.]+\))? is (not supported|insufficient|too (old|new))|unsupported (CUDA )?driver"
-        r"|CUPTI_ERROR_(NOT_COMPATIBLE|INVALID_DEVICE|LEGACY_PROFILER_NOT_SUPPORTED|HARDWARE\w*|VIRTUALIZED\w*)"
-        r"|(device|GPU|architecture) is not supported",
-        "the profiler does not support this driver or device (a newer version may)",
-        f"Use a version of the profiler that supports the driver; a new driver needs a newer Nsight Systems. {_ENDING}",
-    ),
+    (_IN_USE, "another tool traced the device at the same time", _END_OTHER),
+    (_DRIVER, "the profiler does not support this driver or device (a newer version may)", _UPDATE),
 )
 """Patterns of messages, reasons and remedies, the plainest reason first."""
 

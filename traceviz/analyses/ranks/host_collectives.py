@@ -111,7 +111,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
         summed = f" summed over {result.ranks} ranks" if result.ranks > 1 else ""
         message = (
             f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, the program waits in "
-            f"{'transfers between two ranks' if is_paired else 'collectives'} on the host and does nothing else "
+            f"{'transfers between ranks' if is_paired else 'collectives'} on the host and does nothing else "
             f"({format_ns(cost)}{summed}, mostly {largest}).{caveat}"
         )
         evidence = (

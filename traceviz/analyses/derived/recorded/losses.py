@@ -34,7 +34,8 @@ SYMBOLS = re.compile(r"(?i)\b(symbols?|backtraces?|call ?stacks?|unwind(ing)?|de
 OPTIONAL = re.compile(
     r"(?i)\b(cu(dnn|blas|sparse|solver|fft|rand|file|tensor)|open(gl|acc|mp|cl|xr|shmem)|vulkan|directx|d3d\d*"
     r"|dx\d*|wddm|nvvideo|nvenc|nvdec|ucx|perf[ _]events?|perf_event_open|context switch(es)?|ftrace|etw|unified memory"
-    r"|GPU (context|metrics)|NIC metrics|IB switch|CPU (IP|core) (samples?|events?|metrics)|IP samples?|python sampling)"
+    r"|GPU (context|metrics)|NIC metrics|IB switch|CPU (IP|core) (samples?|events?|metrics)|IP samples?"
+    r"|python sampling)"
 )
 """Words of diagnostics about tracers that record besides device work, its API, ranges and system calls."""
 

@@ -21,7 +21,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,21 +55,14 @@ def tables_of(path: Path, reader: Reader, options: ReadRequest) -> Tables:
         TracevizWarning: the folder of the cache is not ours.
     """
     exporter = reader.exporter() if options.cache and not options.keep_private else None
-    kept = kept_folders(KIND, _files()) if exporter else None
-    if exporter is None or kept is None:
-        return reader.tables(path, options)
-    try:
-        export = _Export(path, reader, exporter, kept)
-    except OSError:  # the reader reports the problem of the file
-        return reader.tables(path, options)
-    return export.tables(options)
+    if exporter is not None:
+        from traceviz.trace.schema import TABLES  # noqa: PLC0415 (recognising a file loads no pyarrow)
 
-
-def _files() -> frozenset[str]:
-    """Return names of the files that a traceviz folder may hold."""
-    from traceviz.trace.schema import TABLES  # noqa: PLC0415 (recognising a file loads no pyarrow)
-
-    return frozenset({MANIFEST, *(f"{table}.parquet" for table in TABLES)})
+        kept = kept_folders(KIND, frozenset({MANIFEST, *(f"{table}.parquet" for table in TABLES)}))
+        if kept is not None:
+            with suppress(OSError):  # the reader reports the problem of the file
+                return _Export(path, reader, exporter, kept).tables(options)
+    return reader.tables(path, options)
 
 
 class _UnusableError(Exception):
@@ -87,34 +81,42 @@ class _Export:
 
     def tables(self, options: ReadRequest) -> Tables:
         """Yield the tables. If a folder is damaged, the remaining tables come the next way."""
-        ways: tuple[Callable[[ReadRequest], Tables], ...] = (self._kept_before, self._exported_now, self._not_kept)
-        given: set[str] = set()
+        ways = (self._read_cached, self._export, lambda options: self.reader.tables(self.path, options))
+        yielded: set[str] = set()
         for way in ways:
             try:
                 for name, table in way(options):
                     handed = [table]
                     del table  # as in Reader.tables: hold no reference here
-                    if name not in given:
-                        given.add(name)
+                    if name not in yielded:
+                        yielded.add(name)
                         yield name, handed.pop()
             except _UnusableError:
                 continue
             return
 
-    def _kept_before(self, options: ReadRequest) -> Tables:
+    def _read_cached(self, options: ReadRequest) -> Tables:
         folder = self.kept.find(self.key)
         if folder is None:
             raise _UnusableError
         try:
             for name, table in _from_folder(folder, options):
-                handed = [_marked(table) if name == "run" else table]
+                handed = [table]
                 del table  # as above
+                if name == "run":
+                    import pyarrow as pa  # noqa: PLC0415 (as above)
+
+                    run = handed.pop()
+                    at = run.schema.get_field_index("reader")
+                    routes = [f"{route}, {KEPT}" for route in run["reader"].to_pylist()]
+                    field = run.schema.field(at)
+                    handed.append(run.set_column(at, field, pa.array(routes, field.type)))
                 yield name, handed.pop()
         except _UnusableError:
             self.kept.evict(self.key)
             raise
 
-    def _exported_now(self, options: ReadRequest) -> Tables:
+    def _export(self, options: ReadRequest) -> Tables:
         with temporary_folder() as work:
             made = work / "tables"
             try:
@@ -124,9 +126,6 @@ class _Export:
                 raise _UnusableError from error
             kept = self.kept.keep(self.key, made) if is_export else None
             yield from _from_folder(kept or made, options)
-
-    def _not_kept(self, options: ReadRequest) -> Tables:
-        return self.reader.tables(self.path, options)
 
     def _write(self, folder: Path, options: ReadRequest) -> bool:
         """Write all tables. Return whether they are the export that the key stands for.
@@ -149,15 +148,6 @@ def _from_folder(folder: Path, options: ReadRequest) -> Tables:
         raise
     except TracevizError as error:
         raise _UnusableError from error
-
-
-def _marked(run: pa.Table) -> pa.Table:
-    """Return table ``run`` of a cached folder with its origin marked."""
-    import pyarrow as pa  # noqa: PLC0415 (as above)
-
-    at = run.schema.get_field_index("reader")
-    routes = [f"{route}, {KEPT}" for route in run["reader"].to_pylist()]
-    return run.set_column(at, run.schema.field(at), pa.array(routes, run.schema.field(at).type))
 
 
 def _key(path: Path, reader: Reader, exporter: str) -> str:

@@ -68,7 +68,8 @@ def _ranks_in(path: Path) -> tuple[Path, ...]:
     """Return the traces in a folder that no reader takes as a whole, by rank; none unless all state distinct ranks."""
     if not path.is_dir() or _is_read_whole(path):
         return ()
-    files = [file for file in path.iterdir() if _is_trace(file)]
+    visible_files = (file for file in path.iterdir() if not file.name.startswith(".") and file.is_file())
+    files = [file for file in visible_files if certain_reader(READERS.all(), file) is not None]
     by_rank = {rank_in_name(file.name): file for file in files}
     if None in by_rank or not len(files) == len(by_rank) > 1:
         return ()  # possibly unrelated traces
@@ -105,11 +106,6 @@ def openable(path: Path) -> Iterator[None]:
         raise UnknownFormatError(f"{error.filename or path} cannot be opened.", f"{error.strerror}.") from None
 
 
-def _is_trace(path: Path) -> bool:
-    """Return whether exactly one reader is sure of a visible file."""
-    return not path.name.startswith(".") and path.is_file() and certain_reader(READERS.all(), path) is not None
-
-
 def readers_of(files: Sequence[Path], reader: str | None) -> list[Reader]:
     """Return the readers of ``files``; ``reader`` names the format instead of recognising it.
 
@@ -137,18 +133,18 @@ def read_all(files: Sequence[Path], readers: Sequence[Reader], options: ReadRequ
             own = replace(options, progress=progress, window=None, spill=None)  # each has its own clock
             parts.append(dict(tables_of(file, reader, own)))
         except TracevizError as error:
-            raise about(error, file) from error
+            raise with_trace_path(error, file) from error
     return merged(parts, trace_names(files))
 
 
-def about(error: TracevizError, source: Path, *, always: bool = False) -> TracevizError:
+def with_trace_path(error: TracevizError, source: Path, *, always: bool = False) -> TracevizError:
     """Return the error with the path of its trace, unless it names the file already; ``always``: even then."""
     if visible(source.name) in error.what and not always:
         return error
     return type(error)(f"{source}: {error.what}", error.why, error.fix)
 
 
-def named(files: Sequence[Path]) -> str:
+def describe_traces(files: Sequence[Path]) -> str:
     """Return the traces as the subject of a sentence."""
     return str(files[0]) if len(files) == 1 else f"The trace of {len(files)} ranks"
 

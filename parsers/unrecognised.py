@@ -9,35 +9,29 @@ from pathlib import Path
 from traceviz.parsers.shared.json.stream import GZIP_MAGIC, head_text
 from traceviz.parsers.shared.log_folders import SUFFIXES, looks_like_logs, no_capture
 
-_Answer = tuple[str, str]
-
 
 def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
     """Return ``(why, fix)``: a description of the content of ``path``, and advice."""
     if path.is_dir():
-        return _folder(path)
+        entries = sorted(entry.name for entry in path.iterdir())
+        if not entries:
+            return "It is an empty folder.", "Name the folder that the trace was written to."
+        if looks_like_logs(path):
+            return no_capture(path)
+        is_tables = any(name.endswith(".parquet") for name in entries)
+        again = "Convert the source again: traceviz convert TRACE -o DIR."
+        if "manifest.json" in entries:
+            what = "Its manifest.json is damaged, or not one of traceviz."
+            return what, again if is_tables else "Name a trace inside the folder."
+        if is_tables:
+            return "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.", again
+        shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
+        return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
     if head and path.name.endswith(SUFFIXES):
         return _NO_XPLANE
     if head and path.name.endswith(_PERFETTO_SUFFIXES):
         return _PERFETTO
     return next(answer for applies, answer in _SIGNS if applies(head))
-
-
-def _folder(path: Path) -> _Answer:
-    entries = sorted(entry.name for entry in path.iterdir())
-    if not entries:
-        return "It is an empty folder.", "Name the folder that the trace was written to."
-    if looks_like_logs(path):
-        return no_capture(path)
-    is_tables = any(name.endswith(".parquet") for name in entries)
-    again = "Convert the source again: traceviz convert TRACE -o DIR."
-    if "manifest.json" in entries:
-        what = "Its manifest.json is damaged, or not one of traceviz."
-        return what, again if is_tables else "Name a trace inside the folder."
-    if is_tables:
-        return "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.", again
-    shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
-    return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
 
 
 def _is_text(head: bytes) -> bool:
@@ -83,22 +77,7 @@ def _is_pickle(head: bytes) -> bool:
     return head[:1] == b"\x80" and 2 <= head[1:2][0] <= 5 if len(head) > 1 else False
 
 
-def _is_memory_snapshot(head: bytes) -> bool:
-    """Return whether torch.cuda.memory._dump_snapshot wrote it: a pickled dictionary of segments and histories."""
-    return _is_pickle(head) and (b"segments" in head[:65536] or b"device_traces" in head[:65536])
-
-
-def _is_json(head: bytes) -> bool:
-    return re.match(rb"\{|\[\s*[\[{\"\]\d-]", head_text(head)) is not None  # [gates] starts a TOML file
-
-
-def _is_execution_trace(head: bytes) -> bool:
-    """Return whether PyTorch's ExecutionTraceObserver wrote it: which operations ran, without times."""
-    text = head_text(head)
-    return text.startswith(b"{") and b'"schema"' in text and b'"nodes"' in text
-
-
-_SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
+_SIGNS: tuple[tuple[Callable[[bytes], bool], tuple[str, str]], ...] = (
     (lambda head: not head, ("It is an empty file.", "Record or copy it again.")),
     (
         lambda head: head.startswith(b"version https://git-lfs.github.com/spec/"),
@@ -117,7 +96,10 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
     ),
     (lambda head: head.startswith(b"PK\x03\x04"), ("It is a zip archive.", "Unpack it first.")),
     (
-        _is_execution_trace,
+        # PyTorch's ExecutionTraceObserver wrote it: which operations ran, without times
+        lambda head: (
+            head_text(head).startswith(b"{") and b'"schema"' in head_text(head) and b'"nodes"' in head_text(head)
+        ),
         ("It is an execution trace of PyTorch: it tells which operations ran, and no times.", _EXPORT),
     ),
     (
@@ -128,7 +110,10 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
         lambda head: head_text(head).lstrip().startswith(b"{") and b'"traceviz.' in head_text(head)[:200],
         ("It is a report that traceviz saved.", "`traceviz compare` takes it; for a report, name the trace."),
     ),
-    (_is_json, ("It is JSON, but no trace: there is no list of events (traceEvents) in its beginning.", _EXPORT)),
+    (
+        lambda head: re.match(rb"\{|\[\s*[\[{\"\]\d-]", head_text(head)) is not None,  # [gates] starts a TOML file
+        ("It is JSON, but no trace: there is no list of events (traceEvents) in its beginning.", _EXPORT),
+    ),
     (
         lambda head: head.startswith(GZIP_MAGIC) and not head_text(head),
         ("It is a gzip file, but empty, cut off or broken in its beginning.", "Copy the file again, or record again."),
@@ -136,7 +121,8 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], _Answer], ...] = (
     (lambda head: head.startswith(GZIP_MAGIC), ("It is a gzip file of something else.", "Unpack it first.")),
     (lambda head: head.startswith(b"PAR1"), ("It is a Parquet file.", "Name the folder that it lies in.")),
     (
-        _is_memory_snapshot,
+        # torch.cuda.memory._dump_snapshot wrote it: a pickled dictionary of segments and histories
+        lambda head: _is_pickle(head) and (b"segments" in head[:65536] or b"device_traces" in head[:65536]),
         (
             "It is a memory snapshot of PyTorch: which blocks its allocator holds, and no times of kernels.",
             f"Look at it with https://pytorch.org/memory_viz. {_EXPORT} profile_memory=True records allocations there.",

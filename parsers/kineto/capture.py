@@ -9,14 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.dialects import Dialect
 from traceviz.parsers.kineto.events import MEASURED_WITH_COUNTERS, Events
-from traceviz.parsers.kineto.identity import Identity
 from traceviz.parsers.kineto.raw import RawTrace
-from traceviz.parsers.kineto.work.device import on_a_device
+from traceviz.parsers.kineto.work.device import rows_on_devices
 from traceviz.parsers.kineto.work.launches import Launches
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
@@ -52,46 +51,41 @@ def is_pytorch(raw: RawTrace) -> bool:
     return bool(_SIGNS & raw.header.keys()) or (not known.isdisjoint(_ITS_CATEGORIES) and known.isdisjoint(_OF_OTHERS))
 
 
-def writer(raw: RawTrace, dialect: Dialect | None, *, pytorch: bool) -> tuple[str, str | None]:
+def name_writer(raw: RawTrace, dialect: Dialect | None, *, pytorch: bool) -> tuple[str, str | None]:
     """Return the profiler that wrote the trace, and its framework."""
     if dialect is not None:
         return dialect.producer, dialect.framework
-    return ("PyTorch profiler", "PyTorch") if pytorch else (producer(raw.header), None)
+    if pytorch:
+        return "PyTorch profiler", "PyTorch"
+    return "VizTracer" if "viztracer_metadata" in raw.header else "Chrome trace format", None
 
 
-def run(raw: RawTrace, events: Events, notes: Notes, wrote: tuple[str, str | None]) -> pa.Table:
-    """Return table ``run`` of a trace that :func:`writer` names."""
+def run(raw: RawTrace, events: Events, notes: Notes, writer: tuple[str, str | None]) -> pa.Table:
+    """Return table ``run`` of a trace that :func:`name_writer` names."""
     header = raw.header
     version = header.get("schemaVersion")
     row = {
         "format": "kineto",
-        "producer": wrote[0],
+        "producer": writer[0],
         "source_schema": None if version is None else str(version),
-        "framework": wrote[1],
+        "framework": writer[1],
         "driver_version": _cuda_version(header.get("cuda_driver_version")),
         "cuda_version": _cuda_version(header.get("cuda_runtime_version")),
-        "t0_unix_ns": unix_time(events.zero_ns, header.get("baseTimeNanoseconds")),
+        "t0_unix_ns": _unix_time(events.zero_ns, header.get("baseTimeNanoseconds")),
         "span_ns": events.span_ns,
         "reader": f"kineto, {raw.decoder}" if raw.decoder else "kineto",
     }
     return rows_to_table("run", [row], notes)
 
 
-def producer(header: Header) -> str:
-    """Return the program that wrote a trace that is not PyTorch's."""
-    return "VizTracer" if "viztracer_metadata" in header else "Chrome trace format"
-
-
 def _cuda_version(value: Any) -> str | None:
     return cuda_version(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 1000 else None
 
 
-def unix_time(first_ns: int, base_ns: Any) -> int | None:
+def _unix_time(first_ns: int, base_ns: Any) -> int | None:
     """Return the wall-clock time of the first event in ns, if known.
 
-    Args:
-        first_ns: Its time in the file.
-        base_ns: Origin of the file's times, if stated; otherwise they count from 1970 or from an unknown moment.
+    If the file states no ``base_ns``, its times count from 1970 or from an unknown moment.
     """
     base = base_ns if isinstance(base_ns, int) and not isinstance(base_ns, bool) else 0
     candidates = (first_ns + base, first_ns)
@@ -115,11 +109,6 @@ def _flat(members: Header, prefix: str = "") -> Iterator[tuple[str, str]]:
         elif value is not None and prefix + key not in _NOT_SETTINGS:
             text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
             yield prefix + key, text[:_LONGEST_SETTING]
-
-
-def has_device(raw: RawTrace, events: Events, identity: Identity) -> bool:
-    """Return whether the capture recorded a device, or could have."""
-    return bool(identity.tables["devices"].num_rows or events.rows(Role.API).size or raw.header.get("deviceProperties"))
 
 
 def note_source(raw: RawTrace, notes: Notes) -> None:
@@ -157,21 +146,10 @@ def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
         notes.add(code, severity, message, count)
     note_times(notes, "events", events.strays)
     note_durations(notes, "events", events.too_long)
-    if pytorch:
-        _note_categories(events, notes)
-    else:
+    if not pytorch:
         notes.add("not-a-pytorch-trace", "info", NOT_FROM_PYTORCH)
-
-
-NOT_FROM_PYTORCH = (
-    "The file has the format of Chrome's trace viewer, but PyTorch's profiler did not write it: its events are read as "
-    "work of the host."
-)
-
-
-def _note_categories(events: Events, notes: Notes) -> None:
-    rows = events.rows(Role.HOST)
-    label: Words = events.label.at(rows)
+        return
+    label: Words = events.label.at(events.rows(Role.HOST))
     unknown = label.each(lambda word: word.lower() not in CATEGORIES, False, bool)
     if unknown.any():
         names = sorted(label.words[code] for code in set(label.codes[unknown].tolist()))
@@ -180,13 +158,10 @@ def _note_categories(events: Events, notes: Notes) -> None:
         notes.add("unknown-categories", "info", message, int(unknown.sum()))
 
 
-def note_threads(identity: Identity, events: Events, notes: Notes) -> None:
-    """Note threads whose numbers are not ids of the operating system."""
-    negative = identity.tables["threads"]["tid"].to_numpy() < 0
-    count = int(negative[identity.thread_id[events.rows(Role.API)]].sum())
-    notes.add("threads-unresolved", "info", UNRESOLVED, count)
-
-
+NOT_FROM_PYTORCH = (
+    "The file has the format of Chrome's trace viewer, but PyTorch's profiler did not write it: its events are read as "
+    "work of the host."
+)
 UNRESOLVED = (
     "Calls come from threads whose numbers are not those of the operating system: helper threads of a library, such as "
     "NCCL's, that the profiler does not know."
@@ -194,10 +169,13 @@ UNRESOLVED = (
 
 
 def note_links(launches: Launches, notes: Notes) -> None:
-    """Note missing or ambiguous links between calls and device work, and events that do not nest."""
-    events = launches.events
+    """Note unknown threads, missing or ambiguous links between calls and device work, and events that do not nest."""
+    events, identity = launches.events, launches.identity
+    negative = identity.tables["threads"]["tid"].to_numpy() < 0
+    unresolved = int(negative[identity.thread_id[events.rows(Role.API)]].sum())
+    notes.add("threads-unresolved", "info", UNRESOLVED, unresolved)
     work = events.rows(*DEVICE_ROLES)
-    lost = int(work.size - on_a_device(launches, work).size)
+    lost = int(work.size - rows_on_devices(launches, work).size)
     notes.add("devices-unknown", "warning", "Device work does not say where it ran, and was left out.", lost)
     if events.rows(Role.API).size:
         message = "Device work whose call the capture does not hold: it was set off before the capture began, or by "
@@ -210,12 +188,8 @@ def note_links(launches: Launches, notes: Notes) -> None:
 
 def note_device(events: Events, notes: Notes, *, device: bool, pytorch: bool) -> None:
     """Note that no device was recorded, or that an available one did nothing."""
-    if not pytorch or events.rows(*DEVICE_ROLES).size or events.counted_only:
-        return
-    if device:
-        notes.add("device-idle", "warning", NOTHING_RAN)
-    else:
-        notes.add("no-device", "info", NO_DEVICE)
+    if pytorch and not events.rows(*DEVICE_ROLES).size and not events.is_counted_only:
+        notes.add(*(("device-idle", "warning", NOTHING_RAN) if device else ("no-device", "info", NO_DEVICE)))
 
 
 NO_DEVICE = "No device was recorded: the program ran on the CPU, or activities=[CPU, CUDA] was not asked for."

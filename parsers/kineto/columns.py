@@ -50,52 +50,38 @@ class Words:
         answers = np.array([function(word) for word in self.words] + [otherwise], dtype=kind)
         return looked_up(answers, self.codes)
 
-    def mapped(self, function: Callable[[str], str | None]) -> DictionaryArray:
+    def map_texts(self, function: Callable[[str], str | None]) -> DictionaryArray:
         """Return ``function`` of each text as a dictionary column, null if it returns ``None`` or there is no text."""
         return encoded(self.codes, [function(word) for word in self.words])
 
-    def arrow(self) -> DictionaryArray:
+    def to_arrow(self) -> DictionaryArray:
         """Return the texts as a dictionary column."""
         return encoded(self.codes, self.words)
 
 
-def column_at(frame: pl.DataFrame, name: str, rows: Array) -> pl.Series | None:
-    """Return column ``name`` at ``rows``; ``None`` if no event has such an argument."""
-    return frame[name].gather(rows) if name in frame.columns else None
-
-
 def texts(frame: pl.DataFrame, name: str, rows: Array) -> Words:
-    """Return a column of texts at ``rows``."""
-    column = column_at(frame, name, rows)
-    return Words(np.full(rows.size, NONE, np.int32), ()) if column is None else Words.of(column)
+    """Return a column of texts at ``rows``; without any text if no event has such an argument."""
+    if name not in frame.columns:
+        return Words(np.full(rows.size, NONE, np.int32), ())
+    return Words.of(frame[name].gather(rows))
 
 
-def numbers(frame: pl.DataFrame, name: str, rows: Array) -> Numbers:
-    """Return a column of numbers at ``rows``."""
-    column = column_at(frame, name, rows)
-    if column is None:
+def numbers(frame: pl.DataFrame, name: str, rows: Array, axis: int | None = None) -> Numbers:
+    """Return a column of numbers at ``rows``; all unknown if no event has such an argument.
+
+    ``axis``: The position in a column of triples.
+    """
+    if name not in frame.columns:
         return Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))
-    return as_numbers(column)
-
-
-def as_numbers(column: pl.Series) -> Numbers:
-    """Return a column of numbers, with a mask of the known ones."""
+    column = frame[name].gather(rows)
+    if axis is not None:
+        column = column.arr.get(axis)
     if not column.null_count():
         return Numbers(column.to_numpy(), np.ones(column.len(), dtype=bool))
     return Numbers(column.fill_null(0).to_numpy(), ~column.is_null().to_numpy())
 
 
-def triples(frame: pl.DataFrame, name: str, rows: Array) -> tuple[Numbers, Numbers, Numbers]:
-    """Return the three columns of a column of triples at ``rows``."""
-    column = column_at(frame, name, rows)
-    if column is None:
-        none = Numbers(np.zeros(rows.size, np.int64), np.zeros(rows.size, dtype=bool))
-        return none, none, none
-    first, second, third = (as_numbers(column.arr.get(axis)) for axis in range(3))
-    return first, second, third
-
-
-def either(first: Numbers, second: Numbers) -> Numbers:
+def first_known(first: Numbers, second: Numbers) -> Numbers:
     """Return ``first``, or ``second`` where the first is unknown."""
     return Numbers(np.where(first.known, first.value, second.value), first.known | second.known)
 

@@ -70,31 +70,23 @@ class Dialect:
 
 def dialect_of(raw: RawTrace) -> Dialect | None:
     """Return the dialect of a trace; ``None`` if it is PyTorch's own, or no framework's."""
-    if any(_PADDLE_THREAD.fullmatch(tid) for tid in _words(raw, "tid")):
+    words = {
+        column: set(raw.events[column].unique().drop_nulls().cast(pl.String)) if column in raw.events.columns else set()
+        for column in ("tid", "category", "label")
+    }
+    if any(map(_PADDLE_THREAD.fullmatch, words["tid"])):
         return PADDLE
-    if "MXNET_C_API" in _words(raw, "category") or "cpu pinned/" in _words(raw, "label"):
-        return MXNET
-    return None
-
-
-def _words(raw: RawTrace, column: str) -> set[str]:
-    if column not in raw.events.columns:
-        return set()
-    return set(raw.events[column].unique().drop_nulls().cast(pl.String))
+    return MXNET if "MXNET_C_API" in words["category"] or "cpu pinned/" in words["label"] else None
 
 
 def _from_paddle(raw: RawTrace) -> RawTrace:
-    events = raw.events
     name = pl.col("name").cast(pl.String)
     for pattern, instead in _PADDLE_NAMES:
         name = name.str.replace(pattern, instead)
     tid = pl.col("tid").cast(pl.String).str.replace(r"\((?:Python|C\+\+)\)$", "")
     kind = pl.col("category").cast(pl.String).str.to_lowercase().replace(_PADDLE_KINDS)
-    translated = events.with_columns(
-        name.cast(pl.Categorical).alias("name"),
-        tid.cast(pl.Categorical).alias("tid"),
-        kind.cast(pl.Categorical).alias("category"),
-    )
+    columns = {"name": name, "tid": tid, "category": kind}
+    translated = raw.events.with_columns(column.cast(pl.Categorical).alias(key) for key, column in columns.items())
     return replace(raw, events=_with_exact_times(translated))
 
 

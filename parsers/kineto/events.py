@@ -83,7 +83,7 @@ class Events:
         return looked_up(wanted, self.role)
 
     @property
-    def counted_only(self) -> bool:
+    def is_counted_only(self) -> bool:
         """True if device work was measured with counters, so that the profiler does not record it."""
         return self.set_aside[MEASURED_WITH_COUNTERS] > 0 and not self.rows(*DEVICE_ROLES).size
 
@@ -97,13 +97,13 @@ class Events:
         return length
 
 
-def sort_out(raw: RawTrace) -> Events:
+def classify_events(raw: RawTrace) -> Events:
     """Return the events of ``raw`` with role, category and time."""
     frame = raw.events
     phase, label, pid, tid = (Words.of(frame[key], narrow=True) for key in ("phase", "category", "pid", "tid"))
     name = Words.of(frame["name"])
     set_aside: Counter[str] = Counter()
-    role, category = _roles(phase, label, name)
+    role, category = _classify(phase, label, name)
     start = frame["start_ns"].fill_null(0).to_numpy()
     dur = frame["dur_ns"].fill_null(NONE).to_numpy(writable=True)
     begun = phase.each(lambda word: word == _BEGIN, False, np.bool_)
@@ -116,8 +116,15 @@ def sort_out(raw: RawTrace) -> Events:
     set_aside["events-never-ended"] = never_ended.size
     set_aside[MEASURED_WITH_COUNTERS] = int(label.each(partial(_is_of, COUNTED), False, np.bool_).sum())
     set_aside["counters-unread"] = int(phase.each(_COUNTER.__eq__, False, np.bool_).sum())
-    strays, too_long = _leave_out_strays(role, start, dur)
-    zero, last = _span(role != Role.IGNORED, start, dur)
+    strays, too_long = _ignore_strays(role, start, dur)
+    kept = role != Role.IGNORED
+    firsts, lasts = [], []
+    for part in stretches(kept.size):
+        starts = start[part][kept[part]]
+        if starts.size:
+            firsts.append(int(starts.min()))
+            lasts.append(int((starts + np.maximum(dur[part][kept[part]], 0)).max()))
+    zero, last = min(firsts, default=0), max(lasts, default=0)
     start = start - zero
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
     set_aside["out-of-memory"] = int((instant & name.each(OUT_OF_MEMORY_NAME.__eq__, False, np.bool_)).sum())
@@ -139,18 +146,7 @@ def with_ranges_of_the_program(events: Events) -> Events:
     return replace(events, category=np.where(named, np.int8(CODES["annotation"]), events.category))
 
 
-def _span(kept: Array, start: Array, dur: Array) -> tuple[int, int]:
-    """Return the start of the first and the end of the last of the ``kept`` events (bool); zeros without any."""
-    first, last = [], []
-    for part in stretches(kept.size):
-        starts = start[part][kept[part]]
-        if starts.size:
-            first.append(int(starts.min()))
-            last.append(int((starts + np.maximum(dur[part][kept[part]], 0)).max()))
-    return min(first, default=0), max(last, default=0)
-
-
-def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Array]:
+def _ignore_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Array]:
     """Ignore events that are too far from the others for one capture, and remove impossible durations.
 
     Their times count from another moment, or are zero.
@@ -168,17 +164,23 @@ def _leave_out_strays(role: Array, start: Array, dur: Array) -> tuple[Array, Arr
     return start[stray], too_long
 
 
-def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
+def _classify(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
     """Return role and code of the host category of the events (int8 both)."""
     meanings = [CATEGORIES.get(word.lower(), UNKNOWN) for word in label.words]
-    role = _per_label(label, [meaning.role for meaning in meanings], Role.HOST)
-    category = _per_label(label, [CODES[meaning.category] for meaning in meanings], CODES["runtime"])
+    role, category = (
+        looked_up(np.array(answers, dtype=np.int8), label.codes)
+        for answers in (
+            [*(meaning.role for meaning in meanings), Role.HOST],
+            [*(CODES[meaning.category] for meaning in meanings), CODES["runtime"]],
+        )
+    )
     shown = name.each(lambda word: CODES.get(host_category(word) or "", NONE), NONE, np.int8)
     renamed = (shown >= 0) & (role == Role.HOST) & (category != CODES["python"])
     category[renamed] = shown[renamed]
-    for meant, of, begin in DEVICE_NAMES:
-        named = (role == Role.KERNEL) & name.each(partial(_begins, begin), False, np.bool_)
-        role[named & label.each(partial(_is_of, of), False, np.bool_)] = meant
+    for actual_role, of, prefix in DEVICE_NAMES:
+        named = np.array([*(word.startswith(prefix) for word in name.words), False], np.bool_)
+        of_category = label.each(partial(_is_of, of), False, np.bool_)
+        role[(role == Role.KERNEL) & looked_up(named, name.codes) & of_category] = actual_role
     role[(role == Role.OVERHEAD) & name.each(lambda word: word.lower() in OF_CUDA, False, np.bool_)] = Role.IGNORED
     lasts = phase.each(lambda word: word in (_COMPLETE, _BEGIN), False, np.bool_)
     instant = phase.each(_INSTANTS.__contains__, False, np.bool_)
@@ -188,16 +190,8 @@ def _roles(phase: Words, label: Words, name: Words) -> tuple[Array, Array]:
     return role, category
 
 
-def _begins(begin: str, word: str) -> bool:
-    return word.startswith(begin)
-
-
 def _is_of(category: str, word: str) -> bool:
     return category in ("", word.lower())
-
-
-def _per_label(label: Words, answers: list[int], otherwise: int) -> Array:
-    return looked_up(np.array([*answers, otherwise], dtype=np.int8), label.codes)
 
 
 def pair(marks: pl.DataFrame, dur: Array) -> int:

@@ -75,7 +75,7 @@ class Run:
     recordings: tuple[Recording, ...]
 
 
-def looks_like_ours(folder: Path) -> bool:
+def holds_pytorch_traces(folder: Path) -> bool:
     """Return whether ``folder`` holds traces of PyTorch's profiler, directly or in folders, and of no other one."""
     try:
         if (folder / "manifest.json").is_file() or find_runs(folder):
@@ -91,18 +91,14 @@ def _folders(folder: Path) -> Iterator[tuple[Path, list[Recording]]]:
         if count >= MOST_FOLDERS:
             return
         names[:] = sorted(name for name in names if not name.startswith("."))
-        recordings = _recordings(Path(place), sorted(files))
+        if any(name.endswith(_OTHER_TRACES) for name in files):
+            continue
+        traces = [_recording(Path(place, name)) for name in sorted(files) if name.endswith(SUFFIXES)]
+        recordings = [recording for recording in traces if recording is not None]
         if recordings:
             yield Path(place), recordings
             if count == 0:
                 return
-
-
-def _recordings(folder: Path, files: Sequence[str]) -> list[Recording]:
-    """Return the traces of PyTorch's profiler among ``files``; none if other traces are among them."""
-    if any(name.endswith(_OTHER_TRACES) for name in files):
-        return []
-    return [recording for name in files if name.endswith(SUFFIXES) and (recording := _recording(folder / name))]
 
 
 def _recording(path: Path) -> Recording | None:
@@ -115,14 +111,6 @@ def _recording(path: Path) -> Recording | None:
     if stated and (named or (world and int(world[1]) > 1)):
         return Recording(path, int(stated[1]), int(world[1]) if world else None)
     return Recording(path, int(named["rank"]) if named else None)
-
-
-def runs_in(folder: Path) -> tuple[Run, ...]:
-    """Return all runs in ``folder``, oldest first."""
-    aged_runs = [
-        (prefix, run) for place, recordings in _folders(folder) for prefix, run in _runs(folder, place, recordings)
-    ]
-    return tuple(run for _, run in sorted(aged_runs, key=lambda pair: pair[0]))
 
 
 def _runs(folder: Path, place: Path, recordings: Sequence[Recording]) -> Iterator[tuple[tuple[float, str], Run]]:
@@ -158,11 +146,12 @@ def choose(folder: Path, name: str | None) -> tuple[Run, tuple[Run, ...]]:
         UsageError: no run, or more than one, has this name; the error lists the runs.
         UnknownFormatError: there is no run at all.
     """
-    runs = runs_in(folder)
-    if not runs:
+    aged = [aged for place, recordings in _folders(folder) for aged in _runs(folder, place, recordings)]
+    if not aged:
         raise UnknownFormatError(f"{folder} holds no trace of PyTorch's profiler.")
-    return choose_among(runs, name, _file_names)
+    runs = tuple(run for _, run in sorted(aged, key=lambda pair: pair[0]))  # oldest first
 
+    def file_names(run: Run) -> set[str]:
+        return {name for recording in run.recordings for name in (recording.path.name, recording.time)} - {""}
 
-def _file_names(run: Run) -> set[str]:
-    return {name for recording in run.recordings for name in (recording.path.name, recording.time)} - {""}
+    return choose_among(runs, name, file_names)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import CODES, ON_DEVICES, ON_THREADS, Role
-from traceviz.parsers.kineto.columns import Words, either, numbers
+from traceviz.parsers.kineto.columns import Words, first_known, numbers
 from traceviz.parsers.kineto.events import Events
 from traceviz.parsers.shared.arrays.operations import NONE, Array, counted, looked_up, take, used
 from traceviz.parsers.shared.events.columns import Numbers
@@ -71,14 +71,6 @@ class _Pair:
     works: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """Names in the file of processes (by pid) and threads (by pid and tid)."""
-
-    processes: Mapping[str, str]
-    threads: Mapping[tuple[str, str], str]
-
-
 def identify_all(
     events: Events, header: Mapping[str, Any], notes: Notes, *, rank: int | None, one_program: bool
 ) -> Identity:
@@ -92,14 +84,17 @@ def identify_all(
         one_program: True if the profiler records a single program. Then annotations under another process id belong to
             it.
     """
-    codes, pairs = _pairs(events)
-    labels = _labels(events)
-    home = _homes(pairs, notes) if one_program else {pair.pid: pair.pid for pair in pairs}
-    process_rows, process_ids = _processes(pairs, home, labels, _rank(header, rank))
-    thread_rows, thread_ids = _threads(pairs, home, process_ids, labels)
-    device_rows, device_of = _devices(events, header, notes)
+    info = header.get("distributedInfo")
+    stated_rank = _count(info.get("rank"), least=0) if isinstance(info, dict) else None
+    stated_rank = rank if stated_rank is None else stated_rank
+    codes, pairs = _list_pairs(events)
+    process_names, thread_names = _read_names(events)
+    home = _assign_processes(pairs, notes) if one_program else {pair.pid: pair.pid for pair in pairs}
+    process_rows, process_ids = _process_rows(pairs, home, process_names, stated_rank)
+    thread_rows, thread_ids = _thread_rows(pairs, home, process_ids, thread_names)
+    device_rows, device_of = _device_rows(events, header, notes)
     by_pair = np.array([*(thread_ids[pair.pid, pair.tid] for pair in pairs), NONE], dtype=np.int32)
-    program = _busiest(pairs, home)
+    program = _find_busiest(pairs, home)
     return Identity(
         identity_tables(process_rows, thread_rows, device_rows, notes),
         looked_up(by_pair, codes),
@@ -109,12 +104,18 @@ def identify_all(
     )
 
 
-def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
+def _list_pairs(events: Events) -> tuple[Array, list[_Pair]]:
     """Return the position of each event's process and thread (int32), and the list of these pairs."""
     rows = events.rows(*ON_THREADS)
     width = len(events.tid.words) + 1
     key = _key(events, rows, width)
-    distinct, place = _distinct(key, (len(events.pid.words) + 1) * width)
+    size = (len(events.pid.words) + 1) * width
+    if size > MOST_PAIRS:
+        distinct, place = np.unique(key, return_inverse=True)
+    else:
+        occurs = used(key, size)
+        distinct = np.flatnonzero(occurs)
+        place = looked_up(np.cumsum(occurs, dtype=np.int32) - np.int32(1), key)
     codes = np.full(events.role.size, NONE, np.int32)
     codes[rows] = place
     overhead = events.rows(Role.OVERHEAD)
@@ -123,11 +124,10 @@ def _pairs(events: Events) -> tuple[Array, list[_Pair]]:
     works = (role == Role.API) | ~looked_up(_IS_MARKER, take(events.category, rows))
     works &= role != Role.MEMORY
     counts, working = counted(place, distinct.size), counted(place, distinct.size, works) > 0
-    words = zip((distinct // width - 1).tolist(), (distinct % width - 1).tolist(), strict=True)
-    named = [(_word(events.pid, pid), _word(events.tid, tid)) for pid, tid in words]
+    columns = (distinct // width - 1, distinct % width - 1, counts, working)
     return codes, [
-        _Pair(pid, tid, count, active)
-        for (pid, tid), count, active in zip(named, counts.tolist(), working.tolist(), strict=True)
+        _Pair(_word(events.pid, pid), _word(events.tid, tid), count, active)
+        for pid, tid, count, active in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
 
@@ -154,23 +154,14 @@ def _word(words: Words, code: int) -> str:
     return words.words[code] if code >= 0 else ""
 
 
-def _distinct(key: Array, size: int) -> tuple[Array, Array]:
-    """Return the distinct keys, sorted, and the position in them of each key (int32)."""
-    if size > MOST_PAIRS:
-        distinct, place = np.unique(key, return_inverse=True)
-        return distinct, place.astype(np.int32)
-    occurs = used(key, size)
-    return np.flatnonzero(occurs), looked_up(np.cumsum(occurs, dtype=np.int32) - np.int32(1), key)
-
-
 _NAMING = frozenset({"process_name", "thread_name"})
 """Events that only give names."""
 
 
-def _labels(events: Events) -> Labels:
-    """Return names from the events that only give names."""
+def _read_names(events: Events) -> tuple[dict[str, str], dict[tuple[str, str], str]]:
+    """Return the names that the file gives to processes (by pid) and threads (by pid and tid)."""
     if "label" not in events.frame.columns:
-        return Labels({}, {})
+        return {}, {}
     rows = np.flatnonzero(events.frame["label"].is_not_null().to_numpy()).astype(np.int32)
     rows = rows[events.name.at(rows).each(_NAMING.__contains__, False, np.bool_)]  # parts of graphs have names, too
     columns = (events.name.at(rows), events.pid.at(rows), events.tid.at(rows), Words.of(events.frame["label"][rows]))
@@ -183,10 +174,10 @@ def _labels(events: Events) -> Labels:
         elif name == "thread_name":
             match = _THREAD_NAME.fullmatch(label.strip())
             threads[pid, tid] = match["name"] if match else label.strip()
-    return Labels(processes, threads)
+    return processes, threads
 
 
-def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
+def _assign_processes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
     """Return the pid of the process that each pid belongs to.
 
     Frames that were open before the profiler started come with pid 0, and a step marker may carry the pid that the
@@ -196,7 +187,7 @@ def _homes(pairs: Sequence[_Pair], notes: Notes) -> dict[str, str]:
     idle = {pair.pid for pair in pairs} - working
     if not working or not idle:
         return {pair.pid: pair.pid for pair in pairs}
-    program = _busiest([pair for pair in pairs if pair.works], {pid: pid for pid in working})
+    program = _find_busiest([pair for pair in pairs if pair.works], {pid: pid for pid in working})
     assert program is not None
     moved = sum(pair.events for pair in pairs if pair.pid in idle)
     notes.add("processes-joined", "info", JOINED.format(", ".join(sorted(idle)), program), moved)
@@ -209,17 +200,11 @@ JOINED = (
 )
 
 
-def _busiest(pairs: Sequence[_Pair], home: Mapping[str, str]) -> str | None:
+def _find_busiest(pairs: Sequence[_Pair], home: Mapping[str, str]) -> str | None:
     counts: dict[str, int] = {}
     for pair in pairs:
         counts[home[pair.pid]] = counts.get(home[pair.pid], 0) + pair.events
     return max(sorted(counts), key=counts.__getitem__, default=None)
-
-
-def _rank(header: Mapping[str, Any], otherwise: int | None) -> int | None:
-    info = header.get("distributedInfo")
-    stated = _count(info.get("rank"), least=0) if isinstance(info, dict) else None
-    return otherwise if stated is None else stated
 
 
 def without_rank(header: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,50 +214,53 @@ def without_rank(header: Mapping[str, Any]) -> dict[str, Any]:
     return {**header, "distributedInfo": kept}
 
 
-def _processes(
-    pairs: Sequence[_Pair], home: Mapping[str, str], labels: Labels, rank: int | None
+def _process_rows(
+    pairs: Sequence[_Pair], home: Mapping[str, str], stated_names: Mapping[str, str], rank: int | None
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Return rows of table ``processes``, and their ids by pid. Device work without host events has a process, too."""
-    ids = numbered((home[pair.pid] for pair in pairs), _natural)
-    names = {pid: labels.processes.get(pid) or _as_name(pid) for pid in ids or [""]}
-    return [{"pid": _whole(pid), "name": name, "rank": rank} for pid, name in names.items()], ids
+    ids = numbered((home[pair.pid] for pair in pairs), _natural_key)
+    names = {pid: stated_names.get(pid) or _as_name(pid) for pid in ids or [""]}
+    return [{"pid": _parse_whole(pid), "name": name, "rank": rank} for pid, name in names.items()], ids
 
 
 def _as_name(text: str) -> str | None:
     """Return a pid or tid that is not a number as a name."""
-    return text if text and _whole(text) is None else None
+    return text if text and _parse_whole(text) is None else None
 
 
-def _threads(
-    pairs: Sequence[_Pair], home: Mapping[str, str], process_ids: Mapping[str, int], labels: Labels
+def _thread_rows(
+    pairs: Sequence[_Pair],
+    home: Mapping[str, str],
+    process_ids: Mapping[str, int],
+    stated_names: Mapping[tuple[str, str], str],
 ) -> tuple[list[dict[str, Any]], dict[tuple[str, str], int]]:
     """Return rows of table ``threads``, and their ids by pid and tid. Threads without a number get free numbers."""
     keys: dict[tuple[int, str], list[_Pair]] = {}
     for pair in pairs:
         keys.setdefault((process_ids[home[pair.pid]], pair.tid), []).append(pair)
-    order = numbered(keys, lambda key: (key[0], _natural(key[1])))
-    taken = {(process, _whole(tid)) for process, tid in order}
+    order = numbered(keys, lambda key: (key[0], _natural_key(key[1])))
+    taken = {(process, _parse_whole(tid)) for process, tid in order}
     rows: list[dict[str, Any]] = []
     ids: dict[tuple[str, str], int] = {}
     free = 0
     for (process, tid), number in order.items():
-        whole = _whole(tid)
+        whole = _parse_whole(tid)
         if whole is None:
             while (process, free) in taken:
                 free += 1
             whole, free = free, free + 1
-        name = next((label for pair in keys[process, tid] if (label := labels.threads.get((pair.pid, tid)))), None)
+        name = next((label for pair in keys[process, tid] if (label := stated_names.get((pair.pid, tid)))), None)
         rows.append({"process_id": process, "tid": whole, "name": name or _as_name(tid)})
         ids.update({(pair.pid, tid): number for pair in keys[process, tid]})
     return rows, ids
 
 
-def _whole(text: str) -> int | None:
+def _parse_whole(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
-def _natural(text: str) -> tuple[bool, int, str]:
-    whole = _whole(text)
+def _natural_key(text: str) -> tuple[bool, int, str]:
+    whole = _parse_whole(text)
     return whole is None, whole or 0, text
 
 
@@ -282,37 +270,43 @@ def stream_numbers(events: Events, rows: Array) -> Numbers:
     Work that is shown on another stream (``graph_lanes``) also states its own.
     """
     shown_elsewhere = numbers(events.frame, "hardware_stream", rows)
-    stated = either(shown_elsewhere, numbers(events.frame, "stream", rows))
-    shown = events.tid.at(rows).each(_stream_number, NONE, np.int64)
-    known = stated.known | (shown >= 0)
-    return Numbers(np.where(stated.known, stated.value, shown), known)
+    stated = first_known(shown_elsewhere, numbers(events.frame, "stream", rows))
 
+    def stream_number(tid: str) -> int:
+        match = _STREAM.fullmatch(tid)
+        return int(match["number"]) if match else NONE
 
-def _stream_number(tid: str) -> int:
-    match = _STREAM.fullmatch(tid)
-    return int(match["number"]) if match else NONE
+    shown = events.tid.at(rows).each(stream_number, NONE, np.int64)
+    return Numbers(np.where(stated.known, stated.value, shown), stated.known | (shown >= 0))
 
 
 def ordinals(events: Events, rows: Array) -> Numbers:
     """Return the ordinals of the devices of device events: the argument, else the process id."""
     stated = numbers(events.frame, "device", rows)
-    shown = events.pid.at(rows).each(lambda pid: NONE if _whole(pid) is None else int(pid), NONE, np.int64)
+    shown = events.pid.at(rows).each(lambda pid: NONE if _parse_whole(pid) is None else int(pid), NONE, np.int64)
     value = np.where(stated.known, stated.value, shown)
     return Numbers(value, (value >= 0) & (value < 2**31))
 
 
-def _devices(events: Events, header: Mapping[str, Any], notes: Notes) -> tuple[list[dict[str, Any]], dict[int, int]]:
+def _device_rows(
+    events: Events, header: Mapping[str, Any], notes: Notes
+) -> tuple[list[dict[str, Any]], dict[int, int]]:
     """Return rows of table ``devices``, from the header's list and from device work, and their ids by ordinal."""
     worked = ordinals(events, events.rows(*ON_DEVICES))
     working = np.unique(worked.value[worked.known]).tolist()
-    listed = {entry["id"]: entry for entry in device_properties(header)}
-    meant = _meant(working, listed, notes)
+    entries = header.get("deviceProperties")
+    listed = {
+        entry["id"]: entry
+        for entry in (entries if isinstance(entries, list) else [])
+        if isinstance(entry, dict) and _count(entry.get("id"), least=0) is not None
+    }
+    meant = _match_devices(working, listed, notes)
     device_of = numbered(sorted({*listed, *working}.difference(meant))[:_MOST_DEVICES])
     rows = [_device_row(ordinal, listed.get(ordinal, {})) for ordinal in device_of]
     return rows, device_of | {number: device_of[ordinal] for number, ordinal in meant.items() if ordinal in device_of}
 
 
-def _meant(working: Sequence[int], listed: Mapping[int, object], notes: Notes) -> dict[int, int]:
+def _match_devices(working: Sequence[int], listed: Mapping[int, object], notes: Notes) -> dict[int, int]:
     """Return the ``listed`` device for each working number that the list does not contain.
 
     ROCm lists devices as the program counts them, from 0, but its work carries numbers of agents, including processors.
@@ -334,31 +328,20 @@ def _meant(working: Sequence[int], listed: Mapping[int, object], notes: Notes) -
 MATCHED = "Device work carries numbers that the list of devices does not know, as on ROCm: {}."
 
 
-def device_properties(header: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return entries of ``deviceProperties`` that name a device."""
-    stated = header.get("deviceProperties")
-    entries = stated if isinstance(stated, list) else []
-    return [entry for entry in entries if isinstance(entry, dict) and _count(entry.get("id"), least=0) is not None]
-
-
 def _device_row(ordinal: int, facts: Mapping[str, Any]) -> dict[str, Any]:
     name = facts.get("name")
+    major, minor = _count(facts.get("computeMajor")), _count(facts.get("computeMinor"), least=0)
+    # AMD's numbers are not CUDA's compute capability: its devices run 64 threads in a warp
+    is_amd = facts.get("warpSize") == 64 or _AMD.search(str(facts.get("name", "")))
     return {
         "kind": "gpu",
         "ordinal": ordinal,
         "name": name if isinstance(name, str) and name else None,
-        "compute_capability": _compute_capability(facts),
+        "compute_capability": None if is_amd else compute_capability(major, minor),
         "sm_count": _count(facts.get("numSms")),
         "max_threads_per_sm": _count(facts.get("maxThreadsPerMultiprocessor")),
         "memory_bytes": _count(facts.get("totalGlobalMem"), most=2**63 - 1),
     }
-
-
-def _compute_capability(facts: Mapping[str, Any]) -> str | None:
-    """Return the compute capability, ``8.0``. AMD's numbers are not CUDA's: its devices run 64 threads in a warp."""
-    major, minor = _count(facts.get("computeMajor")), _count(facts.get("computeMinor"), least=0)
-    is_amd = facts.get("warpSize") == 64 or _AMD.search(str(facts.get("name", "")))
-    return None if is_amd else compute_capability(major, minor)
 
 
 def _count(value: Any, *, least: int = 1, most: int = 2**31 - 1) -> int | None:

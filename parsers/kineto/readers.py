@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from traceviz.parsers.base import Match, Reader, ReadRequest
-from traceviz.parsers.kineto.folder import looks_like_ours
+from traceviz.parsers.kineto.folder import holds_pytorch_traces
 from traceviz.parsers.kineto.sniff import sniff_file
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class KinetoReader(Reader):
         """Return ``YES`` for PyTorch's files; other traces of this format may be read as well."""
         if head:
             return sniff_file(head, path)
-        return Match.YES if looks_like_ours(path) else Match.NO
+        return Match.YES if holds_pytorch_traces(path) else Match.NO
 
     def read(self, path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
         """See :meth:`Reader.read`. Files of one run are read together, as ranks.

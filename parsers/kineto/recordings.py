@@ -49,10 +49,9 @@ class Labels:
 
     def owner(self, text: str) -> int:
         """Return the recording that ``text`` names, :data:`NONE` if it names none."""
-        named = [
-            word for word in self.words if word and (text.startswith(word) if self.before else text.endswith(word))
-        ]
-        return self.words.index(max(named, key=len)) if named else NONE
+        fits = text.startswith if self.before else text.endswith
+        fitting = [word for word in self.words if word and fits(word)]
+        return self.words.index(max(fitting, key=len)) if fitting else NONE
 
     def without(self, text: str, recording: int) -> str:
         """Return ``text`` without the label of ``recording``."""
@@ -60,7 +59,7 @@ class Labels:
         return text.removeprefix(word) if self.before else text.removesuffix(word)
 
 
-def recordings(events: Events) -> Sequence[Recording]:
+def split_recordings(events: Events) -> Sequence[Recording]:
     """Return the recordings that the file holds, in the order of their names; none if it is a single one.
 
     A file of several processes is one recording unless ids repeat between them, or devices have other names than their
@@ -69,34 +68,31 @@ def recordings(events: Events) -> Sequence[Recording]:
     rows = events.rows(Role.API)
     if counted(take(events.pid.codes, rows) + 1, len(events.pid.words) + 1)[1:].astype(bool).sum() <= 1:
         return ()
-    _, calls = _numbered(events, rows)
+    _, calls = _identify_rows(events, rows)
     callers = np.unique(calls.group[calls.group >= 0])
     if callers.size <= 1 or not (is_ambiguous(calls) or _is_renamed(events)):
         return ()
-    if not _have_operators(events, callers):
+    # The firmware of a device also makes calls, but runs no host operations
+    if not np.isin(callers, take(events.pid.codes, events.rows(Role.HOST))).all():
         return ()
-    texts = sorted((events.pid.words[code] for code in callers.tolist()), key=_natural)
-    labels = _labels(texts, _device_names(events))
-    owner = _owners(events, {text: index for index, text in enumerate(texts)}, labels, calls)
+    texts = sorted((events.pid.words[code] for code in callers.tolist()), key=_natural_key)
+    devices = np.unique(take(events.pid.codes, events.rows(*DEVICE_ROLES))).tolist()
+    labels = _find_labels(texts, [events.pid.words[code] for code in devices if code >= 0])
+    owner = _find_owners(events, {text: index for index, text in enumerate(texts)}, labels, calls)
     names = [word.strip(_MARKS) or f"process {text}" for word, text in zip(labels.words, texts, strict=True)]
     return [
-        Recording(name, _part(events, positions(owner == index), labels, index)) for index, name in enumerate(names)
+        Recording(name, _select_recording(events, positions(owner == index), labels, index))
+        for index, name in enumerate(names)
     ]
 
 
-def _numbered(events: Events, rows: Array) -> tuple[Array, Numbered]:
+def _identify_rows(events: Events, rows: Array) -> tuple[Array, Numbered]:
     """Return those of ``rows`` with a correlation id, and their ids and starts, grouped by the code of their pid."""
     stated = numbers(events.frame, "correlation", rows)
     known = stated.known & (stated.value > 0)
     rows = rows[known]
     group = take(events.pid.codes, rows).astype(np.int64)
     return rows, Numbered(group, stated.value[known], take(events.start, rows))
-
-
-def _have_operators(events: Events, callers: Array) -> bool:
-    """Return whether each calling process runs host operations; the firmware of a device makes calls and runs none."""
-    rows = events.rows(Role.HOST)
-    return bool(np.isin(callers, take(events.pid.codes, rows)).all())
 
 
 def _is_renamed(events: Events) -> bool:
@@ -108,18 +104,13 @@ def _is_renamed(events: Events) -> bool:
     return any(names[code] != str(number) for number, code in pairs.T.tolist())
 
 
-def _device_names(events: Events) -> list[str]:
-    codes = np.unique(take(events.pid.codes, events.rows(*DEVICE_ROLES)))
-    return [events.pid.words[code] for code in codes.tolist() if code >= 0]
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
+def _natural_key(text: str) -> list[tuple[int, str]]:
     """Return a sort key of a text that compares numbers by value."""
     parts = ((part.lstrip("0"), part) for part in _NUMBERS.split(text))
     return [(len(digits), digits) if part.isdecimal() else (NONE, part) for digits, part in parts]
 
 
-def _labels(callers: Sequence[str], devices: Sequence[str]) -> Labels:
+def _find_labels(callers: Sequence[str], devices: Sequence[str]) -> Labels:
     """Return the part of each calling process's name around its number, if device names have these parts, too."""
     parts = [_NUMBERS.split(text) for text in callers]
     styles = (
@@ -133,7 +124,7 @@ def _labels(callers: Sequence[str], devices: Sequence[str]) -> Labels:
     return Labels([""] * len(callers))
 
 
-def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Numbered) -> Array:
+def _find_owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Numbered) -> Array:
     """Return the recording of each event (int32).
 
     Labels decide. Without them, device work belongs to a process that can have launched it. If there are several, it
@@ -148,7 +139,7 @@ def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Num
     of_pid = np.array([*(place.get(word, labels.owner(word)) for word in events.pid.words), NONE], np.int32)
     on_device = events.has(*ON_DEVICES)
     owner = np.where(on_device, np.int32(NONE), looked_up(of_pid, events.pid.codes))
-    block = _blocks(owner, len(place))
+    block = _find_blocks(owner, len(place))
     rows = positions(on_device)
     width = len(place) + 1
     key = (take(events.pid.codes, rows).astype(np.int64) + 1) * width + block[rows] + 1
@@ -156,7 +147,7 @@ def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Num
     codes, around = distinct // width - 1, distinct % width - 1
     if (around == block[-1]).all():
         around = np.full(distinct.size, NONE)
-    linked, work = _numbered(events, rows)
+    linked, work = _identify_rows(events, rows)
     work = replace(work, group=queue[take(inverted(rows, owner.size), linked)])
     launched = launchers(replace(calls, group=take(of_pid, calls.group)), work, len(place), around)
     named = np.array([labels.owner(events.pid.words[code]) if code >= 0 else NONE for code in codes.tolist()])
@@ -168,7 +159,7 @@ def _owners(events: Events, place: Mapping[str, int], labels: Labels, calls: Num
     return np.where(owner >= 0, owner, np.maximum(block, 0)).astype(np.int32)
 
 
-def _blocks(owner: Array, recordings: int) -> Array:
+def _find_blocks(owner: Array, recordings: int) -> Array:
     """Return the recording whose block holds each event: tools write one after the other. :data:`NONE` if mixed.
 
     ::
@@ -184,7 +175,7 @@ def _blocks(owner: Array, recordings: int) -> Array:
     return order[np.maximum(np.searchsorted(first[order], np.arange(owner.size), side="right") - 1, 0)]
 
 
-def _part(events: Events, rows: Array, labels: Labels, recording: int) -> Events:
+def _select_recording(events: Events, rows: Array, labels: Labels, recording: int) -> Events:
     """Return the events at ``rows``, those of one recording, with their original pids."""
     words = [labels.without(word, recording) for word in events.pid.words]
     codes = take(events.pid.codes, rows).astype(np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from traceviz.parsers.base import HEAD_BYTES, Match
@@ -16,8 +17,7 @@ _OURS = re.compile(
     rb'|"cat"\s*:\s*"(?:cpu_op|cpu_instant_event|cuda_runtime|cuda_driver|gpu_memcpy|gpu_memset|user_annotation'
     rb'|gpu_user_annotation|python_function|Operator|Runtime|ac2g|fwdbwd)"'
 )
-_EVENTS = re.compile(rb'"traceEvents"\s*:')
-_EVENT = re.compile(rb'"ph"\s*:\s*"[A-Za-z(){}]"')
+_EVENT = re.compile(rb'"traceEvents"\s*:|"ph"\s*:\s*"[A-Za-z(){}]"')
 _PLANE_NAME = re.compile(rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z]')
 
 
@@ -26,22 +26,11 @@ def sniff_file(head: bytes, path: Path) -> Match:
     text = head_text(head)
     if not text.startswith((b"{", b"[")):
         return Match.NO
-    is_trace = _EVENTS.search(text) or _EVENT.search(text)
-    if not is_trace and len(text) >= HEAD_BYTES:
-        text = _more_of(path, text)
-        is_trace = _EVENTS.search(text) or _EVENT.search(text)
-    if not is_trace:
+    if not _EVENT.search(text) and len(text) >= HEAD_BYTES:
+        with suppress(OSError, ValueError), path.open("rb") as file:
+            text = head_text(file.read(_FAR)) or text
+    if not _EVENT.search(text):
         return Match.NO
     if _OURS.search(text):
         return Match.YES
     return Match.NO if _PLANE_NAME.search(text) else Match.MAYBE
-
-
-def _more_of(path: Path, text: bytes) -> bytes:
-    """Return a longer start of the file if it can be read, else ``text``."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_FAR)
-    except (OSError, ValueError):
-        return text
-    return head_text(head) or text

@@ -16,17 +16,15 @@ from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes
-from traceviz.parsers.kineto.events import Events, sort_out, with_ranges_of_the_program
+from traceviz.parsers.kineto.events import Events, classify_events, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
-from traceviz.parsers.kineto.identity import Identity, identify_all, without_rank
+from traceviz.parsers.kineto.identity import identify_all, without_rank
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
-from traceviz.parsers.kineto.recordings import recordings
+from traceviz.parsers.kineto.recordings import split_recordings
 from traceviz.parsers.kineto.work import device as device_tables
 from traceviz.parsers.kineto.work import host as host_tables
 from traceviz.parsers.kineto.work.collectives import collectives
-from traceviz.parsers.kineto.work.graphs import graph_nodes
 from traceviz.parsers.kineto.work.launches import Launches
-from traceviz.parsers.kineto.work.memory import memory_events
 from traceviz.parsers.kineto.work.nesting import Forest
 from traceviz.parsers.ranks.merge import merged
 from traceviz.parsers.shared.log_folders import note_choice
@@ -39,18 +37,31 @@ _BYTES_PER_EVENT = 40
 
 def read_traces(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
     """Yield the tables of a trace, or of the traces of one run in a folder, one at a time; ``notes`` last."""
-    if path.is_dir():
-        yield from _read_folder(path, options)
+    if not path.is_dir():
+        if options.run is not None:
+            raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")
+        yield from _read_file(path, options)
         return
-    if options.run is not None:
-        raise UsageError(f"{path.name} is one trace, not a folder of runs.", fix="Leave --run out.")
-    yield from _read_file(path, options)
+    run, others = choose(path, options.run)
+    parts = [dict(_read_file(recording.path, options, recording.rank)) for recording in run.recordings]
+    chosen = Notes()
+    if others:
+        chosen.add("run-chosen", "info", note_choice(run, others, options.run))
+    yield from _merge(parts, [recording.path.name for recording in run.recordings], chosen)
+
+
+def _merge(
+    parts: list[dict[str, pa.Table]], names: list[str], notes: Notes, *, one_clock: bool = False
+) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the tables of several recordings as those of ranks; ``notes`` come before those of the recordings."""
+    for name, table in merged(parts, names, one_clock=one_clock):
+        yield name, pa.concat_tables([notes.table(), table]) if name == "notes" and notes.rows else table
 
 
 def _read_file(path: Path, options: ReadRequest, rank: int | None = None) -> Iterator[tuple[str, pa.Table]]:
     raw = decode(
         path,
-        needed_arguments(options),
+        _needed_arguments(options),
         max_size=options.max_size,
         progress=options.progress,
         halves_from=None if options.max_memory is None else sys.maxsize,  # the memory of both halves would go unseen
@@ -59,17 +70,7 @@ def _read_file(path: Path, options: ReadRequest, rank: int | None = None) -> Ite
     return tables_of(raw, path, options, rank)
 
 
-def _read_folder(folder: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Table]]:
-    run, others = choose(folder, options.run)
-    parts = [dict(_read_file(recording.path, options, recording.rank)) for recording in run.recordings]
-    for name, table in merged(parts, [recording.path.name for recording in run.recordings]):
-        chosen = Notes()
-        if name == "notes" and others:
-            chosen.add("run-chosen", "info", note_choice(run, others, options.run))
-        yield name, pa.concat_tables([chosen.table(), table]) if chosen.rows else table
-
-
-def needed_arguments(options: ReadRequest) -> frozenset[str]:
+def _needed_arguments(options: ReadRequest) -> frozenset[str]:
     """Return the columns that the decoder must fill: arguments of operations are most of a file."""
     every = frozenset(argument.column for argument in ARGUMENTS)
     of_ops = frozenset(host_tables.ARGUMENTS_OF_OPS) - {"external_id"}
@@ -93,14 +94,14 @@ def tables_of(
     dialect = dialect_of(raw)
     pytorch = dialect is not None or facts.is_pytorch(raw)
     raw = dialect.translate(raw) if dialect is not None else with_host_nodes(raw)
-    events = sort_out(raw)
+    events = classify_events(raw)
     raw = replace(raw, events=raw.events.clear())  # the rest of the frame is not needed any more
     give_back()
     if not (events.role != Role.IGNORED).any():
-        raise _nothing_in(path, raw)
+        raise _no_events(path, raw)
     if not pytorch:
         events = with_ranges_of_the_program(events)
-    several = recordings(events)
+    several = split_recordings(events)
     if not several:
         yield from _tables(raw, events, options, dialect, pytorch=pytorch, rank=rank)
         return
@@ -108,11 +109,9 @@ def tables_of(
     raw = replace(raw, header=without_rank(raw.header))
     parts = [dict(_tables(raw, recording.events, options, dialect, pytorch=pytorch)) for recording in several]
     del events, several
-    for name, table in merged(parts, names, one_clock=True):
-        said = Notes()
-        if name == "notes":
-            said.add("recordings-in-one-file", "info", MERGED.format(len(names)), len(names))
-        yield name, pa.concat_tables([said.table(), table]) if said.rows else table
+    notes = Notes()
+    notes.add("recordings-in-one-file", "info", MERGED.format(len(names)), len(names))
+    yield from _merge(parts, names, notes, one_clock=True)
 
 
 MERGED = "The file holds the recordings of {} processes: calls and device work are matched within each of them."
@@ -139,54 +138,42 @@ def _tables(
     """
     notes = Notes()
     facts.note_source(raw, notes)
-    yield "run", facts.run(raw, events, notes, facts.writer(raw, dialect, pytorch=pytorch))
+    yield "run", facts.run(raw, events, notes, facts.name_writer(raw, dialect, pytorch=pytorch))
     identity = identify_all(events, raw.header, notes, rank=rank, one_program=pytorch)
     yield from identity.tables.items()
     forest = Forest.of(events, identity.thread_id, identity.tables["threads"].num_rows)
     give_back()
     launches = Launches(events, forest, identity)
-    device = facts.has_device(raw, events, identity)
+    # The capture recorded a device, or could have
+    listed = raw.header.get("deviceProperties")
+    device = bool(identity.tables["devices"].num_rows or events.rows(Role.API).size or listed)
     facts.note_events(events, notes, pytorch=pytorch)
-    facts.note_threads(identity, events, notes)
     facts.note_links(launches, notes)
     facts.note_device(events, notes, device=device, pytorch=pytorch and dialect is None)
-    yield from build_tables(_builders(raw, events, identity, launches, options, notes=notes, device=device), options)
-    yield "notes", notes.table()
-
-
-def _builders(
-    raw: RawTrace,
-    events: Events,
-    identity: Identity,
-    launches: Launches,
-    options: ReadRequest,
-    *,
-    notes: Notes,
-    device: bool,
-) -> dict[str, Builder]:
-    """Return the builder of each table; a builder returns ``None`` if the capture could not contain the table."""
-    forest = launches.forest
     op_columns = options.columns.get("host_ops")
-    works = device and not events.counted_only
-    return {
+    works = device and not events.is_counted_only
+    # A builder returns None if the capture could not contain the table
+    builders: dict[str, Builder] = {
         "kernels": lambda: device_tables.kernels(launches) if works else None,
         "memcpy": lambda: device_tables.copies(launches) if works else None,
         "memset": lambda: device_tables.fills(launches) if works else None,
-        "graph_nodes": lambda: unless_empty(graph_nodes(launches)),
+        "graph_nodes": lambda: unless_empty(device_tables.graph_nodes(launches)),
         "cuda_api": lambda: host_tables.calls(launches) if device else None,
         "sync": lambda: unless_empty(device_tables.synchronisations(launches)),
         "overhead": lambda: unless_empty(host_tables.overhead(events, identity)),
         "device_ops": lambda: unless_empty(device_tables.scopes(launches)),
         "collectives": lambda: collectives(launches) if works else None,
-        "memory_events": lambda: unless_empty(memory_events(launches)),
+        "memory_events": lambda: unless_empty(host_tables.memory_events(launches)),
         "steps": lambda: host_tables.steps(events, identity),
         "settings": lambda: facts.settings(raw.header, notes, keep_private=options.keep_private),
         "host_ops": lambda: host_tables.operations(forest, identity, op_columns),
         "op_args": lambda: host_tables.properties(forest, host_tables.wanted_properties(options)),
     }
+    yield from build_tables(builders, options)
+    yield "notes", notes.table()
 
 
-def _nothing_in(path: Path, raw: RawTrace) -> DamagedTraceError:
+def _no_events(path: Path, raw: RawTrace) -> DamagedTraceError:
     unusable = "; ".join(f"{count:,} {reason}" for reason, count in raw.unusable.items())
     if unusable:
         return DamagedTraceError(

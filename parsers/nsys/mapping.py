@@ -142,7 +142,7 @@ MIGRATION_KINDS = (11, 12, 13)
 def _copies(*memory: Word, keep: Keep) -> Source:
     """Return the mapping of the copies that ``keep`` selects."""
     kind, size = Word("kind", ("copyKind",), COPY_KIND, "unknown"), Whole("bytes", ("bytes",))
-    columns = (*_DEVICE_WORK, kind, *memory, size)
+    columns: tuple[Whole | Word, ...] = (*_DEVICE_WORK, kind, *memory, size)
     return Source("CUPTI_ACTIVITY_KIND_MEMCPY", PROCESS, None, columns, device="deviceId", keep=keep)
 
 

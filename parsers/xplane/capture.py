@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.events import launch_details as details
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.xplane.decode.raw import Plane
-from traceviz.parsers.xplane.device import Device, EventKind, unread_lines
+from traceviz.parsers.xplane.decode.wire import VARINT, BrokenMessageError, read_fields
+from traceviz.parsers.xplane.device import Device, EventKind
 from traceviz.parsers.xplane.hosts import ENVIRONMENT, METADATA, Host, Role
 from traceviz.trace.rows_to_table import rows_to_table, stated_integer
 
@@ -76,15 +78,23 @@ class Origin:
 def run(hosts: Sequence[Host], origin: Origin, notes: Notes, *, keep_private: bool) -> pa.Table:
     """Return table ``run``."""
     framework = framework_of(hosts)
-    versions = dict(_versions(hosts))
+    versions = {
+        match["program"].replace("tf", "tensorflow"): value
+        for host in hosts
+        for plane in host.space.planes
+        for key, value in plane.properties.items()
+        if (match := _VERSIONED.match(key)) and isinstance(value, str) and value
+    }
     names = sorted({name for host in hosts for name in host.space.hostnames} or {host.name for host in hosts})
+    cuda = versions.get("cuda")
+    number = stated_integer(cuda)
     row = {
         "format": origin.format,
         "producer": f"{framework} profiler" if framework else "XLA profiler",
         "producer_version": versions.get("jax" if framework == JAX else "tensorflow"),
         "framework": " ".join(filter(None, (framework, versions.get(framework.lower())))) if framework else None,
         "driver_version": versions.get("driver", versions.get("cuda_driver")),
-        "cuda_version": _dotted(versions.get("cuda")),
+        "cuda_version": cuda_version(number) if number and number >= 1000 else cuda,  # 12090 is 12.9
         "host": ", ".join(names) if keep_private else None,
         "t0_unix_ns": origin.t0_unix_ns,
         "span_ns": origin.span_ns,
@@ -93,27 +103,12 @@ def run(hosts: Sequence[Host], origin: Origin, notes: Notes, *, keep_private: bo
     return rows_to_table("run", [row], notes)
 
 
-def _dotted(version: str | None) -> str | None:
-    """Return a version of CUDA as text: ``12090`` is 12.9."""
-    number = stated_integer(version)
-    return cuda_version(number) if number and number >= 1000 else version
-
-
 def framework_of(hosts: Sequence[Host]) -> str | None:
     """Return the framework whose own names are in the capture; JAX programs may read their input with TensorFlow."""
     if any("jax_version" in plane.properties for host in hosts for plane in host.space.planes):
         return JAX
     names = [name for host in hosts for plane in host.space.planes for name in plane.names if not name.startswith("$")]
     return next((framework for framework, sign in _SIGNS if any(map(sign.match, names))), None)
-
-
-def _versions(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
-    for host in hosts:
-        for plane in host.space.planes:
-            for key, value in plane.properties.items():
-                match = _VERSIONED.match(key)
-                if match and isinstance(value, str) and value:
-                    yield match["program"].replace("tf", "tensorflow"), value
 
 
 def settings(hosts: Sequence[Host], notes: Notes, *, keep_private: bool) -> pa.Table:
@@ -132,38 +127,17 @@ def _settings(plane: Plane) -> Iterator[tuple[str, str]]:
     prefix = "" if plane.name in (ENVIRONMENT, METADATA) or plane.name.startswith("/host:") else f"{plane.name} "
     for key, value in plane.properties.items():
         if key == "profile_options" and isinstance(value, bytes):
-            yield from options_of(value)
+            yield from _options(value)
         elif key not in _DEVICE_FACTS and not isinstance(value, bytes):
             yield prefix + key, f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def options_of(message: bytes) -> Iterator[tuple[str, str]]:
+def _options(message: bytes) -> Iterator[tuple[str, str]]:
     """Yield the numbers in a serialised ``ProfileOptions``; of a damaged one, those before the damage."""
-    place = 0
-    while place < len(message):
-        tag, place = _varint(message, place)
-        wire = tag & 7
-        if wire == 0:
-            value, place = _varint(message, place)
-            if tag >> 3 in _OPTIONS:
-                yield _OPTIONS[tag >> 3], str(value)
-        elif wire == 2:
-            length, place = _varint(message, place)
-            place += length
-        else:
-            place += {1: 8, 5: 4}.get(wire, len(message))
-
-
-def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """Return the number at ``place`` and its end; missing bytes count as zero bits."""
-    value = shift = 0
-    while place < len(message):
-        byte = message[place]
-        value |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 0x80:
-            break
-    return value, place
+    with suppress(BrokenMessageError):
+        for number, wire, value, _ in read_fields(message, 0, len(message)):
+            if wire == VARINT and number in _OPTIONS:
+                yield _OPTIONS[number], str(value)
 
 
 def note_captures(hosts: Sequence[Host], notes: Notes) -> None:
@@ -214,36 +188,28 @@ def _not_read(kind: str, counts: Counter[str]) -> str:
 
 def note_devices(devices: Sequence[Device], notes: Notes) -> None:
     """Note lines and stats of device planes that were not read, and implausible values."""
-    lines = Counter[str]()
+    lines, stats, implausible = Counter[str](), Counter[str](), 0
     for device in devices:
-        lines.update(unread_lines(device))
+        plane = device.plane
+        counts = np.bincount(plane.events.line[device.kinds == EventKind.UNKNOWN], minlength=len(plane.lines))
+        by_line = zip(plane.lines, counts.tolist(), strict=True)
+        lines.update({line.name: count for line, count in by_line if count})
+        work = np.isin(device.kinds, (EventKind.KERNEL, EventKind.COPY, EventKind.FILL, EventKind.GRAPH))
+        counts = np.bincount(plane.stats.key[work[plane.stats.event]], minlength=len(plane.texts))
+        by_key = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
+        stats.update({key: count for key, count in by_key.items() if key not in _READ_STATS})
+        texts = enumerate(plane.texts)
+        wrong = [place for place, text in texts if "regs:" in text and not details.is_plausible(text)]
+        implausible += int(np.isin(plane.stats_of("kernel_details").value, wrong).sum())
     notes.add("unknown-lines", "info", _not_read("lines", lines), sum(lines.values()))
-    stats = Counter[str]()
-    for device in devices:
-        stats.update(_unread_stats(device))
     notes.add("unread-stats", "info", _not_read("stats", stats).replace("Events", "Values", 1), sum(stats.values()))
     graphs = sum(device.rows(EventKind.GRAPH).size for device in devices)
     hidden = "CUDA graphs were recorded as a whole: which kernels they ran is not known."
     notes.add("graph-kernels-hidden", "warning", hidden, graphs)
-    notes.add("implausible-registers", "warning", IMPLAUSIBLE, sum(map(_implausible, devices)))
+    notes.add("implausible-registers", "warning", IMPLAUSIBLE, implausible)
 
 
 IMPLAUSIBLE = "Kernels with numbers of registers that no GPU has: registers and static shared memory are left out."
-
-
-def _unread_stats(device: Device) -> dict[str, int]:
-    plane = device.plane
-    work = np.isin(device.kinds, (EventKind.KERNEL, EventKind.COPY, EventKind.FILL, EventKind.GRAPH))
-    counts = np.bincount(plane.stats.key[work[plane.stats.event]], minlength=len(plane.texts))
-    by_key = {plane.texts[key]: int(counts[key]) for key in np.flatnonzero(counts).tolist()}
-    return {key: count for key, count in by_key.items() if key not in _READ_STATS}
-
-
-def _implausible(device: Device) -> int:
-    stats = device.plane.stats_of("kernel_details")
-    texts = enumerate(device.plane.texts)
-    wrong = [place for place, text in texts if "regs:" in text and not details.is_plausible(text)]
-    return int(np.isin(stats.value, wrong).sum())
 
 
 ANNOTATED = (
@@ -251,15 +217,11 @@ ANNOTATED = (
 )
 
 
-def note_groups(hosts: Sequence[Host], notes: Notes) -> None:
-    """Note steps from more markers than xprof uses; a basis that imitates xprof needs this."""
+def note_events(hosts: Sequence[Host], notes: Notes) -> None:
+    """Note durations below zero, and steps from more markers than xprof uses, for the basis that imitates xprof."""
+    negative = sum(int((plane.events.dur_ps < 0).sum()) for host in hosts for plane in host.space.planes)
+    notes.add("negative-durations", "warning", "Events that end before they start are taken as instants.", negative)
     if any(host.groups is not None and host.groups.added for host in hosts):
         from traceviz.trace.tables import ANNOTATED_STEPS_NOTE  # noqa: PLC0415 (polars takes half a second to load)
 
         notes.add(ANNOTATED_STEPS_NOTE, "info", ANNOTATED)
-
-
-def note_times(hosts: Sequence[Host], notes: Notes) -> None:
-    """Note durations below zero."""
-    negative = sum(int((plane.events.dur_ps < 0).sum()) for host in hosts for plane in host.space.planes)
-    notes.add("negative-durations", "warning", "Events that end before they start are taken as instants.", negative)

@@ -16,9 +16,9 @@ from traceviz.parsers.shared.arrays.arrow import Array as Arrow
 from traceviz.parsers.shared.arrays.arrow import DictionaryArray
 from traceviz.parsers.shared.events import launch_details as details
 from traceviz.parsers.shared.events.columns import Numbers, encoded, nullable, table
-from traceviz.parsers.xplane.decode.raw import Array, Kind, Line, Plane
+from traceviz.parsers.xplane.decode.raw import Array, Kind, Plane
 from traceviz.parsers.xplane.hosts import Host, Role, Times, is_derived, ordinal, role
-from traceviz.parsers.xplane.stats import Facts, as_reals, mapped, per_word, taken
+from traceviz.parsers.xplane.stats import Facts, as_reals, map_words, per_word, take_values
 from traceviz.trace import schema
 
 Columns = dict[str, Any]
@@ -134,7 +134,12 @@ def devices_of(hosts: Sequence[Host], device_ids: Mapping[tuple[int, int], int])
 
 def _gpu_events(plane: Plane) -> Array:
     """Return kinds of a GPU's events. On streams, names or details state it; other lines hold one kind each."""
-    by_line = np.array([_gpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
+    by_line = np.full(len(plane.lines) or 1, EventKind.KERNEL if plane.lines else EventKind.UNKNOWN, dtype=np.int8)
+    for number, line in enumerate(plane.lines):
+        if is_derived(line):
+            by_line[number] = EventKind.DERIVED
+        elif line.name.startswith((_COUNTERS, _OVERHEAD)):
+            by_line[number] = EventKind.SAMPLE if line.name.startswith(_COUNTERS) else EventKind.OVERHEAD
     matches = map(_NAMES.match, plane.names)
     kinds = [EventKind[match.lastgroup] if match and match.lastgroup else EventKind.KERNEL for match in matches]
     by_name = np.array(kinds or [EventKind.KERNEL], dtype=np.int8)
@@ -150,21 +155,20 @@ def _gpu_events(plane: Plane) -> Array:
     return np.where(work, by_stat, by_event)
 
 
-def _gpu_line(line: Line) -> EventKind:
-    if is_derived(line):
-        return EventKind.DERIVED
-    if line.name.startswith(_COUNTERS):
-        return EventKind.SAMPLE
-    return EventKind.OVERHEAD if line.name.startswith(_OVERHEAD) else EventKind.KERNEL
-
-
 def _tpu_events(plane: Plane) -> Array:
     """Return kinds of a TPU's events. Lines hold one kind each; an op around others (a loop, a call) is a container.
 
     Instants do not make an op a container: a start of a copy that took less than a tick of the clock may seem to lie
     within the op that follows it.
     """
-    by_line = np.array([_tpu_line(line) for line in plane.lines] or [EventKind.UNKNOWN], dtype=np.int8)
+    by_line = np.array(
+        [
+            (EventKind.SAMPLE if line.name.startswith(_COUNTERS) else _TPU_LINES.get(line.name, EventKind.UNKNOWN))
+            for line in plane.lines
+        ]
+        or [EventKind.UNKNOWN],
+        dtype=np.int8,
+    )
     kinds = by_line[plane.events.line]
     ops = np.flatnonzero((kinds == EventKind.KERNEL) & (plane.events.dur_ps > 0))
     line, start = plane.events.line[ops], plane.events.offset_ps[ops]
@@ -175,19 +179,10 @@ def _tpu_events(plane: Plane) -> Array:
     return kinds
 
 
-def _tpu_line(line: Line) -> EventKind:
-    return EventKind.SAMPLE if line.name.startswith(_COUNTERS) else _TPU_LINES.get(line.name, EventKind.UNKNOWN)
-
-
-def concatenated(name: str, parts: Iterable[Columns]) -> pa.Table:
+def concatenate(name: str, parts: Iterable[Columns]) -> pa.Table:
     """Return table ``name`` of the contract from the rows of all planes."""
     tables = [table(name, columns) for columns in parts if len(columns["start_ns"])]
     return pa.concat_tables(tables).unify_dictionaries() if tables else schema.table(name).empty()
-
-
-def group_column(ids: Array) -> Arrow:
-    """Return group ids with null instead of -1."""
-    return nullable(ids, pa.int64())
 
 
 def _placed(device: Device, rows: Array) -> Columns:
@@ -213,17 +208,22 @@ def _launched(device: Device, rows: Array, facts: Facts) -> Columns:
     return {
         **_placed(device, rows),
         "stream": streams[plane.events.line[rows]],
-        "context_id": _context(facts),
+        "context_id": _contexts(facts),
         "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
-        "group_id": group_column(device.host.group_id(device.place, rows)),
+        "group_id": nullable(device.host.group_id(device.place, rows), pa.int64()),
         "op": _op(plane, rows, facts),
     }
 
 
-def _context(facts: Facts) -> Arrow:
+def _contexts(facts: Facts) -> Arrow:
     """Return CUDA contexts: texts such as ``$$7``, a form that prevents sums, or numbers; 32 bits wide."""
-    codes, numbers = per_word(facts.texts("context_id"), facts.plane.texts, _after_dollars, None)
-    from_text = taken(numbers, pa.int32(), codes)
+
+    def number_of(text: str) -> int | None:
+        digits = text.removeprefix("$$")
+        return int(digits) if digits.isdecimal() and len(digits) < 10 else None
+
+    codes, numbers = per_word(facts.texts("context_id"), facts.plane.texts, number_of, None)
+    from_text = take_values(numbers, pa.int32(), codes)
     if from_text.null_count < facts.rows:
         return from_text
     stated = facts.integers("context_id")
@@ -231,16 +231,11 @@ def _context(facts: Facts) -> Arrow:
     return Numbers(np.where(fits, stated.value, 0), fits).arrow(pa.int32())
 
 
-def _after_dollars(text: str) -> int | None:
-    digits = text.removeprefix("$$")
-    return int(digits) if digits.isdecimal() and len(digits) < 10 else None
-
-
 def _op(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
     """Return the framework op by the annotations of the event, else by the stats of its name."""
     codes = facts.texts(*_OP_STATS)
     is_stated = (codes >= 0).any()
-    return mapped(codes, plane.texts, details.framework_op) if is_stated else _by_name(plane, rows, "tf_op")
+    return map_words(codes, plane.texts, details.framework_op) if is_stated else _by_name(plane, rows, "tf_op")
 
 
 def _by_name(plane: Plane, rows: Array, key: str) -> DictionaryArray:
@@ -256,11 +251,18 @@ def kernels(device: Device) -> Columns:
     facts = Facts.of(plane, rows)
     described = facts.texts("kernel_details")
     codes, launches = per_word(described, plane.texts, details.launch, dict.fromkeys(details.LAUNCH_COLUMNS))
+    percent = facts.reals("theoretical_occupancy_pct")
+    known = percent.known & (percent.value > 0) & (percent.value <= 100)  # zero stands for "not computed"
+    of_text, ratios = per_word(described, plane.texts, details.occupancy, None)
+    in_text = np.array([np.nan if ratio is None else ratio for ratio in ratios])[of_text]
+    occupancy = np.where(known, percent.value / 100, in_text)
     return {
         **_work(device, rows, facts),
         "name": _kernel_names(plane, rows),
-        **{name: taken([shape[name] for shape in launches], pa.int32(), codes) for name in details.LAUNCH_COLUMNS},
-        "occupancy": _occupancy(facts, described),
+        **{
+            name: take_values([shape[name] for shape in launches], pa.int32(), codes) for name in details.LAUNCH_COLUMNS
+        },
+        "occupancy": pa.array(occupancy, mask=np.isnan(occupancy)),
         "category": _by_name(plane, rows, "hlo_category"),
         "module": _modules(plane, rows, facts),
     }
@@ -272,16 +274,6 @@ def _kernel_names(plane: Plane, rows: Array) -> DictionaryArray:
         return encoded(plane.events.name[rows], plane.names)
     words = [display or name for display, name in zip(plane.display_names, plane.names, strict=True)]
     return encoded(plane.events.name[rows], words)
-
-
-def _occupancy(facts: Facts, described: Array) -> Arrow:
-    """Return the theoretical occupancy as a ratio; zero stands for "not computed"."""
-    codes, ratios = per_word(described, facts.plane.texts, details.occupancy, None)
-    stated = facts.reals("theoretical_occupancy_pct")
-    known = stated.known & (stated.value > 0) & (stated.value <= 100)
-    in_text = np.array([np.nan if ratio is None else ratio for ratio in ratios])[codes]
-    ratio = np.where(known, stated.value / 100, in_text)
-    return pa.array(ratio, mask=np.isnan(ratio))
 
 
 def _modules(plane: Plane, rows: Array, facts: Facts) -> DictionaryArray:
@@ -307,7 +299,7 @@ def copies(device: Device) -> Columns:
         "kind": encoded(place, kinds),
         "src_memory": encoded(place, [source for source, _ in memory]),
         "dst_memory": encoded(place, [target for _, target in memory]),
-        "bytes": taken([details.size(fact) for fact in fields], pa.int64(), texts),
+        "bytes": take_values([details.size(fact) for fact in fields], pa.int64(), texts),
     }
 
 
@@ -325,7 +317,7 @@ def fills(device: Device) -> Columns:
     return {
         **_work(device, rows, facts),
         "memory": encoded(texts, [details.memory_kind(fact.get("kind"), "device") for fact in fields]),
-        "bytes": taken([details.size(fact) for fact in fields], pa.int64(), texts),
+        "bytes": take_values([details.size(fact) for fact in fields], pa.int64(), texts),
     }
 
 
@@ -335,7 +327,7 @@ def graphs(device: Device) -> Columns:
     numbers = [int(match[1]) if (match := _GRAPH_NUMBER.match(name)) else None for name in plane.names]
     return {
         **_launched(device, rows, Facts.of(plane, rows)),
-        "graph_id": taken(numbers, pa.int64(), plane.events.name[rows]),
+        "graph_id": take_values(numbers, pa.int64(), plane.events.name[rows]),
     }
 
 
@@ -349,7 +341,7 @@ def stretches(device: Device) -> Columns:
         "kind": encoded(device.kinds[rows].astype(np.int32), kinds),
         "category": _by_name(plane, rows, "hlo_category"),
         "run_id": Facts.of(plane, rows).integers("run_id").arrow(pa.int64()),
-        "group_id": group_column(device.host.group_id(device.place, rows)),
+        "group_id": nullable(device.host.group_id(device.place, rows), pa.int64()),
     }
 
 
@@ -372,8 +364,8 @@ def allocations(device: Device) -> Columns:
         "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
         "kind": encoded(released.astype(np.int32), ["alloc", "free"]),
         "memory": encoded(texts, [details.memory_kind(fact.get("kind")) for fact in fields]),
-        "address": taken(addresses, pa.int64(), texts),
-        "bytes": taken([details.size(fact) for fact in fields], pa.int64(), texts),
+        "address": take_values(addresses, pa.int64(), texts),
+        "bytes": take_values([details.size(fact) for fact in fields], pa.int64(), texts),
         "op": _op(plane, rows, facts),
     }
 
@@ -407,9 +399,3 @@ def samples(device: Device) -> Columns:
         "unit": encoded(codes, [_UNITS.get(word.rsplit("_", 1)[-1].lower(), "") for word in words]),
         "value": as_reals(stats),
     }
-
-
-def unread_lines(device: Device) -> Mapping[str, int]:
-    """Return names of lines that no table holds, with the number of their events."""
-    counts = np.bincount(device.plane.events.line[device.kinds == EventKind.UNKNOWN], minlength=len(device.plane.lines))
-    return {line.name: count for line, count in zip(device.plane.lines, counts.tolist(), strict=True) if count}

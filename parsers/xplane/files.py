@@ -31,32 +31,28 @@ def read_captures(
         options: The request.
         prefetched: Waits for the content of the file ``path``, if a background thread reads it.
     """
-    run, notes = _choose(path, options)
-    sources, dropped = _sources(run, options.allowance, prefetched)
+    notes: list[tuple[str, str, str]] = []
+    if path.is_dir():
+        run, others = choose_run(path, options.run)
+        if others:
+            notes.append(("run-chosen", "info", note_choice(run, others, options.run)))
+    elif options.run is not None:
+        raise UsageError(f"{path.name} is one capture, not a folder of runs.", fix="Leave --run out.")
+    else:
+        run = Run(path.name, (path,))
+    sources = _read_sources(run, options.allowance, prefetched, notes)
     scanner = sources[0].space.scanner
     route = "xplane, compiled scanner" if scanner == "compiled" else "xplane, protobuf fallback (slower)"
     del prefetched
-    tables = read_spaces(sources, options, Provenance("xplane", route, (*notes, *dropped)))
+    tables = read_spaces(sources, options, Provenance("xplane", route, tuple(notes)))
     del sources
     yield from tables
 
 
-def _choose(path: Path, options: ReadRequest) -> tuple[Run, tuple[tuple[str, str, str], ...]]:
-    """Return the run to read, and notes on the choice."""
-    if not path.is_dir():
-        if options.run is not None:
-            raise UsageError(f"{path.name} is one capture, not a folder of runs.", fix="Leave --run out.")
-        return Run(path.name, (path,)), ()
-    run, others = choose_run(path, options.run)
-    if not others:
-        return run, ()
-    return run, (("run-chosen", "info", note_choice(run, others, options.run)),)
-
-
-def _sources(
-    run: Run, allowance: Allowance, prefetched: Prefetched | None
-) -> tuple[list[Source], tuple[tuple[str, str, str], ...]]:
-    """Return the content of the files of a run, and notes on those without content.
+def _read_sources(
+    run: Run, allowance: Allowance, prefetched: Prefetched | None, notes: list[tuple[str, str, str]]
+) -> list[Source]:
+    """Return the content of the files of a run; add a note on those without content.
 
     Raises:
         DamagedTraceError: none of them has any content.
@@ -71,23 +67,20 @@ def _sources(
             failures.append(error)
     if not sources:
         raise failures[0]
-    _check_one_run(run, [source.space for source in sources])
-    lost = "of one host cannot be read" if len(failures) == 1 else f"of {len(failures)} hosts cannot be read"
-    notes = (("hosts-missing", "warning", f"The files {lost}. {failures[0].why}"),) if failures else ()
-    return sources, notes
-
-
-def _check_one_run(run: Run, spaces: list[Space]) -> None:
-    """Raise for captures in one folder that are not the hosts of one run, which record at the same time."""
-    windows = [window for space in spaces if (window := _window(space))]
+    windows = [window for source in sources if (window := _find_window(source.space))]
+    # The hosts of one run record at the same time
     if windows and max(start for start, _ in windows) > min(stop for _, stop in windows):
         raise UsageError(
             f"The captures in folder {run.name} are not the hosts of one run: they were recorded at different times.",
             fix=f"Name one of them: {', '.join(file.name for file in run.files)}.",
         )
+    if failures:
+        hosts = "one host" if len(failures) == 1 else f"{len(failures)} hosts"
+        notes.append(("hosts-missing", "warning", f"The files of {hosts} cannot be read. {failures[0].why}"))
+    return sources
 
 
-def _window(space: Space) -> tuple[int, int] | None:
+def _find_window(space: Space) -> tuple[int, int] | None:
     """Return start and end of the profiling in ns since 1970, if the capture states them."""
     for plane in space.planes:
         bounds = [plane.properties.get(key) for key in ("profile_start_time", "profile_stop_time")]

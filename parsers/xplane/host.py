@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,14 +13,50 @@ import pyarrow as pa
 from traceviz.parsers.shared.arrays.nesting import depths, enclosing, nearest
 from traceviz.parsers.shared.arrays.operations import NONE, inverted, take
 from traceviz.parsers.shared.events import launch_details as details
-from traceviz.parsers.shared.events.columns import encoded
+from traceviz.parsers.shared.events.columns import encoded, nullable
 from traceviz.parsers.xplane.decode.raw import Array, Plane
-from traceviz.parsers.xplane.device import Columns, concatenated, group_column, pairs_of
-from traceviz.parsers.xplane.host_names import CODES, MEMORY_NAMES, api_name, categories, is_profiler, nvtx_parts
+from traceviz.parsers.xplane.device import Columns, concatenate, pairs_of
 from traceviz.parsers.xplane.hosts import Host, Role, Times
 from traceviz.parsers.xplane.identity import is_nvtx
-from traceviz.parsers.xplane.stats import Facts, mapped, per_word, taken
+from traceviz.parsers.xplane.stats import Facts, map_words, per_word, take_values
 from traceviz.trace.schema import HOST_CATEGORIES
+
+CODES = {category: code for code, category in enumerate(HOST_CATEGORIES)}
+"""Code of each category."""
+
+MEMORY_NAMES = ("MemoryAllocation", "MemoryDeallocation")
+"""Names of the instants that report allocations and releases of an allocator."""
+
+_COPY = (
+    r"MemcpyH|MemcpyD|MemCpy|memcpy|TransferTo|TransferFrom|BufferFromHost|InfeedEnqueue|OutfeedDequeue|LinearizeInto"
+)
+_COMPILE = (
+    r".*(?:[Cc]ompil(?:e\b|er::|ation|eAndLoad)|compile_and_load|graph_building|trace_to_jaxpr)"
+    r"|HLO passes|Codegen|lower_|[A-Z]\w*Pass$|LLVM|ptxas|BuildExecutable|RunHloPasses|Grappler"
+)
+_CATEGORIES = (
+    ("python", r"\$"),
+    ("input", r"(?i:IteratorGetNext)"),
+    ("pipeline", r"Iterator::|InstantiatedCapturedFunction::|\w+(?:Produce|Consume)$"),
+    ("transfer", rf"{_COPY}|DevicePut|(?!Eager).*(?:CopyToDevice|CopyToHost|CopyRawToHost|BufferFromHost)"),
+    # A TensorFlow op: a scoped name and a type. XLA's passes have no such names.
+    ("op", r"[A-Za-z0-9.][\w.\\/>-]*:[A-Z_]\w*$|PjitFunction\("),
+    ("compile", _COMPILE),
+)
+_CATEGORY = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _CATEGORIES))
+
+_PROFILER = re.compile(
+    r"\$(?:profiler\.py:\d+ (?:start|stop)_trace"  # JAX
+    r"|profiler_v2\.py:\d+ (?:warmup|start|stop)"  # TensorFlow
+    r"|[\w.]+:\d+ _(?:start|stop)_profiler)$"  # Keras' callback, around TensorFlow's
+)
+
+_ENDINGS = ("_trace", " warmup", " start", " stop", "_profiler")
+"""Suffixes of the names that :data:`_PROFILER` matches: few names have them."""
+
+_API = re.compile(r"(?:cu|cuda|hip)[A-Z]\w*")
+_VERSION = re.compile(r"_v\d+$")
+_OLD_COPY = re.compile(r"Memcpy(?P<source>[HDA])(?:2|to)(?P<target>[HDA])", re.IGNORECASE)
 
 API = len(HOST_CATEGORIES)
 """Code of a driver call, after those of the categories."""
@@ -49,10 +86,20 @@ class Threads:
     def codes(self) -> Array:
         """For each event, the code of its category, :data:`API` or :data:`NVTX` (int8)."""
         plane, runtime = self.plane, CODES["runtime"]
-        codes = take(categories(plane.names), plane.events.name)
+        by_name = np.array([CODES[_categorise(name)] for name in plane.names] or [runtime], dtype=np.int8)
+        codes = take(by_name, plane.events.name)
         of_programs = plane.stats_of("hlo_op").event
         codes[of_programs] = np.where(codes[of_programs] == runtime, CODES["op"], codes[of_programs])
-        self._mark_stages(codes)
+        # Stages of the program's own input pipeline: in the outermost, the program takes its next batch
+        staged = np.unique(plane.stats_of(_STAGE).event)
+        is_stage = np.zeros(len(plane.events), dtype=bool)
+        is_stage[staged] = True
+        inside = np.zeros(staged.size, dtype=bool)
+        above = self.parent[staged] if staged.size else staged
+        while (above >= 0).any():
+            inside |= (above >= 0) & is_stage[above]
+            above = np.where(above >= 0, self.parent[above], NONE)
+        codes[staged] = np.where(inside, CODES["pipeline"], CODES["input"])
         groups = self.host.groups
         if groups is not None:
             codes[groups.planes[self.place].marker] = CODES["step"]
@@ -74,20 +121,6 @@ class Threads:
             if is_nvtx(line):
                 column[line.events] = nvtx
 
-    def _mark_stages(self, codes: Array) -> None:
-        """Mark stages of the program's own input pipeline: in the outermost, the program takes its next batch."""
-        staged = np.unique(self.plane.stats_of(_STAGE).event)
-        if not staged.size:
-            return
-        is_stage = np.zeros(len(self.plane.events), dtype=bool)
-        is_stage[staged] = True
-        inside = np.zeros(staged.size, dtype=bool)
-        above = self.parent[staged]
-        while (above >= 0).any():
-            inside |= (above >= 0) & is_stage[above]
-            above = np.where(above >= 0, self.parent[above], NONE)
-        codes[staged] = np.where(inside, CODES["pipeline"], CODES["input"])
-
     @cached_property
     def parent(self) -> Array:
         """Innermost event of its line that encloses each event (int32), -1 at the top."""
@@ -108,7 +141,7 @@ class Threads:
         names = np.array([name in MEMORY_NAMES for name in self.plane.names], dtype=bool)
         return np.flatnonzero(take(names, self.plane.events.name, False)) if names.any() else np.empty(0, np.int64)
 
-    def placed(self, rows: Array) -> Columns:
+    def place_columns(self, rows: Array) -> Columns:
         """Return the columns of the rows of all tables: time and place."""
         start, duration = self.times(rows)
         return {
@@ -131,32 +164,36 @@ def threads_of(hosts: Sequence[Host], thread_ids: Mapping[tuple[int, int], Array
 
 def ranges(parts: Sequence[Threads]) -> pa.Table:
     """Return table ``nvtx``."""
-    by_plane = [_ranges(part) for part in parts if (part.codes == NVTX).any()]
+    by_plane: list[Columns] = []
     first = 0
-    for columns in by_plane:  # number the ranges of a plane after those of the planes before it
-        parent = columns["parent_id"]
-        columns["range_id"] = columns["range_id"] + first
-        columns["parent_id"] = pa.array(parent + first, mask=parent < 0)
-        first += len(parent)
-    return concatenated("nvtx", by_plane)
-
-
-def memory_events(parts: Sequence[Threads], device_ids: Mapping[tuple[int, int], int]) -> pa.Table:
-    """Return rows of table ``memory_events`` that the framework's allocators report.
-
-    Args:
-        parts: The host planes.
-        device_ids: Device id by process and number of the GPU.
-    """
-    return concatenated("memory_events", [_memory(part, device_ids) for part in parts if part.memory_rows.size])
+    for part in parts:
+        kept = part.codes == NVTX
+        if not kept.any():
+            continue
+        plane, rows = part.plane, np.flatnonzero(kept)
+        rows = rows[np.argsort(part.times(rows).start_ns, kind="stable")]
+        parent = renumber_parents(part.parent, rows, inverted(rows, kept.size), kept)
+        names = [_split_nvtx(name) for name in plane.names]
+        columns = {
+            **part.place_columns(rows),
+            "range_id": np.arange(first, first + rows.size),
+            "kind": encoded((plane.events.dur_ps[rows] == 0).astype(np.int32), ["push_pop", "mark"]),
+            "name": encoded(plane.events.name[rows], [text for _, text in names]),
+            "domain": encoded(plane.events.name[rows], [domain for domain, _ in names]),
+            "depth": depths(parent),
+            "parent_id": pa.array(parent.astype(np.int64) + first, mask=parent < 0),
+        }
+        by_plane.append(columns)
+        first += rows.size  # number the ranges of the next plane after those of this one
+    return concatenate("nvtx", by_plane)
 
 
 def overheads(part: Threads) -> Columns:
     """Return rows of table ``overhead``: the program's calls that start and stop the profiler."""
     plane = part.plane
-    named = np.array([is_profiler(name) for name in plane.names], dtype=bool)
+    named = np.array([_is_profiler(name) for name in plane.names], dtype=bool)
     rows = np.flatnonzero(take(named, plane.events.name, False))
-    return {**part.placed(rows), "name": encoded(plane.events.name[rows], plane.names)}
+    return {**part.place_columns(rows), "name": encoded(plane.events.name[rows], plane.names)}
 
 
 def driver_calls(part: Threads) -> Columns:
@@ -168,35 +205,17 @@ def driver_calls(part: Threads) -> Columns:
     )
     pairs, place = pairs_of(plane.events.name[rows], texts)
     amd = any(plane.properties.get("device_vendor") == "AMD" for _, plane in part.host.planes(Role.GPU))
-    calls = [api_name(plane.names[name], blocking=blocking[text], amd=amd) for name, text in pairs]
+    calls = [_api_name(plane.names[name], blocking=blocking[text], amd=amd) for name, text in pairs]
     return {
-        **part.placed(rows),
+        **part.place_columns(rows),
         "correlation_id": facts.integers("correlation_id").arrow(pa.int64()),
         "name": encoded(place, calls),
         "domain": encoded(place, ["runtime" if call.startswith(("cuda", "hip")) else "driver" for call in calls]),
-        "group_id": group_column(part.host.group_id(part.place, rows)),
+        "group_id": nullable(part.host.group_id(part.place, rows), pa.int64()),
     }
 
 
-def _ranges(part: Threads) -> Columns:
-    plane, rows = part.plane, part.rows(NVTX)
-    names = [nvtx_parts(name) for name in plane.names]
-    order = np.argsort(part.times(rows).start_ns, kind="stable")
-    rows = rows[order]
-    kept = part.codes == NVTX
-    parent = renumbered(part.parent, rows, inverted(rows, kept.size), kept)
-    return {
-        **part.placed(rows),
-        "range_id": np.arange(rows.size),
-        "kind": encoded((plane.events.dur_ps[rows] == 0).astype(np.int32), ["push_pop", "mark"]),
-        "name": encoded(plane.events.name[rows], [text for _, text in names]),
-        "domain": encoded(plane.events.name[rows], [domain for domain, _ in names]),
-        "depth": depths(parent),
-        "parent_id": parent.astype(np.int64),
-    }
-
-
-def renumbered(parent: Array, rows: Array, place: Array, kept: Array) -> Array:
+def renumber_parents(parent: Array, rows: Array, place: Array, kept: Array) -> Array:
     """Return parents of ``rows`` as positions in ``rows`` (int32): the nearest ``kept`` ancestor, -1 without one.
 
     Args:
@@ -211,7 +230,13 @@ def renumbered(parent: Array, rows: Array, place: Array, kept: Array) -> Array:
     return take(place[kept], above)
 
 
-def _memory(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns:
+def allocations(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns:
+    """Return rows of table ``memory_events`` that the framework's allocators report.
+
+    Args:
+        part: A host plane.
+        device_ids: Device id by process and number of the GPU.
+    """
     plane, rows = part.plane, part.memory_rows
     facts = Facts.of(plane, rows)
     released = [name == MEMORY_NAMES[1] for name in plane.names]
@@ -223,32 +248,26 @@ def _memory(part: Threads, device_ids: Mapping[tuple[int, int], int]) -> Columns
         "requested_bytes": ("requested_bytes",),
     }
     size = facts.integers("allocation_bytes")
+    # The allocator's name states the device, else the TPU's number does
+    stated = facts.integers("index_on_host")
+    ordinals = np.where(stated.known & (stated.value >= 0) & (stated.value < 2**15), stated.value, NONE)
+    pairs, place = pairs_of(facts.texts("allocator_name", "id") + 1, ordinals + 1)
+    texts = [None, *plane.texts]
+    pools = [_describe_pool(texts[name], number - 1, part.host.process_id, device_ids) for name, number in pairs]
     return {
-        **part.placed(rows),
-        **_pools(part, facts, device_ids),
+        **part.place_columns(rows),
+        "device_id": take_values([device for device, _, _ in pools], pa.int16(), place),
+        "memory": encoded(place, [memory for _, memory, _ in pools]),
+        "pool": encoded(place, [name for _, _, name in pools]),
         "kind": encoded(np.array(released, dtype=np.int32)[plane.events.name[rows]], ["alloc", "free"]),
         "bytes": pa.array(np.abs(size.value), mask=~size.known),
         # XLA's allocators write "(null)" for an unknown op.
-        "op": mapped(facts.texts("tf_op"), plane.texts, lambda op: None if op in ("", "(null)") else op),
+        "op": map_words(facts.texts("tf_op"), plane.texts, lambda op: None if op in ("", "(null)") else op),
         **{name: facts.integers(*keys).arrow(pa.int64()) for name, keys in numbers.items()},
     }
 
 
-def _pools(part: Threads, facts: Facts, device_ids: Mapping[tuple[int, int], int]) -> Columns:
-    """Return columns ``device_id``, ``memory`` and ``pool``: by the allocator's name, else by the TPU's number."""
-    stated = facts.integers("index_on_host")
-    numbers = np.where(stated.known & (stated.value >= 0) & (stated.value < 2**15), stated.value, NONE)
-    pairs, place = pairs_of(facts.texts("allocator_name", "id") + 1, numbers + 1)
-    texts = [None, *facts.plane.texts]
-    pools = [_pool(texts[name], number - 1, part.host.process_id, device_ids) for name, number in pairs]
-    return {
-        "device_id": taken([device for device, _, _ in pools], pa.int16(), place),
-        "memory": encoded(place, [memory for _, memory, _ in pools]),
-        "pool": encoded(place, [name for _, _, name in pools]),
-    }
-
-
-def _pool(
+def _describe_pool(
     name: str | None, number: int, process: int, device_ids: Mapping[tuple[int, int], int]
 ) -> tuple[int | None, str, str | None]:
     """Return device, kind of memory and name of a pool. Pools of TPUs have no names and differ by number."""
@@ -259,3 +278,46 @@ def _pool(
         return None, "unknown", None
     device = device_ids.get((process, number))
     return device, "device", None if device is not None else f"device {number}"
+
+
+def _categorise(name: str) -> str:
+    """Return one of the categories of host operations; ``runtime`` if the name shows none."""
+    if name.startswith("$"):  # most names of a capture with a Python tracer
+        return "python"
+    match = _CATEGORY.match(name)
+    return match.lastgroup or "runtime" if match else "runtime"
+
+
+def _is_profiler(name: str) -> bool:
+    """Return whether a Python frame starts or stops the profiler."""
+    return name.endswith(_ENDINGS) and _PROFILER.match(name) is not None
+
+
+def _api_name(name: str, *, blocking: bool, amd: bool = False) -> str:
+    """Return the name of the driver call behind an event with a correlation id.
+
+    Since 2021 the event has the name of the call, ``cuMemcpyHtoDAsync_v2``. Before, it had the name of the launched
+    work: a copy (``MemcpyH2D``), a fill, or a kernel.
+
+    Args:
+        name: Name of the event.
+        blocking: True if its details state that the call was not asynchronous.
+        amd: True if the GPUs are AMD's: then the call is one of HIP, not of CUDA.
+    """
+    call = _API.match(name)
+    if call:
+        return _VERSION.sub("", call[0])
+    copy = _OLD_COPY.match(name)
+    library, ending = "hip" if amd else "cu", "" if blocking else "Async"
+    if copy:
+        return f"{library}Memcpy{copy['source'].upper()}to{copy['target'].upper()}{ending}"
+    if name.startswith("Memcpy"):
+        return f"{library}Memcpy{ending}"
+    return f"{library}MemsetD8{ending}" if name.lower().startswith("memset") else f"{library}LaunchKernel"
+
+
+def _split_nvtx(name: str) -> tuple[str, str]:
+    """Return domain and text of an NVTX range, which is named ``NVTX:domain:text`` or ``NVTX:text``."""
+    rest = name.removeprefix("NVTX:")
+    domain, colon, text = rest.partition(":")
+    return (domain, text) if colon and name != rest else ("", rest)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from traceviz.parsers.shared.arrays.operations import nanoseconds, stretches
-from traceviz.parsers.xplane.decode.raw import Array, Line, Plane, Space, wrapped
+from traceviz.parsers.xplane.decode.raw import Array, Line, Plane, Space, wrap_int64
 from traceviz.parsers.xplane.groups.groups import Groups
 from traceviz.trace.plausible import LONGEST_NS
 
@@ -120,7 +120,7 @@ class Host:
     def times(self, plane: Plane, rows: Array | slice = slice(None)) -> Times:
         """Return times of the events of ``plane`` at ``rows``, on the trace's clock. Negative durations become zero."""
         events = plane.events
-        bases = np.array([wrapped(line.timestamp_ns - self.zero_ns) for line in plane.lines], dtype=np.int64)
+        bases = np.array([wrap_int64(line.timestamp_ns - self.zero_ns) for line in plane.lines], dtype=np.int64)
         return Times(*nanoseconds(events.offset_ps[rows], events.dur_ps[rows], events.line[rows], bases))
 
     def group_id(self, place: int, rows: Array | slice = slice(None)) -> Array:
@@ -160,7 +160,7 @@ def common_clock(spaces: Sequence[Space]) -> Clock:
     timed = [place for place, space in enumerate(spaces) if any(len(plane.events) for plane in space.planes)] or [0]
     known = {place: offset for place in timed if (offset := offsets[place]) is not None}
     begins = [extents[place][0] + offset for place, offset in known.items()]
-    aligned = len(known) == len(timed) and not _lie_apart(begins)
+    aligned = len(known) == len(timed) and max(begins) - min(begins) <= LONGEST_NS  # else no run is that long
     if aligned:
         first = min(begins)
         zeros = tuple(first - (offset or 0) for offset in offsets)
@@ -168,29 +168,22 @@ def common_clock(spaces: Sequence[Space]) -> Clock:
         zeros = tuple(start for start, _ in extents)
     last = max(extents[place][1] - zeros[place] for place in timed)
     began = offsets[timed[0]]
-    t0 = None if began is None else wrapped(zeros[timed[0]] + began)
-    return Clock(zeros, wrapped(last), t0, aligned or len(timed) == 1)
-
-
-def _lie_apart(begins: Sequence[int]) -> bool:
-    """Return whether the start times of the hosts are too far apart for one run."""
-    return max(begins) - min(begins) > LONGEST_NS
+    t0 = None if began is None else wrap_int64(zeros[timed[0]] + began)
+    return Clock(zeros, wrap_int64(last), t0, aligned or len(timed) == 1)
 
 
 def _extent(space: Space) -> tuple[int, int]:
     """Return first start and last end of the events of ``space``; (0, 0) without events."""
-    lines = [(plane, line) for plane in space.planes for line in plane.lines if line.events.stop > line.events.start]
-    extents = [_line_extent(plane, line) for plane, line in lines]
-    return min((start for start, _ in extents), default=0), max((end for _, end in extents), default=0)
-
-
-def _line_extent(plane: Plane, line: Line) -> tuple[int, int]:
-    """Return the extent of a line from its first and last picosecond: truncation keeps the order."""
-    start, duration = plane.events.offset_ps[line.events], plane.events.dur_ps[line.events]
-    first = int(start.min())
-    last = max(int((start[part] + np.maximum(duration[part], 0)).max()) for part in stretches(start.size))
-    base = wrapped(line.timestamp_ns)
-    return wrapped(first // 1000 + base), wrapped(last // 1000 + base)
+    firsts, lasts = [], []
+    for plane in space.planes:
+        for line in plane.lines:
+            start, duration = plane.events.offset_ps[line.events], plane.events.dur_ps[line.events]
+            if start.size:
+                last = max(int((start[part] + np.maximum(duration[part], 0)).max()) for part in stretches(start.size))
+                base = wrap_int64(line.timestamp_ns)
+                firsts.append(wrap_int64(int(start.min()) // 1000 + base))  # truncation keeps the order
+                lasts.append(wrap_int64(last // 1000 + base))
+    return min(firsts, default=0), max(lasts, default=0)
 
 
 def _to_unix(space: Space) -> int | None:

@@ -14,33 +14,13 @@ from traceviz.parsers.shared.arrays.nesting import depths
 from traceviz.parsers.shared.arrays.operations import NONE, by_start, inverted, take
 from traceviz.parsers.shared.events.columns import encoded, masked, nullable, table
 from traceviz.parsers.xplane.decode.raw import Array, Kind, Stats
-from traceviz.parsers.xplane.device import Columns, group_column
-from traceviz.parsers.xplane.host import Threads, renumbered
+from traceviz.parsers.xplane.device import Columns
+from traceviz.parsers.xplane.host import Threads, renumber_parents
 from traceviz.trace import schema
 from traceviz.trace.schema import HOST_CATEGORIES
 
 _PLUMBING = frozenset({"_r", "_pt", "_p", "_ct", "_c", "_a", "_pid", "_src", "group_id"})
 """Stats by which the profiler links events; columns of the contract hold the same."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Arguments:
-    """The stats of a plane, for table ``op_args``.
-
-    Args:
-        stats: The stats of its events.
-        texts: Their keys and texts.
-        elsewhere: Positions of allocations, whose stats are rows of another table.
-    """
-
-    stats: Stats
-    texts: list[str]
-    elsewhere: Array
-
-    @classmethod
-    def of(cls, part: Threads) -> Arguments:
-        """Return the stats of ``part``."""
-        return cls(part.plane.stats, part.plane.texts, part.memory_rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,10 +63,21 @@ def lay_out(parts: Sequence[Threads], needed: frozenset[str] | None) -> tuple[La
     columns["dur_ns"] = take(durations, rows)
     del durations
     columns["thread_id"] = take(_joined([take(part.thread_ids, part.plane.events.line) for part in parts]), rows)
-    columns["name"] = encoded(take(_names(parts), rows), [name for part in parts for name in part.plane.names])
+    firsts = np.cumsum([0, *(len(part.plane.names) for part in parts)]).tolist()
+    names = [
+        part.plane.events.name + np.int32(first) if first else part.plane.events.name
+        for part, first in zip(parts, firsts, strict=False)
+    ]
+    columns["name"] = encoded(take(_joined(names), rows), [name for part in parts for name in part.plane.names])
+    del names
     op_of = inverted(rows, kept.size)
     if needed is None or needed & {"depth", "parent_id"}:
-        parent = renumbered(_parents(parts, bounds), rows, op_of, kept)
+        parents = [
+            np.where(part.parent >= 0, part.parent + first, NONE) if first else part.parent
+            for part, first in zip(parts, bounds, strict=False)
+        ]
+        parent = renumber_parents(_joined(parents), rows, op_of, kept)
+        del parents
         columns.update(depth=depths(parent), parent_id=parent)
     op_ids = tuple(op_of[begin:end] for begin, end in pairwise(bounds))
     processes = [part.host.process_id for part in parts]
@@ -98,52 +89,22 @@ def _joined(arrays: Sequence[Array]) -> Array:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _parents(parts: Sequence[Threads], bounds: Sequence[int]) -> Array:
-    return _joined(
-        [
-            np.where(part.parent >= 0, part.parent + first, NONE) if first else part.parent
-            for part, first in zip(parts, bounds, strict=False)
-        ]
-    )
-
-
-def _names(parts: Sequence[Threads]) -> Array:
-    """Return positions of the names of events in the concatenated names of all planes."""
-    firsts = np.cumsum([0, *(len(part.plane.names) for part in parts)]).tolist()
-    return _joined(
-        [
-            part.plane.events.name + np.int32(first) if first else part.plane.events.name
-            for part, first in zip(parts, firsts, strict=False)
-        ]
-    )
-
-
-def add_groups(laid_out: LaidOut, parts: Sequence[Threads]) -> None:
-    """Add the kinds and groups of events, once these are formed. After that ``parts`` can be freed."""
-    columns, rows = laid_out.columns, laid_out.rows
-    columns["category"] = encoded(take(_joined([part.codes for part in parts]), rows), HOST_CATEGORIES)
-    if laid_out.in_groups:
-        columns["group_id"] = take(_joined([part.host.group_id(part.place) for part in parts]), rows)
-
-
-def operations(laid_out: LaidOut) -> pa.Table:
+def _finish(laid_out: LaidOut) -> pa.Table:
     """Return table ``host_ops``; the layout is consumed."""
-    columns, rows = laid_out.columns, laid_out.rows
-    columns["process_id"] = _process_column(laid_out.processes, laid_out.bounds, rows)
+    columns, rows, processes = laid_out.columns, laid_out.rows, laid_out.processes
+    if len(set(processes)) <= 1:
+        columns["process_id"] = np.full(rows.size, processes[0] if processes else 0, dtype=np.int32)
+    else:
+        by_event = np.repeat(np.array(processes, dtype=np.int32), np.diff(laid_out.bounds))
+        columns["process_id"] = take(by_event, rows)
     if "parent_id" in columns:
         columns["parent_id"] = nullable(columns["parent_id"], pa.int64())
     if "group_id" in columns:
-        columns["group_id"] = group_column(columns["group_id"])
+        columns["group_id"] = nullable(columns["group_id"], pa.int64())
     columns["op_id"] = np.arange(rows.size)
     made = table("host_ops", columns)
     columns.clear()
     return made
-
-
-def _process_column(processes: Sequence[int], bounds: Sequence[int], rows: Array) -> Array:
-    if len(set(processes)) <= 1:
-        return np.full(rows.size, processes[0] if processes else 0, dtype=np.int32)
-    return take(np.repeat(np.array(processes, dtype=np.int32), np.diff(bounds)), rows)
 
 
 def properties(parts: Sequence[Threads], op_ids: Sequence[Array]) -> pa.Table:
@@ -153,45 +114,36 @@ def properties(parts: Sequence[Threads], op_ids: Sequence[Array]) -> pa.Table:
         parts: The host planes.
         op_ids: As :func:`lay_out` returns them.
     """
-    tables = [_properties(Arguments.of(part), ids) for part, ids in zip(parts, op_ids, strict=True)]
+    tables = [_properties(part, ids) for part, ids in zip(parts, op_ids, strict=True)]
     return pa.concat_tables(tables).unify_dictionaries()
 
 
-def _properties(part: Arguments, op_ids: Array) -> pa.Table:
-    owner = take(op_ids, part.stats.event)
-    kept = _is_argument(part)
+def _properties(part: Threads, op_ids: Array) -> pa.Table:
+    """Return the rows of one plane. A function of its own: its large temporary columns are freed when it returns."""
+    stats, texts, allocations = part.plane.stats, part.plane.texts, part.memory_rows
+    owner = take(op_ids, stats.event)
+    kept = take(np.array([text not in _PLUMBING for text in texts], dtype=bool), stats.key, False)
+    kept &= stats.kind != Kind.BYTES
+    if allocations.size:  # their stats are rows of another table
+        is_allocation = np.zeros(int(allocations[-1]) + 1, dtype=bool)
+        is_allocation[allocations] = True
+        early = stats.event <= allocations[-1]
+        kept[early] &= ~is_allocation[stats.event[early]]
     kept &= owner >= 0
-    stats = part.stats
     if not kept.all():
         rows = np.flatnonzero(kept).astype(np.int32)
-        owner, stats = take(owner, rows), _at(stats, rows)
+        owner = take(owner, rows)
+        # As Stats.of, for very many rows
+        stats = Stats(*(take(column, rows, 0) for column in (stats.event, stats.key, stats.kind, stats.value)))
     whole = (stats.kind == Kind.SIGNED) | (stats.kind == Kind.UNSIGNED)
     columns: dict[str, Any] = {
         "op_id": pa.array(owner.astype(np.int64)),
-        "key": encoded(stats.key, part.texts),
+        "key": encoded(stats.key, texts),
         "integer": masked(stats.value, ~whole, pa.int64()),
         "real": masked(stats.value.view(np.float64), stats.kind != Kind.REAL, pa.float64()),
-        "text": encoded(np.where(stats.kind == Kind.TEXT, stats.value, NONE), part.texts),
+        "text": encoded(np.where(stats.kind == Kind.TEXT, stats.value, NONE), texts),
     }
     return pa.table(columns, schema=schema.table("op_args").arrow)
-
-
-def _is_argument(part: Arguments) -> Array:
-    """Return a mask of the stats that are properties of their operations (bool)."""
-    is_argument = np.array([text not in _PLUMBING for text in part.texts], dtype=bool)
-    kept = take(is_argument, part.stats.key, False)
-    kept &= part.stats.kind != Kind.BYTES
-    if part.elsewhere.size:
-        is_elsewhere = np.zeros(int(part.elsewhere[-1]) + 1, dtype=bool)
-        is_elsewhere[part.elsewhere] = True
-        early = part.stats.event <= part.elsewhere[-1]
-        kept[early] &= ~is_elsewhere[part.stats.event[early]]
-    return kept
-
-
-def _at(stats: Stats, rows: Array) -> Stats:
-    """Do the same as :meth:`Stats.of`, for very many rows."""
-    return Stats(*(take(column, rows, 0) for column in (stats.event, stats.key, stats.kind, stats.value)))
 
 
 def tables_of(
@@ -205,9 +157,12 @@ def tables_of(
         args_table: Their properties.
     """
     if laid_out is not None:
-        add_groups(laid_out, parts)
-        del parts
-        ops_table = operations(laid_out)
+        columns, rows = laid_out.columns, laid_out.rows
+        columns["category"] = encoded(take(_joined([part.codes for part in parts]), rows), HOST_CATEGORIES)
+        if laid_out.in_groups:
+            columns["group_id"] = take(_joined([part.host.group_id(part.place) for part in parts]), rows)
+        del parts  # release it: only the columns are needed from here on
+        ops_table = _finish(laid_out)
         del laid_out
         yield "host_ops", ops_table
         del ops_table

@@ -19,7 +19,7 @@ from traceviz.parsers.shared.prefetch import run_early
 from traceviz.parsers.xplane.sniff import (
     GZIP_MAGIC,
     TRACE_JSON_SUFFIXES,
-    inflated_head,
+    inflate_head,
     is_space,
     is_trace_json,
     sniff_trace_json_folder,
@@ -79,7 +79,7 @@ class XPlaneReader(Reader):
         if not head:
             return Match.YES if path.name.endswith(SUFFIXES) else Match.NO
         if head.startswith(GZIP_MAGIC):
-            head = inflated_head(head)
+            head = inflate_head(head)
             if not head and path.name.endswith(SUFFIXES):
                 return Match.MAYBE
         return Match.YES if is_space(head) else Match.NO

@@ -52,7 +52,7 @@ def _is_plane(head: bytes) -> bool:
     return named
 
 
-def inflated_head(head: bytes) -> bytes:
+def inflate_head(head: bytes) -> bytes:
     """Return the start of the decompressed data; empty if it is empty or broken."""
     try:
         return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, HEAD_BYTES)
@@ -76,11 +76,10 @@ def sniff_trace_json_folder(path: Path) -> Match:
         if not path.is_dir() or (path / "manifest.json").is_file() or find_runs(path):
             return Match.NO
         runs = find_runs(path, TRACE_JSON_SUFFIXES)
-        return Match.YES if runs and any(map(is_trace_json, map(_head_of, runs[-1].files))) else Match.NO
+        for file in runs[-1].files if runs else ():
+            with file.open("rb") as opened:
+                if is_trace_json(opened.read(HEAD_BYTES)):
+                    return Match.YES
     except (OSError, ValueError):
-        return Match.NO
-
-
-def _head_of(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        return opened.read(HEAD_BYTES)
+        pass
+    return Match.NO

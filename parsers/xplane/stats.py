@@ -11,14 +11,11 @@ import pyarrow as pa
 
 from traceviz.parsers.shared.arrays.arrow import Array as Arrow
 from traceviz.parsers.shared.arrays.arrow import DictionaryArray
-from traceviz.parsers.shared.arrays.operations import inverted, take
+from traceviz.parsers.shared.arrays.operations import NONE, inverted, take
 from traceviz.parsers.shared.events.columns import Numbers, encoded
 from traceviz.parsers.xplane.decode.raw import Array, Kind, Plane, Stats
 
 Answer = TypeVar("Answer")
-
-NONE = -1
-"""Code of a missing value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,13 +95,13 @@ def per_word(
     return place[codes], [otherwise, *(function(words[position]) for position in used.tolist())]
 
 
-def taken(values: Sequence[Any], kind: pa.DataType, positions: Array) -> Arrow:
+def take_values(values: Sequence[Any], kind: pa.DataType, positions: Array) -> Arrow:
     """Return an Arrow column of the values at ``positions``."""
     indices: Any = pa.array(positions)
     return pa.array(values, kind).take(indices)
 
 
-def mapped(codes: Array, words: Sequence[str], function: Callable[[str], str | None]) -> DictionaryArray:
+def map_words(codes: Array, words: Sequence[str], function: Callable[[str], str | None]) -> DictionaryArray:
     """Return a dictionary column of ``function`` of the words; null if it returns ``None`` and for negative codes."""
     positions, answers = per_word(codes, words, function, None)
     return encoded(positions, answers)

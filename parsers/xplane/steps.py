@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -70,14 +69,10 @@ def _unmarked(host: Host, threads: Sequence[Threads], devices: Sequence[Device])
     for group in _groups(host):
         roots = [(by_place[root.plane], root.event) for root in group.roots if root.plane in by_place]
         if roots:
-            duration, start, part, event = max(((*_span(*root), *root) for root in roots), key=itemgetter(0))
-            yield _on_host(group, part, event, start, duration)
-
-
-def _span(part: Threads, event: int) -> tuple[int, int]:
-    """Return duration and start of an event."""
-    start, duration = part.times(np.array([event]))
-    return int(duration[0]), int(start[0])
+            times = [part.times(np.array([event])) for part, event in roots]
+            longest = max(range(len(roots)), key=lambda root: int(times[root].dur_ns[0]))
+            starts, durations = times[longest]
+            yield _on_host(group, *roots[longest], int(starts[0]), int(durations[0]))
 
 
 def _groups(host: Host) -> Sequence[Group]:

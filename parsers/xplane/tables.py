@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 
 from traceviz.parsers.base import ReadRequest
+from traceviz.parsers.shared.events.columns import with_column
+from traceviz.parsers.shared.events.launch_details import copy_kind, memory_kinds
 from traceviz.parsers.shared.notes import Notes
 from traceviz.parsers.shared.prefetch import run_early
 from traceviz.parsers.shared.rows_to_tables import Builder, build_tables, unless_empty
@@ -17,8 +20,7 @@ from traceviz.parsers.xplane import device as device_tables
 from traceviz.parsers.xplane import host as host_tables
 from traceviz.parsers.xplane import operations
 from traceviz.parsers.xplane.decode.raw import Space
-from traceviz.parsers.xplane.device import Device, EventKind, concatenated, devices_of
-from traceviz.parsers.xplane.directions import directed
+from traceviz.parsers.xplane.device import Device, EventKind, concatenate, devices_of
 from traceviz.parsers.xplane.groups.groups import group_with_annotations
 from traceviz.parsers.xplane.host import Threads, threads_of
 from traceviz.parsers.xplane.hosts import Clock, Grouped, Host, common_clock, ordinal
@@ -31,6 +33,9 @@ _UNGROUPED = frozenset({*schema.REQUIRED, "samples", "settings", "overhead"})
 """Tables without groups and nesting."""
 _MANY_EVENTS = 1 << 17
 """Minimum number of events for which another thread is worthwhile."""
+_CALL_KEY = ["process_id", "correlation_id"]
+_DIRECTION = ["kind", "src_memory", "dst_memory"]
+_UNKNOWN = "unknown"
 _CLOCKS = "The hosts' files do not all say when profiling began: the clock of each starts at its own first event."
 
 
@@ -92,8 +97,7 @@ def read_spaces(
     largest = _operations(threads, options)
     facts.note_captures(hosts, notes)
     facts.note_devices(devices, notes)
-    facts.note_times(hosts, notes)
-    facts.note_groups(hosts, notes)
+    facts.note_events(hosts, notes)
     for name, table in _small_tables(hosts, threads, devices, options, notes):
         yield name, table
         del table  # release it: the caller may have freed it
@@ -105,28 +109,21 @@ def read_spaces(
 def _hosts(sources: Sequence[Source], clock: Clock, *, grouped: bool, in_background: bool) -> tuple[Host, ...]:
     """Return the hosts. A background thread may form their groups, if these are needed."""
     spaces = [source.space for source in sources]
-    forming = run_early(
-        lambda: _groups(spaces) if grouped else [Grouped(None, 0)] * len(spaces), in_background=in_background
-    )
+
+    def form_groups() -> list[Grouped]:
+        formed: list[Grouped] = []
+        first = 0  # ids continue from host to host
+        for space in spaces:
+            groups = group_with_annotations(space) if grouped else None
+            formed.append(Grouped(groups, first))
+            first += 1 + max((group.id for group in groups.groups), default=-1) if groups else 0
+        return formed
+
+    forming = run_early(form_groups, in_background=in_background)
     return tuple(
-        Host(number, source.name, source.space, zero_ns, partial(_grouped, forming, number))
+        Host(number, source.name, source.space, zero_ns, lambda number=number: forming()[number])  # type: ignore[misc]
         for number, (source, zero_ns) in enumerate(zip(sources, clock.zero_ns, strict=True))
     )
-
-
-def _grouped(forming: Callable[[], list[Grouped]], number: int) -> Grouped:
-    return forming()[number]
-
-
-def _groups(spaces: Sequence[Space]) -> list[Grouped]:
-    """Return groups of each host; ids continue from host to host."""
-    formed: list[Grouped] = []
-    first = 0
-    for space in spaces:
-        groups = group_with_annotations(space)
-        formed.append(Grouped(groups, first))
-        first += 1 + max((group.id for group in groups.groups), default=-1)
-    return formed
 
 
 def _small_tables(
@@ -135,38 +132,68 @@ def _small_tables(
     """Yield all tables except those of host operations, if requested and possible in the capture."""
     has_gpu = any(host.has_gpu for host in hosts)
     builders: dict[str, Builder] = {
-        "kernels": lambda: concatenated("kernels", map(device_tables.kernels, devices)) if devices else None,
-        "memcpy": lambda: _copies(threads, devices) if has_gpu else None,
-        "memset": lambda: concatenated("memset", map(device_tables.fills, devices)) if has_gpu else None,
-        "graphs": lambda: unless_empty(concatenated("graphs", map(device_tables.graphs, devices))),
+        "kernels": lambda: concatenate("kernels", map(device_tables.kernels, devices)) if devices else None,
+        "memcpy": lambda: (
+            _with_directions(concatenate("memcpy", map(device_tables.copies, devices)), lambda: _calls(threads))
+            if has_gpu
+            else None
+        ),
+        "memset": lambda: concatenate("memset", map(device_tables.fills, devices)) if has_gpu else None,
+        "graphs": lambda: unless_empty(concatenate("graphs", map(device_tables.graphs, devices))),
         "cuda_api": lambda: _calls(threads) if has_gpu else None,
         "overhead": lambda: unless_empty(
-            concatenated("overhead", [*map(device_tables.overheads, devices), *map(host_tables.overheads, threads)])
+            concatenate("overhead", [*map(device_tables.overheads, devices), *map(host_tables.overheads, threads)])
         ),
         "nvtx": lambda: unless_empty(host_tables.ranges(threads)),
-        "device_ops": lambda: unless_empty(concatenated("device_ops", map(device_tables.stretches, devices))),
+        "device_ops": lambda: unless_empty(concatenate("device_ops", map(device_tables.stretches, devices))),
         "steps": lambda: steps(hosts, threads, devices, notes),
         "memory_events": lambda: _memory_events(threads, devices),
-        "samples": lambda: unless_empty(concatenated("samples", map(device_tables.samples, devices))),
+        "samples": lambda: unless_empty(concatenate("samples", map(device_tables.samples, devices))),
         "settings": lambda: facts.settings(hosts, notes, keep_private=options.keep_private),
     }
     return build_tables(builders, options, more=2)
 
 
+def _with_directions(copies: pa.Table, calls: Callable[[], pa.Table]) -> pa.Table:
+    """Return table ``memcpy`` with the directions of copies that state none, from calls such as ``hipMemcpyDtoDAsync``.
+
+    Args:
+        copies: The copies.
+        calls: Makes table ``cuda_api``; it is only called if a copy states no kind.
+    """
+
+    def frame_of(table: pa.Table, *columns: str) -> pl.DataFrame:
+        frame = pl.from_arrow(table.select([*_CALL_KEY, *columns]))
+        assert isinstance(frame, pl.DataFrame)
+        return frame.with_columns(pl.col(columns).cast(pl.String))
+
+    stated = frame_of(copies, *_DIRECTION)
+    if not (stated["kind"] == _UNKNOWN).any():
+        return copies
+    names = frame_of(calls(), "name").unique(_CALL_KEY, keep="first", maintain_order=True)
+    kinds = {name: copy_kind(name, {}, None) for name in names["name"].unique()}
+    sides = {kind: memory_kinds(kind, {}) for kind in kinds.values()}
+    by_name = (kinds, *({name: sides[kind][side] for name, kind in kinds.items()} for side in (0, 1)))
+    joined = stated.join(names, on=_CALL_KEY, how="left", maintain_order="left")
+    for column, of_call in zip(_DIRECTION, by_name, strict=True):
+        other = pl.col("name").replace_strict(of_call, default=None, return_dtype=pl.String)
+        value = pl.when(pl.col("kind") == _UNKNOWN).then(pl.coalesce(other, column)).otherwise(column)
+        words: Any = joined.select(value).to_series().to_arrow()
+        copies = with_column(copies, column, words.cast(pa.string()).dictionary_encode().cast(schema.NAME))
+    return copies
+
+
 def _calls(threads: Sequence[Threads]) -> pa.Table:
-    return concatenated("cuda_api", map(host_tables.driver_calls, threads))
-
-
-def _copies(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table:
-    return directed(concatenated("memcpy", map(device_tables.copies, devices)), lambda: _calls(threads))
+    return concatenate("cuda_api", map(host_tables.driver_calls, threads))
 
 
 def _memory_events(threads: Sequence[Threads], devices: Sequence[Device]) -> pa.Table | None:
     """Return allocations by the framework's allocators and, if recorded, by the driver."""
     by_number = {(device.host.process_id, ordinal(device.plane)): device.device_id for device in devices}
-    parts = [host_tables.memory_events(threads, by_number)]
+    of_hosts = (host_tables.allocations(part, by_number) for part in threads if part.memory_rows.size)
+    parts = [concatenate("memory_events", of_hosts)]
     if any((device.kinds == EventKind.ALLOCATION).any() for device in devices):
-        parts.append(concatenated("memory_events", map(device_tables.allocations, devices)))
+        parts.append(concatenate("memory_events", map(device_tables.allocations, devices)))
     return unless_empty(pa.concat_tables(parts).unify_dictionaries())
 
 

@@ -113,9 +113,7 @@ READERS: list[tuple[str, str, Double, int]] = [
 
 
 @pytest.mark.parametrize(("reader", "sample", "double", "shift"), READERS)
-def test_each_process_has_the_launches_that_it_has_alone(
-    tmp_path: Path, reader: str, sample: str, double: Double, shift: int
-) -> None:
+def test_each_process_has_the_launches_that_it_has_alone(tmp_path, reader, sample, double, shift):
     alone = open_trace(SAMPLES / sample)
     both = open_trace(double(SAMPLES / sample, tmp_path))
     expected = launches(alone, 0)

@@ -21,7 +21,7 @@ FIVE_OR_SIX = pytest.mark.parametrize(("count", "end"), [(5, "a, b, c, d, e"), (
 
 
 @FIVE_OR_SIX
-def test_5_entries_of_a_folder_are_named(tmp_path: Path, count, end):
+def test_5_entries_of_a_folder_are_named(tmp_path, count, end):
     for name in ABC[:count]:
         (tmp_path / name).write_text("")
     assert what_it_is(b"", tmp_path)[0] == f"It is a folder without a manifest.json; it holds {end}."
@@ -41,7 +41,7 @@ def test_5_kinds_of_events_that_are_not_read_are_named_with_their_number(count, 
 
 
 @FIVE_OR_SIX
-def test_5_categories_that_are_not_known_are_named(tmp_path: Path, count, end):
+def test_5_categories_that_are_not_known_are_named(tmp_path, count, end):
     events = [{**k.op("op", at, 1), "cat": name} for at, name in enumerate(ABC[:count])]
     (note,) = (
         note for note in read(tmp_path, events).arrow("notes").to_pylist() if note["code"] == "unknown-categories"
@@ -51,7 +51,7 @@ def test_5_categories_that_are_not_known_are_named(tmp_path: Path, count, end):
 
 
 @pytest.mark.parametrize(("count", "end"), [(2, "a, b"), (3, "a, b, c"), (4, "a, b, c, ...")])
-def test_3_runs_of_a_folder_are_named(tmp_path: Path, monkeypatch, count, end):
+def test_3_runs_of_a_folder_are_named(tmp_path, monkeypatch, count, end):
     monkeypatch.setattr(sources, "run_folders", lambda _: [Path(name) for name in ABC[:count]])
     with pytest.raises(UsageError) as refused:
         sources._inside(tmp_path)

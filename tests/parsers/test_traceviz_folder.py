@@ -31,7 +31,7 @@ def read(folder: Path) -> dict[str, int]:
     return {name: table.num_rows for name, table in TracevizFolderReader().read(folder, ReadRequest())}
 
 
-def test_a_folder_as_it_was_written_is_read(tmp_path: Path) -> None:
+def test_a_folder_as_it_was_written_is_read(tmp_path):
     assert read(written(tmp_path / "t"))["kernels"] == 2
 
 
@@ -44,9 +44,7 @@ def test_a_folder_as_it_was_written_is_read(tmp_path: Path) -> None:
         ("processes", "process_id", [2**24 + 1], 2**24 + 1),
     ],
 )
-def test_an_id_of_nothing_is_refused_with_table_and_column(
-    tmp_path: Path, name: str, column: str, values: list[int], wrong: int
-) -> None:
+def test_an_id_of_nothing_is_refused_with_table_and_column(tmp_path, name, column, values, wrong):
     folder = written(tmp_path / "t")
     change(folder, name, column, values)
     with pytest.raises(
@@ -56,14 +54,14 @@ def test_an_id_of_nothing_is_refused_with_table_and_column(
 
 
 @pytest.mark.parametrize("span", [-1, 2**63 - 1, 60 * 86_400 * 10**9 + 1])
-def test_a_span_below_0_or_above_60_days_is_refused(tmp_path: Path, span: int) -> None:
+def test_a_span_below_0_or_above_60_days_is_refused(tmp_path, span):
     folder = written(tmp_path / "t")
     change(folder, "run", "span_ns", [span])
     with pytest.raises(DamagedTraceError, match=f"took {span} ns, which no capture takes"):
         read(folder)
 
 
-def test_an_id_between_those_of_the_rows_is_refused_as_well(tmp_path: Path) -> None:
+def test_an_id_between_those_of_the_rows_is_refused_as_well(tmp_path):
     folder = tmp_path / "t"
     save(tables(kernels=[(0, 10, "k"), (20, 10, "k")], processes=[(0, "a", {"pid": 1}), (1, "b", {"pid": 2})]), folder)
     change(folder, "processes", "process_id", [0, 7])
@@ -82,7 +80,7 @@ def kept(folder: Path) -> tuple[list[tuple[int, int | None]], list[tuple[str, in
     return rows, [(row["code"], row["count"]) for row in read_tables["notes"].to_pylist()]
 
 
-def test_what_ends_with_the_capture_stays_and_what_ends_1_nanosecond_later_has_no_duration(tmp_path: Path) -> None:
+def test_what_ends_with_the_capture_stays_and_what_ends_1_nanosecond_later_has_no_duration(tmp_path):
     folder = written(tmp_path / "t")
     change(folder, "run", "span_ns", [30])
     assert kept(folder) == ([(0, 10), (20, 10)], [])
@@ -92,14 +90,14 @@ def test_what_ends_with_the_capture_stays_and_what_ends_1_nanosecond_later_has_n
     assert kept(folder)[0] == [(0, None), (20, None)]
 
 
-def test_what_begins_after_the_capture_is_left_out(tmp_path: Path) -> None:
+def test_what_begins_after_the_capture_is_left_out(tmp_path):
     folder = written(tmp_path / "t")
     change(folder, "run", "span_ns", [40])
     change(folder, "kernels", "start_ns", [30, 41])
     assert kept(folder) == ([(30, 10)], [("times-out-of-range", 1)])
 
 
-def test_what_lies_after_the_capture_is_told_from_what_no_capture_holds(tmp_path: Path) -> None:
+def test_what_lies_after_the_capture_is_told_from_what_no_capture_holds(tmp_path):
     folder = written(tmp_path / "t")
     change(folder, "run", "span_ns", [40])
     change(folder, "kernels", "start_ns", [41, 2**62])
@@ -113,7 +111,7 @@ def test_what_lies_after_the_capture_is_told_from_what_no_capture_holds(tmp_path
     ]
 
 
-def test_samples_and_windows_may_lie_beside_the_events(tmp_path: Path) -> None:
+def test_samples_and_windows_may_lie_beside_the_events(tmp_path):
     folder = tmp_path / "t"
     save(tables(kernels=[(0, 10, "k")], windows=[(5, 90, "all")], samples=[(95, "cpu", 1.0)]), folder)
     change(folder, "run", "span_ns", [10])
@@ -122,7 +120,7 @@ def test_samples_and_windows_may_lie_beside_the_events(tmp_path: Path) -> None:
     assert read_tables["windows"]["dur_ns"].to_pylist() == [90]
 
 
-def test_a_folder_without_a_description_of_the_run_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_description_of_the_run_is_refused(tmp_path):
     folder = written(tmp_path / "t")
     manifest = json.loads((folder / "manifest.json").read_text())
     without = {name: rows for name, rows in manifest["tables"].items() if name != "run"}

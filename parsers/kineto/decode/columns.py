@@ -26,6 +26,7 @@ from traceviz.parsers.kineto.decode.values import (
 )
 from traceviz.parsers.kineto.raw import ARGUMENTS, PHASES, Argument, Kind
 from traceviz.parsers.shared.json.texts import text_value
+from traceviz.parsers.shared.json.walk import Step
 
 Rows: TypeAlias = npt.NDArray[np.int32]
 Codes: TypeAlias = npt.NDArray[np.int32]
@@ -72,9 +73,12 @@ class Sparse:
 class Pieces(Protocol):
     """Output of a decoder. Each part can be taken once, and is then freed."""
 
-    @property
-    def rows(self) -> int:
-        """Number of events."""
+    rows: int
+    """Number of events."""
+    no_objects: int
+    """Number of elements of the list that are not objects."""
+    passed_over: Mapping[int, int]
+    """Number of events of other phases, by the place of the phase's text."""
 
     def texts(self) -> Sequence[bytes]:
         """Return the distinct JSON texts of values."""
@@ -91,11 +95,23 @@ class Pieces(Protocol):
     def argument(self, column: str) -> Sparse:
         """Return the values of one argument."""
 
-    def passed_over(self) -> Mapping[int, int]:
-        """Return the number of events of other phases, by the place of the phase's text."""
 
-    def no_objects(self) -> int:
-        """Return the number of elements of the list that are not objects."""
+class Scanner(Protocol):
+    """Finds the events of one file in blocks of text: compiled or portable."""
+
+    name: str
+
+    def feed(self, text: bytes, place: int) -> Step:
+        """Take the complete elements of a list of events from ``place`` on.
+
+        ``place`` is before an element, a comma or the bracket that ends the list.
+
+        Raises:
+            OverflowError: there are more than 2,147,483,647 events or distinct texts.
+        """
+
+    def pieces(self) -> Pieces:
+        """Return the events found; called once, at the end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,37 +138,28 @@ def build(pieces: Pieces, arguments: Sequence[Argument] = ARGUMENTS) -> Built:
     """Return all columns of the events."""
     work = _Work(pieces.rows, pieces.texts())
     phases = pieces.phases()
-    start, dur, usable = _times(pieces, phases == _METADATA, work)
+    start, dur, usable = _build_times(pieces, phases == _METADATA, work)
     columns = {"phase": _categorical(phases.astype(np.int32), list(PHASES), "phase")}
     columns |= {member: _texts(pieces.codes(member), member, work, nothing="") for member in TEXT_MEMBERS}
     columns |= {"start_ns": start, "dur_ns": dur}
     for argument in arguments:
         sparse = pieces.argument(argument.column)
         if len(sparse.rows) or len(sparse.odd.rows):
-            columns[argument.column] = _BUILDERS[argument.kind](sparse, argument.column, work)
+            columns[argument.column] = _build_argument(sparse, argument, work)
         del sparse  # free it before taking the next one
     frame = pl.DataFrame(columns)
-    if pieces.no_objects():
-        work.unusable["that are no objects"] += pieces.no_objects()
-    passed = _passed_over(pieces.passed_over(), work)
-    kept = frame if usable.all() else frame.filter(pl.Series(usable))
-    return Built(kept, passed, dict(work.unusable), dict(work.repaired))
-
-
-def _passed_over(counts: Mapping[int, int], work: _Work) -> dict[str, int]:
-    passed: Counter[str] = Counter()
-    for code, count in counts.items():
+    work.unusable["that are no objects"] += pieces.no_objects
+    passed_over: Counter[str] = Counter()
+    for code, count in pieces.passed_over.items():
         if code == ABSENT:
             work.unusable["without a phase"] += count
         else:
-            passed[text_value(work.texts[code]) or ""] += count
-    return dict(passed)
+            passed_over[text_value(work.texts[code]) or ""] += count
+    kept = frame if usable.all() else frame.filter(pl.Series(usable))
+    return Built(kept, dict(passed_over), dict(+work.unusable), dict(+work.repaired))
 
 
-# Times ----------------------------------------------------------------------------------------------------------------
-
-
-def _times(pieces: Pieces, metadata: Mask, work: _Work) -> tuple[pl.Series, pl.Series, Mask]:
+def _build_times(pieces: Pieces, metadata: Mask, work: _Work) -> tuple[pl.Series, pl.Series, Mask]:
     """Return starts, durations, and a mask of usable events. Names of threads need no time: a wrong one is left out."""
     start, odd_start = pieces.times("ts")
     dur, odd_dur = pieces.times("dur")
@@ -161,156 +168,95 @@ def _times(pieces: Pieces, metadata: Mask, work: _Work) -> tuple[pl.Series, pl.S
         for reason, rows in _fill_odd_times(times, odd, work.texts):
             wrong = rows[~metadata[rows] & usable[rows]]
             usable[wrong] = False
-            _count(work.unusable, reason, len(wrong))
+            if len(wrong):
+                work.unusable[reason] += len(wrong)
     negative = (dur < 0) & (dur != NO_TIME)
-    _count(work.repaired, "negative durations", int(negative.sum()))
+    work.repaired["negative durations"] += int(negative.sum())
     dur[negative] = NO_TIME
     beyond = (start > (INT64 - 1) - np.maximum(dur, 0)) & usable
-    _count(work.unusable, "with a time out of range", int(beyond.sum()))
+    work.unusable["with a time out of range"] += int(beyond.sum())
     usable &= ~beyond
-    return _integers(start, start != NO_TIME, "start_ns"), _integers(dur, dur != NO_TIME, "dur_ns"), usable
-
-
-def _count(counts: Counter[str], reason: str, more: int) -> None:
-    """Add to a reason if ``more`` is not zero: reasons that do not occur are not listed."""
-    if more:
-        counts[reason] += more
+    start_ns, dur_ns = (_arrow(times, times != NO_TIME, pa.int64()) for times in (start, dur))
+    return _series(start_ns, "start_ns"), _series(dur_ns, "dur_ns"), usable
 
 
 def _fill_odd_times(times: Integers, odd: Odd, texts: Sequence[bytes]) -> Iterator[tuple[str, Rows]]:
     """Fill in the times that are not plain; yield each reason why texts are no times, and their rows."""
     codes, place = np.unique(odd.codes, return_inverse=True)
-    outcomes = [_odd_time(b"" if code == ABSENT else texts[code]) for code in codes.tolist()]
+    outcomes: list[int | str] = []
+    for code in codes.tolist():
+        try:
+            outcomes.append("without a time" if code == ABSENT or not texts[code] else time_value(texts[code]))
+        except WrongValueError as error:
+            outcomes.append(f"with a time {error}".replace("that are", "that is"))
     times[odd.rows] = np.array([time if isinstance(time, int) else NO_TIME for time in outcomes], np.int64)[place]
     for reason in dict.fromkeys(outcome for outcome in outcomes if isinstance(outcome, str)):
         of_reason = np.array([outcome == reason for outcome in outcomes], np.bool_)
         yield reason, odd.rows[of_reason[place]]
 
 
-def _odd_time(raw: bytes) -> int | str:
-    """Return nanoseconds, or the reason why there are none."""
-    if not raw:
-        return "without a time"
-    try:
-        return time_value(raw)
-    except WrongValueError as error:
-        return f"with a time {error}".replace("that are", "that is")
-
-
-# Texts ----------------------------------------------------------------------------------------------------------------
-
-
 def _texts(codes: Codes, column: str, work: _Work, nothing: str | None = None) -> pl.Series:
     """Return the texts for ``codes``, ``nothing`` for codes without a text; each distinct text is decoded once."""
-    used, place = _used(codes, len(work.texts))
-    meanings = [None if code == ABSENT else text_value(work.texts[code], work.repaired) for code in used.tolist()]
-    words = [nothing if word is None else word for word in meanings]
-    known = {word: at for at, word in enumerate(dict.fromkeys(word for word in words if word is not None))}
-    names = np.array([ABSENT if word is None else known[word] for word in words], np.int32)
-    return _categorical(names[place], list(known), column)
-
-
-def _used(codes: Codes, size: int) -> tuple[Codes, Codes]:
-    """Return the distinct codes, and the place of each of ``codes`` among them, without sorting."""
+    size = len(work.texts)
     occurs = np.zeros(size + 1, np.bool_)
     occurs[codes] = True  # the last entry is that of ABSENT
-    used = np.flatnonzero(occurs).astype(np.int32)
-    place = np.empty(size + 1, np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
-    used[used == size] = ABSENT
-    return used, place[codes]
+    used = np.flatnonzero(occurs)
+    meanings = [None if code == size else text_value(work.texts[code], work.repaired) for code in used.tolist()]
+    words = [nothing if word is None else word for word in meanings]
+    known = {word: at for at, word in enumerate(dict.fromkeys(word for word in words if word is not None))}
+    names = np.full(size + 1, ABSENT, np.int32)
+    names[used] = [ABSENT if word is None else known[word] for word in words]
+    return _categorical(names[codes], list(known), column)
 
 
 def _categorical(codes: Codes, names: list[str], column: str) -> pl.Series:
     indices = _arrow(codes, codes != ABSENT, pa.int32())
-    return _series(column, pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.large_string()))).cast(
-        pl.Categorical
-    )
+    coded = pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.large_string()))
+    return _series(coded, column).cast(pl.Categorical)
 
 
-# Arguments ------------------------------------------------------------------------------------------------------------
-
-
-def _text_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
-    codes = np.full(work.rows, ABSENT, np.int32)
-    codes[sparse.rows] = sparse.values
-    return _texts(codes, column, work)
-
-
-def _integer_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
-    values, valid = np.zeros(work.rows, np.int64), np.zeros(work.rows, np.bool_)
-    values[sparse.rows] = sparse.values
-    valid[sparse.rows] = True
-    _fill(values, valid, sparse.odd, _Meaning(integer_value, 0, column, work))
-    return _integers(values, valid, column)
-
-
-def _real_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
-    values, valid = np.zeros(work.rows, np.float64), np.zeros(work.rows, np.bool_)
-    _fill(values, valid, Odd(sparse.rows, sparse.values), _Meaning(real_value, 0.0, column, work))
-    return _series(column, _arrow(values, valid, pa.float64()))
-
-
-def _triple_argument(sparse: Sparse, column: str, work: _Work) -> pl.Series:
-    values, valid = np.zeros((work.rows, 3), np.int32), np.zeros(work.rows, np.bool_)
-    _fill(values, valid, Odd(sparse.rows, sparse.values), _Meaning(triple_value, (0, 0, 0), column, work))
-    flat = pa.Array.from_buffers(pa.int32(), values.size, [None, _buffer(values)])
-    kind = pa.list_(pa.int32(), 3)
-    return _series(column, pa.Array.from_buffers(kind, work.rows, [_bitmap(valid)], children=[flat]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Meaning:
-    """Interpretation of the texts of an argument.
-
-    Args:
-        of: Returns the value of a text; ``None`` for nothing.
-        nothing: Placeholder for a missing value.
-        column: The argument.
-        work: Holds the texts, and counts those with a wrong value.
-    """
-
-    of: Callable[[bytes], Any]
-    nothing: Any
-    column: str
-    work: _Work
-
-
-def _fill(values: npt.NDArray[Any], valid: Mask, odd: Odd, meaning: _Meaning) -> None:
-    """Fill in the values that are not plain, and mark the valid ones."""
-    if not len(odd.rows):
-        return
-    codes, place = np.unique(odd.codes, return_inverse=True)
-    times = np.bincount(place)
-    meanings: list[Any] = []
-    for code, count in zip(codes.tolist(), times.tolist(), strict=True):
-        try:
-            meanings.append(meaning.of(meaning.work.texts[code]))
-        except WrongValueError as error:
-            meanings.append(None)
-            meaning.work.repaired[f"values of {meaning.column} {error}"] += count
-    values[odd.rows] = np.array([meaning.nothing if value is None else value for value in meanings], values.dtype)[
-        place
-    ]
-    valid[odd.rows] = np.array([value is not None for value in meanings], np.bool_)[place]
-
-
-_BUILDERS: dict[Kind, Callable[[Sparse, str, _Work], pl.Series]] = {
-    Kind.INTEGER: _integer_argument,
-    Kind.REAL: _real_argument,
-    Kind.TEXT: _text_argument,
-    Kind.TRIPLE: _triple_argument,
+_READERS: dict[Kind, tuple[Callable[[bytes], Any], Any, type[np.generic]]] = {
+    Kind.INTEGER: (integer_value, 0, np.int64),
+    Kind.REAL: (real_value, 0.0, np.float64),
+    Kind.TRIPLE: (triple_value, (0, 0, 0), np.int32),
 }
+"""For each kind of numbers: the function that reads a text, the placeholder for a missing value, and the type."""
 
 
-# Arrow ----------------------------------------------------------------------------------------------------------------
+def _build_argument(sparse: Sparse, argument: Argument, work: _Work) -> pl.Series:
+    """Return the column of one argument; values of a wrong kind are null and counted."""
+    column, kind = argument.column, argument.kind
+    if kind is Kind.TEXT:
+        codes = np.full(work.rows, ABSENT, np.int32)
+        codes[sparse.rows] = sparse.values
+        return _texts(codes, column, work)
+    read, nothing, dtype = _READERS[kind]
+    values: npt.NDArray[Any] = np.zeros((work.rows, 3) if kind is Kind.TRIPLE else work.rows, dtype)
+    valid = np.zeros(work.rows, np.bool_)
+    odd = Odd(sparse.rows, sparse.values)
+    if kind is Kind.INTEGER:
+        values[sparse.rows] = sparse.values
+        valid[sparse.rows] = True
+        odd = sparse.odd
+    if len(odd.rows):
+        distinct, place = np.unique(odd.codes, return_inverse=True)
+        meanings: list[Any] = []
+        for code, count in zip(distinct.tolist(), np.bincount(place).tolist(), strict=True):
+            try:
+                meanings.append(read(work.texts[code]))
+            except WrongValueError as error:
+                meanings.append(None)
+                work.repaired[f"values of {column} {error}"] += count
+        values[odd.rows] = np.array([nothing if value is None else value for value in meanings], dtype)[place]
+        valid[odd.rows] = np.array([value is not None for value in meanings], np.bool_)[place]
+    if kind is Kind.TRIPLE:
+        flat = pa.Array.from_buffers(pa.int32(), values.size, [None, _buffer(values)])
+        lists = pa.Array.from_buffers(pa.list_(pa.int32(), 3), work.rows, [_bitmap(valid)], children=[flat])
+        return _series(lists, column)
+    return _series(_arrow(values, valid, pa.int64() if kind is Kind.INTEGER else pa.float64()), column)
 
 
-def _integers(values: Integers, valid: Mask, column: str) -> pl.Series:
-    return _series(column, _arrow(values, valid, pa.int64()))
-
-
-def _series(column: str, array: pa.Array[Any]) -> pl.Series:
+def _series(array: pa.Array[Any], column: str) -> pl.Series:
     series = pl.from_arrow(array)
     assert isinstance(series, pl.Series)
     return series.alias(column)

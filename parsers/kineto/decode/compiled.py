@@ -33,7 +33,7 @@ def native() -> ModuleType | None:
 
 
 class CompiledScanner:
-    """See :class:`~traceviz.parsers.kineto.decode.scanner.Scanner`.
+    """See :class:`~traceviz.parsers.kineto.decode.columns.Scanner`.
 
     Args:
         arguments: The arguments to read.
@@ -81,7 +81,13 @@ class CompiledPieces:
         self._scanner = scanner
         self._place = {argument.column: place for place, argument in enumerate(arguments)}
         self._kind = {argument.column: "i8" if argument.kind is Kind.INTEGER else "i4" for argument in arguments}
-        self.rows, self._strays, self._passed = scanner.counts()
+        self.rows: int
+        self.no_objects: int
+        self.rows, self.no_objects, passed_over = scanner.counts()
+        counts = np.frombuffer(passed_over, np.int64)
+        self.passed_over: Mapping[int, int] = {
+            place - 1: int(counts[place]) for place in np.flatnonzero(counts).tolist()
+        }
 
     def texts(self) -> Sequence[bytes]:
         """See :meth:`Pieces.texts`."""
@@ -108,16 +114,6 @@ class CompiledPieces:
         return Sparse(
             np.frombuffer(rows, np.int32), np.frombuffer(values, self._kind[column]), _odd(odd_rows, odd_codes)
         )
-
-    def passed_over(self) -> Mapping[int, int]:
-        """See :meth:`Pieces.passed_over`."""
-        counts = np.frombuffer(self._passed, np.int64)
-        return {place - 1: int(counts[place]) for place in np.flatnonzero(counts).tolist()}
-
-    def no_objects(self) -> int:
-        """See :meth:`Pieces.no_objects`."""
-        strays: int = self._strays
-        return strays
 
 
 def _odd(rows: bytes, codes: bytes) -> Odd:

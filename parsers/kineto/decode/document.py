@@ -13,11 +13,10 @@ from typing import Any
 from traceviz.core.errors import DamagedTraceError
 from traceviz.core.units import format_value
 from traceviz.parsers.base import Progress, silent
-from traceviz.parsers.kineto.decode.columns import build
+from traceviz.parsers.kineto.decode.columns import Scanner, build
 from traceviz.parsers.kineto.decode.compiled import CompiledScanner, native
-from traceviz.parsers.kineto.decode.halves import Halves, SecondHalf, second_half
+from traceviz.parsers.kineto.decode.halves import Halves, second_half
 from traceviz.parsers.kineto.decode.portable import PortableScanner
-from traceviz.parsers.kineto.decode.scanner import Scanner
 from traceviz.parsers.kineto.decode.values import header_value
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.shared.json.stream import TextStream
@@ -69,7 +68,12 @@ def decode(
     if isinstance(events, CompiledScanner) and max_size is None:
         half = second_half(path, CompiledScanner(selected), block_bytes, halves_from)
     try:
-        walk = _walk(stream, events, half, block_bytes)
+        if half is not None and isinstance(events, CompiledScanner):
+            halves = Halves(stream, events, half, block_bytes)
+            walk = TraceWalk(halves.window, halves.feed)
+        else:
+            window = Window(read_early(stream.blocks(block_bytes), block_bytes), name=str(path))
+            walk = TraceWalk(window, events.feed)
         header, left_out = _read(walk)
     except OverflowError as error:
         raise DamagedTraceError(f"{path} holds more than 2,147,483,647 events.", fix="Record fewer steps.") from error
@@ -84,14 +88,6 @@ def decode(
     return RawTrace(
         header, built.events, built.passed_over, built.unusable, damage, events.name, {**left_out, **built.repaired}
     )
-
-
-def _walk(stream: TextStream, events: Scanner, half: SecondHalf | None, block_bytes: int) -> TraceWalk:
-    """Return the walk through the file; ``half`` is the running scan of its second half, if any."""
-    if half is not None and isinstance(events, CompiledScanner):
-        halves = Halves(stream, events, half, block_bytes)
-        return TraceWalk(halves.window, halves.feed)
-    return TraceWalk(Window(read_early(stream.blocks(block_bytes), block_bytes), name=str(stream.path)), events.feed)
 
 
 def _read(walk: TraceWalk) -> tuple[dict[str, Any], dict[str, int]]:

@@ -115,25 +115,21 @@ class SecondHalf:
     def _scan(self) -> None:
         try:
             self._file.seek(self.begin)
-            reached = self._reach(Window(self._counted(iter(lambda: self._file.read(self._block_bytes), b""))))
+            window = Window(self._counted(iter(lambda: self._file.read(self._block_bytes), b"")))
+            try:
+                while window.more():
+                    step = self._scanner.feed(window.text, window.place)
+                    window.place = step.place
+                    if step.stop is Stop.END:
+                        window.place -= 1  # leave the bracket to the walk, which resumes here
+                    if step.stop is not Stop.MORE:
+                        break
+            except DamagedTraceError:  # a value that is too long
+                pass
         except (OSError, OverflowError, MemoryError):  # the other scan gets here and reports it
             return
         if not self._stopped:
-            self._reached = self.begin + reached
-
-    def _reach(self, window: Window) -> int:
-        """Scan; return the bytes of text that were taken."""
-        try:
-            while window.more():
-                step = self._scanner.feed(window.text, window.place)
-                window.place = step.place
-                if step.stop is Stop.END:
-                    window.place -= 1  # leave the bracket to the walk, which resumes here
-                if step.stop is not Stop.MORE:
-                    break
-        except DamagedTraceError:  # a value that is too long
-            pass
-        return window.done
+            self._reached = self.begin + window.done
 
     def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:
@@ -160,20 +156,16 @@ class Halves:
         self.window = Window(stream.blocks(block_bytes), name=str(stream.path))
 
     def feed(self, text: bytes, place: int) -> Step:
-        """See :meth:`~traceviz.parsers.kineto.decode.scanner.Scanner.feed`."""
+        """See :meth:`~traceviz.parsers.kineto.decode.columns.Scanner.feed`."""
         step = self._scanner.feed(text, place)
         if self._stream.place == self._half.begin and step.stop is Stop.MORE:
             if step.place == len(text) and self._half.is_of(self._stream.file):
-                self._take()
+                found = self._half.found()
+                if found is not None:  # resume where the scan of the second half stopped
+                    other, reached = found
+                    self._scanner.join(other)
+                    self._stream.go_to(reached)
+                    self.window.pass_over(reached - self._half.begin)
             else:
                 self._half.stop()
         return step
-
-    def _take(self) -> None:
-        """Take the findings of the second half, and resume where it stopped."""
-        found = self._half.found()
-        if found is not None:
-            other, reached = found
-            self._scanner.join(other)
-            self._stream.go_to(reached)
-            self.window.pass_over(reached - self._half.begin)

@@ -38,7 +38,7 @@ _TIME = re.compile(rb'("?)(-?)([0-9]{1,16})(?:\.([0-9]+))?\1')
 
 
 class PortableScanner:
-    """See :class:`~traceviz.parsers.kineto.decode.scanner.Scanner`.
+    """See :class:`~traceviz.parsers.kineto.decode.columns.Scanner`.
 
     Args:
         arguments: The arguments to read.
@@ -48,7 +48,24 @@ class PortableScanner:
 
     def __init__(self, arguments: Sequence[Argument]) -> None:
         self._pieces = PortablePieces(arguments)
-        self._event, self._arguments = _structs(self._pieces.fields)
+        # Events and their arguments are JSON texts, empty if an event has none
+        fields = self._pieces.fields
+        self._arguments = msgspec.defstruct(
+            "Arguments",
+            [(name, msgspec.Raw, _NOTHING) for name in fields.values()],
+            rename={name: key for key, name in fields.items()},
+            gc=False,
+            frozen=True,
+        )
+        self._event = msgspec.defstruct(
+            "Event",
+            [
+                *((name, msgspec.Raw, _NOTHING) for name in _FIELDS.values()),
+                ("args", self._arguments, self._arguments()),
+            ],
+            rename={name: key for key, name in _FIELDS.items()},
+            gc=False,
+        )
         self._decoder = msgspec.json.Decoder(list[self._event])  # type: ignore[name-defined]
 
     def feed(self, text: bytes, place: int) -> Step:
@@ -104,7 +121,7 @@ class PortableScanner:
                         events.append(event)
                     case _:
                         end = skip_value(text, place)
-                        self._pieces.strays += 1
+                        self._pieces.no_objects += 1
                 place = end
         except CutError:
             return Step(Stop.MORE, place, -1)
@@ -149,24 +166,6 @@ _FIELDS = {"ph": "ph", "name": "name", "cat": "category", "pid": "pid", "tid": "
 """Members of an event that are read, and their fields."""
 
 
-def _structs(fields: Mapping[str, str]) -> tuple[type[msgspec.Struct], type[msgspec.Struct]]:
-    """Return the classes of events and of their arguments: JSON texts, empty if an event has none."""
-    arguments = msgspec.defstruct(
-        "Arguments",
-        [(name, msgspec.Raw, _NOTHING) for name in fields.values()],
-        rename={name: key for key, name in fields.items()},
-        gc=False,
-        frozen=True,
-    )
-    event = msgspec.defstruct(
-        "Event",
-        [*((name, msgspec.Raw, _NOTHING) for name in _FIELDS.values()), ("args", arguments, arguments())],
-        rename={name: key for key, name in _FIELDS.items()},
-        gc=False,
-    )
-    return event, arguments
-
-
 class _Growing:
     """Rows and values of one column, block after block."""
 
@@ -200,10 +199,11 @@ class PortablePieces:
             key: f"a{place}" for place, key in enumerate(key for argument in arguments for key in argument.keys)
         }
         """Field of every spelling of every argument."""
-        self.strays = 0
-        self._rows = 0
+        self.rows = 0
+        self.no_objects = 0
         self._texts: dict[bytes, int] = {}
         self._passed: Counter[int] = Counter()
+        self.passed_over: Mapping[int, int] = self._passed
         self._phases: list[npt.NDArray[np.uint8]] = []
         self._members: dict[str, list[Codes]] = {member: [] for member in TEXT_MEMBERS}
         self._times: dict[str, list[Integers]] = {"ts": [], "dur": []}
@@ -216,45 +216,43 @@ class PortablePieces:
         """Take the values of these events."""
         phases = [_KNOWN.get(bytes(event.ph), ABSENT) for event in events]
         if ABSENT in phases:
-            self._pass_over(event for event, phase in zip(events, phases, strict=True) if phase == ABSENT)
+            for event, phase in zip(events, phases, strict=True):
+                if phase == ABSENT and (event.ph or any(getattr(event, name) for name in _FIELDS.values())):
+                    self._passed[self._codes([event.ph])[0]] += 1
             events = [event for event, phase in zip(events, phases, strict=True) if phase != ABSENT]
             phases = [phase for phase in phases if phase != ABSENT]
-        if self._rows + len(events) > 2**31 - 1:
+        if self.rows + len(events) > 2**31 - 1:
             raise OverflowError
         self._phases.append(np.array(phases, np.uint8))
         for member, codes in self._members.items():
             codes.append(np.array(self._codes(map(attrgetter(member), events)), np.int32))
         for member in self._times:
-            self._add_times(member, list(map(attrgetter(member), events)))
+            raws = list(map(attrgetter(member), events))
+            times = [_plain_time(bytes(raw)) for raw in raws]
+            self._times[member].append(np.array([NO_TIME if time is None else time for time in times], np.int64))
+            odd = [place for place, time in enumerate(times) if time is None and (member == "ts" or raws[place])]
+            self._add_odd(member, odd, [bytes(raws[place]) for place in odd])
         arguments = (msgspec.structs.astuple(event.args) for event in events)
         columns = dict(zip(self.fields, zip(*arguments, strict=True), strict=False))  # no columns without events
         for argument in self.arguments if columns else ():
-            self._add_argument(argument, _first_of([columns[key] for key in argument.keys]))
-        self._rows += len(events)
-
-    def _pass_over(self, events: Iterable[Any]) -> None:
-        for event in events:
-            if event.ph or any(getattr(event, name) for name in _FIELDS.values()):
-                self._passed[self._codes([event.ph])[0]] += 1
+            column: Sequence[Any] = columns[argument.keys[0]]
+            for key in argument.keys[1:]:  # the first of several spellings counts
+                column = [above or below for above, below in zip(column, columns[key], strict=True)]
+            self._add_argument(argument, column)
+        self.rows += len(events)
 
     def _codes(self, raws: Iterable[Any]) -> list[int]:
         texts = self._texts
         return [texts.setdefault(raw, len(texts)) if raw else ABSENT for raw in map(bytes, raws)]
 
-    def _add_times(self, member: str, raws: Sequence[Any]) -> None:
-        times = [_plain_time(bytes(raw)) for raw in raws]
-        self._times[member].append(np.array([NO_TIME if time is None else time for time in times], np.int64))
-        odd = [place for place, time in enumerate(times) if time is None and (member == "ts" or raws[place])]
-        self._add_odd(member, odd, [bytes(raws[place]) for place in odd])
-
     def _add_odd(self, name: str, positions: Sequence[int], raws: Sequence[bytes]) -> None:
-        self._odd[name].add([self._rows + place for place in positions], self._codes(raws))
+        self._odd[name].add([self.rows + place for place in positions], self._codes(raws))
 
     def _add_argument(self, argument: Argument, column: Sequence[Any]) -> None:
         positions = list(compress(count(), map(is_not, column, repeat(_NOTHING))))
         raws = [bytes(column[place]) for place in positions]
         if argument.kind is not Kind.INTEGER:
-            self._arguments[argument.column].add([self._rows + place for place in positions], self._codes(raws))
+            self._arguments[argument.column].add([self.rows + place for place in positions], self._codes(raws))
             return
         if not _ALL_PLAIN.fullmatch(b",".join(raws)):
             plain = [_PLAIN.fullmatch(raw) is not None for raw in raws]
@@ -262,14 +260,7 @@ class PortablePieces:
             self._add_odd(argument.column, [positions[at] for at in odd], [raws[at] for at in odd])
             positions = [place for place, is_plain in zip(positions, plain, strict=True) if is_plain]
             raws = [raw for raw, is_plain in zip(raws, plain, strict=True) if is_plain]
-        self._arguments[argument.column].add([self._rows + place for place in positions], list(map(int, raws)))
-
-    # What was found -----------------------------------------------------------------------------------------------
-
-    @property
-    def rows(self) -> int:
-        """See :attr:`Pieces.rows`."""
-        return self._rows
+        self._arguments[argument.column].add([self.rows + place for place in positions], list(map(int, raws)))
 
     def texts(self) -> Sequence[bytes]:
         """See :meth:`Pieces.texts`."""
@@ -290,22 +281,6 @@ class PortablePieces:
     def argument(self, column: str) -> Sparse:
         """See :meth:`Pieces.argument`."""
         return Sparse(*self._arguments[column].taken(), Odd(*self._odd[column].taken()))
-
-    def passed_over(self) -> Mapping[int, int]:
-        """See :meth:`Pieces.passed_over`."""
-        return self._passed
-
-    def no_objects(self) -> int:
-        """See :meth:`Pieces.no_objects`."""
-        return self.strays
-
-
-def _first_of(columns: Sequence[Sequence[Any]]) -> Sequence[Any]:
-    """Return, for each event, the value of the first of several spellings that it has."""
-    values = columns[0]
-    for column in columns[1:]:
-        values = [above or below for above, below in zip(values, column, strict=True)]
-    return values
 
 
 def _plain_time(raw: bytes) -> int | None:

@@ -17,6 +17,7 @@ from traceviz.untrusted.json_documents import value_of
 INT64 = 2**63
 """Exclusive bound of the tables' integers, positive and negative."""
 
+_NOTHING = frozenset({b"null", b'""'})
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 _HEXADECIMAL = re.compile(r"[+-]?0[xX][0-9a-fA-F]+")
 _MOST_DIGITS = 400  # numbers of traces are shorter, and long ones take quadratic time
@@ -38,10 +39,6 @@ def _number_text(raw: bytes) -> str:
     if len(word) > _MOST_DIGITS or not (_NUMBER.fullmatch(word) or _HEXADECIMAL.fullmatch(word)):
         raise WrongValueError("that are no number")
     return word
-
-
-def _is_nothing(raw: bytes) -> bool:
-    return raw in {b"null", b'""'}
 
 
 def _exact(word: str) -> Decimal | int:
@@ -67,7 +64,7 @@ def integer_value(raw: bytes) -> int | None:
     Raises:
         WrongValueError: it is not a whole number, or needs more than 64 bits.
     """
-    if _is_nothing(raw):
+    if raw in _NOTHING:
         return None
     number = _exact(_number_text(raw))
     whole = int(number)
@@ -88,7 +85,7 @@ def real_value(raw: bytes) -> float | None:
     Raises:
         WrongValueError: it is not a number, or infinite.
     """
-    if _is_nothing(raw):
+    if raw in _NOTHING:
         return None
     word = _number_text(raw)
     number = float(int(word, 16)) if _HEXADECIMAL.fullmatch(word) else float(word)
@@ -103,13 +100,12 @@ def triple_value(raw: bytes) -> tuple[int, int, int] | None:
     Raises:
         WrongValueError: the value is anything else.
     """
-    if _is_nothing(raw):
+    if raw in _NOTHING:
         return None
     text = text_value(raw) or ""
     if not (text.startswith("[") and text.endswith("]")):
         raise WrongValueError("that are no list of three numbers")
-    numbers = [integer_value(part.strip().encode()) for part in text[1:-1].split(",")]
-    match numbers:
+    match [integer_value(part.strip().encode()) for part in text[1:-1].split(",")]:
         case [int(x), int(y), int(z)] if all(-(2**31) <= part < 2**31 for part in (x, y, z)):
             return x, y, z
     raise WrongValueError("that are no list of three numbers")

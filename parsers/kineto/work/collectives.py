@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.columns import Words, narrow, numbers, texts
-from traceviz.parsers.kineto.work.device import on_a_device, positive, worked
+from traceviz.parsers.kineto.work.device import rows_on_devices, without_zeros, work_columns
 from traceviz.parsers.kineto.work.launches import Launches
-from traceviz.parsers.shared.arrays.operations import NONE, Array, take
+from traceviz.parsers.shared.arrays.operations import NONE, take
 from traceviz.parsers.shared.events.columns import encoded, table
 
 _NCCL = re.compile(r"^(nccl|rccl|mscclKernel|oneccl)", re.IGNORECASE)
@@ -44,45 +44,40 @@ def collectives(launches: Launches) -> pa.Table:
     some versions of NCCL have one kernel for everything.
     """
     events = launches.events
-    kernels = on_a_device(launches, events.rows(Role.KERNEL))
+    kernels = rows_on_devices(launches, events.rows(Role.KERNEL))
     stated = texts(events.frame, "collective", kernels)
     shown = events.name.at(kernels).each(lambda name: bool(_NCCL.match(name)), False, np.bool_)
     rows = kernels[shown | (stated.codes >= 0)]
     call = launches.call(rows)
-    names, around = events.name.at(rows), _annotations(launches, call)
+    names = events.name.at(rows)
+    around = Words(np.full(call.size, NONE, np.int32), ())
+    if any(word.startswith(_ANNOTATION) for word in events.name.words):
+        is_collective = events.name.each(lambda word: _annotated_collective(word) is not None, False, np.bool_)
+        around = events.name.at(take(launches.forest.around(is_collective), call))
     argument = texts(events.frame, "collective", rows)
     words = [
         # The name of a kernel of NCCL or RCCL states its operation, unless one kernel does everything.
         *(_COLLECTIVES[match[1]] if match else "unknown" for match in map(_COLLECTIVE.search, names.words)),
-        *(annotated_name(word) or "unknown" for word in around.words),
+        *(_annotated_collective(word) or "unknown" for word in around.words),
         *(word.lower() for word in argument.words),
     ]
     place = np.where(around.codes >= 0, around.codes + len(names.words), names.codes)
     place = np.where(argument.codes >= 0, argument.codes + len(names.words) + len(around.words), place)
-    common = worked(launches, rows, call)
+    common = work_columns(launches, rows, call)
     columns = {
         **{key: common[key] for key in ("start_ns", "dur_ns", "device_id", "process_id", "stream", "correlation_id")},
         "name": encoded(place, words),
-        "group": texts(events.frame, "group", rows).arrow(),
-        "group_size": narrow(positive(numbers(events.frame, "group_size", rows)), pa.int32()),
-        "dtype": texts(events.frame, "dtype", rows).arrow(),
+        "group": texts(events.frame, "group", rows).to_arrow(),
+        "group_size": narrow(without_zeros(numbers(events.frame, "group_size", rows)), pa.int32()),
+        "dtype": texts(events.frame, "dtype", rows).to_arrow(),
         "in_elements": narrow(numbers(events.frame, "in_elements", rows), pa.int64()),
         "out_elements": narrow(numbers(events.frame, "out_elements", rows), pa.int64()),
     }
     return table("collectives", columns)
 
 
-def _annotations(launches: Launches, call: Array) -> Words:
-    """Return the names of PyTorch's ranges around ``call`` that name a collective."""
-    name = launches.events.name
-    if not any(word.startswith(_ANNOTATION) for word in name.words):
-        return Words(np.full(call.size, NONE, np.int32), ())
-    is_collective = name.each(lambda word: annotated_name(word) is not None, False, np.bool_)
-    return name.at(take(launches.forest.around(is_collective), call))
-
-
-def annotated_name(text: str) -> str | None:
-    """Return the collective that PyTorch's range called ``text`` names; ``None`` for other ranges."""
+def _annotated_collective(text: str) -> str | None:
+    """Return the collective that PyTorch's range ``text`` names; ``None`` for other ranges."""
     if not text.startswith(_ANNOTATION):
         return None
     match = _ANNOTATED.search(text.replace("_", ""))

@@ -51,7 +51,7 @@ _KINDS = {
 }
 
 
-def copied(name: str, kind: str = "", source: str = "", target: str = "") -> tuple[str, str, str]:
+def describe_copy(name: str, kind: str = "", source: str = "", target: str = "") -> tuple[str, str, str]:
     """Return ``kind``, ``src_memory`` and ``dst_memory`` of table ``memcpy`` for a copy.
 
     The name decides the direction, else the argument, else the two memories. Arguments decide the memories, else the
@@ -67,12 +67,14 @@ def copied(name: str, kind: str = "", source: str = "", target: str = "") -> tup
     stated = (_memory(source) or _memory(sides["source"] if sides else ""),
               _memory(target) or _memory(sides["target"] if sides else ""))  # fmt: skip
     ends = (_PLACES.get(stated[0], ""), _PLACES.get(stated[1], ""))
-    direction = _direction(name) or _numbered(kind) or _direction(kind) or _KINDS.get(ends, "unknown")
+    is_number = kind.isdecimal() and len(kind) <= len(str(max(COPY_KIND)))
+    by_number = COPY_KIND.get(int(kind), "") if is_number else ""
+    direction = _direction(name) or by_number or _direction(kind) or _KINDS.get(ends, "unknown")
     memories = dict(zip(("kind_src", "kind_dst"), (_WORDS.get(word, word) for word in stated), strict=True))
     return direction, *memory_kinds(direction, memories)
 
 
-def filled(name: str, memory: str = "") -> str:
+def memory_of_fill(name: str, memory: str = "") -> str:
     """Return ``memset.memory`` for a fill: of its argument, else of its name, which is silent for plain memory."""
     match = _FILLED.search(name[:_LONGEST])
     word = _memory(memory) or (_memory(match["memory"]) if match else "device")
@@ -84,11 +86,6 @@ def _direction(text: str) -> str:
     """Return the direction in a text such as ``Memcpy HtoD`` or ``DEVICE_TO_HOST``; empty if there is none."""
     match = _BETWEEN.search(text[:_LONGEST])
     return _KINDS.get((_PLACES[match["source"].lower()], _PLACES[match["target"].lower()]), "") if match else ""
-
-
-def _numbered(kind: str) -> str:
-    """Return the direction that CUPTI gives this number; empty for words."""
-    return COPY_KIND.get(int(kind), "") if kind.isdecimal() and len(kind) <= len(str(max(COPY_KIND))) else ""
 
 
 def _memory(text: str) -> str:

@@ -1,9 +1,9 @@
-"""Host work: operations and their arguments, calls, steps, overhead."""
+"""Host work: operations and their arguments, calls, steps, overhead, and allocations of memory."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ from traceviz.parsers.kineto.raw import ARGUMENTS, Kind
 from traceviz.parsers.kineto.work.launches import Launches
 from traceviz.parsers.kineto.work.nesting import Forest
 from traceviz.parsers.shared.arrays.nesting import depths
-from traceviz.parsers.shared.arrays.operations import Array, at, looked_up, positions, take
-from traceviz.parsers.shared.events.columns import constant, encoded, nullable, table
+from traceviz.parsers.shared.arrays.operations import NONE, Array, at, looked_up, positions, take
+from traceviz.parsers.shared.events.columns import Numbers, constant, encoded, masked, nullable, table
 from traceviz.parsers.shared.events.mapping import VERSION_SUFFIX
 from traceviz.trace import schema
 from traceviz.trace.schema import HOST_CATEGORIES
@@ -43,18 +43,21 @@ ARGUMENTS_OF_OPS = (
 _KEYS = {argument.column: (argument.keys[0], argument.kind) for argument in ARGUMENTS}
 _NOTHING = ("", "[]", "null")
 """Texts of arguments that stand for "none"."""
-MARKER = "ProfilerStep"
+_MARKER = "ProfilerStep"
+_CPU = 0
+_DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA", 20: "PRIVATEUSE1"}
+"""Kinds of devices as PyTorch numbers them."""
 
 
-def times(events: Events, rows: Array) -> Columns:
+def time_columns(events: Events, rows: Array) -> Columns:
     """Return the columns ``start_ns`` and ``dur_ns``."""
     return {"start_ns": at(events.start, rows), "dur_ns": nullable(at(events.dur, rows), pa.int64())}
 
 
-def placed(events: Events, identity: Identity, rows: Array) -> Columns:
+def place_columns(events: Events, identity: Identity, rows: Array) -> Columns:
     """Return the columns of time, process and thread of the events ``rows``."""
     thread = at(identity.thread_id, rows)
-    return {**times(events, rows), "process_id": looked_up(identity.process_of, thread), "thread_id": thread}
+    return {**time_columns(events, rows), "process_id": looked_up(identity.process_of, thread), "thread_id": thread}
 
 
 def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None) -> pa.Table:
@@ -67,9 +70,9 @@ def operations(forest: Forest, identity: Identity, needed: frozenset[str] | None
     """
     events, rows = forest.events, forest.op_rows
     columns: Columns = {
-        **placed(events, identity, rows),
+        **place_columns(events, identity, rows),
         "op_id": np.arange(rows.size),
-        "name": events.name.at(rows).arrow(),
+        "name": events.name.at(rows).to_arrow(),
         "category": encoded(at(events.category, rows), HOST_CATEGORIES),
     }
     if needed is None or needed & {"depth", "parent_id"}:
@@ -85,40 +88,34 @@ def wanted_properties(options: ReadRequest) -> tuple[str, ...]:
 
 def properties(forest: Forest, names: Sequence[str] = ARGUMENTS_OF_OPS) -> pa.Table:
     """Return table ``op_args``: arguments ``names`` of operations, without empty ones."""
-    parts = [part for name in names for part in _property(forest, name)]
-    return pa.concat_tables(parts).unify_dictionaries() if parts else schema.table("op_args").empty()
-
-
-def _property(forest: Forest, name: str) -> Iterator[pa.Table]:
-    """Yield the rows of one argument; none if no operation has it."""
-    if name not in forest.events.frame.columns:
-        return
-    key, kind = _KEYS[name]
-    values = pl.DataFrame({"op_id": forest.op_id, "value": forest.events.frame[name]})
-    says_something = pl.col("value").is_not_null()
-    if kind is Kind.TEXT:
-        says_something &= ~pl.col("value").is_in(_NOTHING)
-    arguments = values.filter((pl.col("op_id") >= 0) & says_something)
-    if arguments.is_empty():
-        return
-    rows = arguments.height
-    columns: dict[str, Any] = {
-        "op_id": pa.array(arguments["op_id"].to_numpy().astype(np.int64)),
-        "key": constant(key, rows),
-        "real": schema.nulls(rows, pa.float64()),
-    }
-    columns["integer"] = schema.nulls(rows, pa.int64()) if kind is Kind.TEXT else arguments["value"].to_arrow()
-    columns["text"] = as_name(arguments["value"]) if kind is Kind.TEXT else schema.nulls(rows, schema.NAME)
     declared = schema.table("op_args").arrow
-    yield pa.table([columns[field.name] for field in declared], schema=declared)
-
-
-def as_name(column: pl.Series) -> Any:
-    """Return a categorical column as the contract's dictionary column."""
-    coded: Any = column.to_arrow()
-    if isinstance(coded, pa.ChunkedArray):
-        coded = coded.combine_chunks()
-    return pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), coded.dictionary.cast(pa.string()))
+    parts = []
+    for name in names:
+        if name not in forest.events.frame.columns:
+            continue
+        key, kind = _KEYS[name]
+        is_stated = pl.col("value").is_not_null()
+        if kind is Kind.TEXT:
+            is_stated &= ~pl.col("value").is_in(_NOTHING)
+        values = pl.DataFrame({"op_id": forest.op_id, "value": forest.events.frame[name]})
+        arguments = values.filter((pl.col("op_id") >= 0) & is_stated)
+        rows = arguments.height
+        if not rows:
+            continue
+        value: Any = arguments["value"].to_arrow()
+        if kind is Kind.TEXT:
+            value = value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
+            value = pa.DictionaryArray.from_arrays(value.indices.cast(pa.int32()), value.dictionary.cast(pa.string()))
+        columns: dict[str, Any] = {
+            "op_id": pa.array(arguments["op_id"].to_numpy().astype(np.int64)),
+            "key": constant(key, rows),
+            "integer": schema.nulls(rows, pa.int64()),
+            "real": schema.nulls(rows, pa.float64()),
+            "text": schema.nulls(rows, schema.NAME),
+            "text" if kind is Kind.TEXT else "integer": value,
+        }
+        parts.append(pa.table([columns[field.name] for field in declared], schema=declared))
+    return pa.concat_tables(parts).unify_dictionaries() if parts else schema.table("op_args").empty()
 
 
 def calls(launches: Launches) -> pa.Table:
@@ -126,10 +123,10 @@ def calls(launches: Launches) -> pa.Table:
     events = launches.events
     rows = events.rows(Role.API)
     columns = {
-        **placed(events, launches.identity, rows),
+        **place_columns(events, launches.identity, rows),
         "correlation_id": launches.correlation(rows, rows),
-        "name": events.name.at(rows).mapped(lambda name: re.sub(VERSION_SUFFIX, "", name)),
-        "domain": events.label.at(rows).mapped(lambda label: CATEGORIES.get(label.lower(), UNKNOWN).domain),
+        "name": events.name.at(rows).map_texts(lambda name: re.sub(VERSION_SUFFIX, "", name)),
+        "domain": events.label.at(rows).map_texts(lambda label: CATEGORIES.get(label.lower(), UNKNOWN).domain),
         "status": narrow(numbers(events.frame, "status", rows), pa.int32()),
     }
     return table("cuda_api", columns)
@@ -140,10 +137,10 @@ def steps(events: Events, identity: Identity) -> pa.Table:
     rows = np.flatnonzero((events.role == Role.HOST) & (events.category == CODES["step"])).astype(np.int32)
     names = events.name.at(rows)
     columns = {
-        **placed(events, identity, rows),
+        **place_columns(events, identity, rows),
         "step": nullable(names.each(step_number, -1, np.int64), pa.int64()),
-        "name": names.arrow(),
-        "marker": constant(MARKER, rows.size),
+        "name": names.to_arrow(),
+        "marker": constant(_MARKER, rows.size),
     }
     return table("steps", columns)
 
@@ -159,9 +156,42 @@ def overhead(events: Events, identity: Identity) -> pa.Table:
     rows = positions(called | (events.role == Role.OVERHEAD))
     thread = take(identity.thread_id, rows)
     columns = {
-        **times(events, rows),
+        **time_columns(events, rows),
         "process_id": take(identity.process_of, thread, identity.program),
         "thread_id": nullable(thread, pa.int32()),
-        "name": events.name.at(rows).arrow(),
+        "name": events.name.at(rows).to_arrow(),
     }
     return table("overhead", columns)
+
+
+def memory_events(launches: Launches) -> pa.Table:
+    """Return table ``memory_events``: allocations and releases by the framework's allocators."""
+    events, identity = launches.events, launches.identity
+    rows = events.rows(Role.MEMORY)
+    if not rows.size:
+        return schema.table("memory_events").empty()
+    size = numbers(events.frame, "memory_bytes", rows)
+    kind, number = numbers(events.frame, "device_type", rows), numbers(events.frame, "device_id", rows)
+    on_device = kind.known & (kind.value != _CPU) & (number.value >= 0)
+    device = identity.device_id(Numbers(number.value, number.known & on_device))
+    cause = launches.forest.causes[rows]
+    address = numbers(events.frame, "address", rows)
+    keys, place = np.unique(np.where(on_device, (kind.value << 16) + number.value + 1, 0), return_inverse=True)
+    pools = [
+        f"{_DEVICE_TYPES.get(key >> 16, f'device type {key >> 16}')}:{(key & 0xFFFF) - 1}" if key else "CPU"
+        for key in keys.tolist()
+    ]
+    columns = {
+        "start_ns": events.start[rows],
+        "process_id": identity.process_of[identity.thread_id[rows]],
+        "device_id": masked(device.astype(np.int16), device < 0, pa.int16()),
+        "kind": encoded((size.value < 0).astype(np.int32), ["alloc", "free"]),
+        "memory": encoded(on_device.astype(np.int32), ["pageable", "device"]),
+        "pool": encoded(place.astype(np.int32), pools),
+        "address": masked(address.value, ~address.known, pa.int64()),
+        "bytes": narrow(Numbers(np.abs(size.value), size.known), pa.int64()),
+        "op": encoded(np.where(cause >= 0, events.name.codes[cause], NONE).astype(np.int32), events.name.words),
+        "in_use_bytes": narrow(numbers(events.frame, "in_use", rows), pa.int64()),
+        "reserved_bytes": narrow(numbers(events.frame, "reserved", rows), pa.int64()),
+    }
+    return table("memory_events", columns)

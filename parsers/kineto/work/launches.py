@@ -63,7 +63,17 @@ class Launches:
         place = np.minimum(first, key.size - 1)
         has_call = stated.known & (stated.value > 0) & (key[place] == stated.value)
         if self.repeated:
-            self._latest(stated.value, self.events.start[rows], first, place)
+            # Sort calls and work together by id and time. Then the last call before a piece of work is its call:
+            #
+            #     id 5:   call  work  work  call  call  work
+            #               ^-----'-----'           ^-----'
+            several = np.flatnonzero(np.searchsorted(key, stated.value, side="right") > first + 1)
+            number = np.r_[np.arange(key.size), np.full(several.size, NONE)]
+            start = np.r_[self.events.start[call], self.events.start[rows[several]]]
+            order = np.lexsort((number < 0, start, np.r_[key, stated.value[several]]))
+            latest = np.empty(order.size, np.int64)
+            latest[order] = np.maximum.accumulate(number[order])
+            place[several] = np.maximum(latest[key.size :], first[several])
         return np.where(has_call, call[place], NONE).astype(np.int32)
 
     def correlation(self, rows: Array, call: Array) -> Arrow:
@@ -89,22 +99,6 @@ class Launches:
         own[call] = np.where(again, largest + np.cumsum(again), key)
         return own
 
-    def _latest(self, ids: Array, start: Array, first: Array, place: Array) -> None:
-        """Advance ``place`` to the last call with the same id that started no later than ``start``.
-
-        Calls and work are sorted together by id and time. The result is the last call before a piece of work::
-
-            id 5:   call  work  work  call  call  work
-                      ^-----'-----'           ^-----'
-        """
-        key, call = self._keyed
-        rows = np.flatnonzero(np.searchsorted(key, ids, side="right") > first + 1)
-        number = np.r_[np.arange(key.size), np.full(rows.size, NONE)]
-        order = np.lexsort((number < 0, np.r_[self.events.start[call], start[rows]], np.r_[key, ids[rows]]))
-        latest = np.empty(order.size, np.int64)
-        latest[order] = np.maximum.accumulate(number[order])
-        place[rows] = np.maximum(latest[key.size :], first[rows])
-
     @cached_property
     def _external(self) -> tuple[Array, Pairs]:
         """Operations that have an external id (int32), and their processes and ids."""
@@ -114,25 +108,20 @@ class Launches:
         rows = rows[known]
         return rows, Pairs(take(self.identity.process_of, take(self.identity.thread_id, rows)), stated.value[known])
 
-    def behalf(self, rows: Array, call: Array) -> Array:
-        """Return the operation (event, int32) that caused each of ``rows``, :data:`NONE` if unknown.
+    def op(self, rows: Array, call: Array) -> DictionaryArray:
+        """Return column ``op``: the name of the operation that caused each of ``rows``, null if unknown.
 
         That is the operation around the call on its thread. If the call is unknown, or no operation is around it, it is
         the first operation of the process with the same external id, which the profiler states at the call.
         """
-        around = take(self.forest.behalf, call)
+        cause = take(self.forest.causes, call)
         operations, ids = self._external
-        if not operations.size or (around >= 0).all():
-            return around
-        stated = numbers(self.events.frame, "external_id", rows)
-        sought = Pairs(self.process(call), stated.value, stated.known & (around < 0))
-        found = take(operations, first_rows(sought, ids))
-        return np.where(around < 0, found, around).astype(np.int32)
-
-    def op(self, rows: Array, call: Array) -> DictionaryArray:
-        """Return column ``op``: the name of the operation from :meth:`behalf`."""
+        if operations.size and (cause < 0).any():
+            stated = numbers(self.events.frame, "external_id", rows)
+            sought = Pairs(self.process(call), stated.value, stated.known & (cause < 0))
+            cause = np.where(cause < 0, take(operations, first_rows(sought, ids)), cause).astype(np.int32)
         name = self.events.name
-        return encoded(take(name.codes, self.behalf(rows, call)), name.words)
+        return encoded(take(name.codes, cause), name.words)
 
     def process(self, call: Array) -> Array:
         """Return the process of the calls (int32); for unknown calls, the process with most events."""
@@ -144,8 +133,7 @@ class Launches:
         """Number of pieces of device work whose call the capture does not hold."""
         return int((self.call(self.events.rows(*DEVICE_ROLES)) < 0).sum())
 
-    def stated(self, name: str, call: Array) -> Numbers:
-        """Return argument ``name`` of the calls."""
-        known = call >= 0
-        values = numbers(self.events.frame, name, np.maximum(call, 0).astype(np.int32))
-        return Numbers(values.value, values.known & known)
+    def argument_of_call(self, name: str, call: Array, axis: int | None = None) -> Numbers:
+        """Return argument ``name`` of the calls; ``axis``: as in :func:`~traceviz.parsers.kineto.columns.numbers`."""
+        values = numbers(self.events.frame, name, np.maximum(call, 0).astype(np.int32), axis)
+        return Numbers(values.value, values.known & (call >= 0))

@@ -49,7 +49,13 @@ class Forest:
     @classmethod
     def of(cls, events: Events, thread_id: Array, threads: int) -> Forest:
         """Nest the events on threads; ``thread_id`` is that of each event (int32)."""
-        order = _by_start_and_length(events)
+        order = by_start(events.start, events.has(*ON_THREADS))
+        start = take(events.start, order)
+        same = start[1:] == start[:-1]
+        if same.any():  # events that start together: the longer first, then by role and place in the file
+            tied = positions(np.r_[same, False] | np.r_[False, same])
+            rows, start = take(order, tied), take(start, tied)
+            order[tied] = rows[np.lexsort((rows, take(events.role, rows), -events.extent(rows), start))]
         _, grouped = by_key(take(thread_id, order), max(threads, 1))
         rows = take(order, grouped)
         line, start, end = take(thread_id, rows), take(events.start, rows), events.extent(rows)
@@ -57,7 +63,7 @@ class Forest:
         end += start
         is_frame = take(events.category, rows) == CODES["python"]
         del rows
-        overlapping = _overlaps(line, start, end, above, is_frame)
+        overlapping = _count_overlaps(line, start, end, above, is_frame)
         del line, start, end
         parent = take(take(grouped, above), inverted(grouped, grouped.size))
         return cls(events, order, parent, overlapping)
@@ -89,16 +95,13 @@ class Forest:
         return take(around, at(self.parent, self.op_node))
 
     @cached_property
-    def behalf(self) -> Array:
+    def causes(self) -> Array:
         """Event (int32) of the operation that caused each event on a thread, :data:`NONE` without one.
 
         That is the innermost ``op`` around it, else the innermost annotation, input or compilation.
         """
-        is_op = self.category == _OP
-        stands_in = looked_up(_STANDS_IN, self.category)
-        operation = self._nearest(is_op)
-        otherwise = self._nearest(stands_in)
-        return self._events_of(np.where(operation >= 0, operation, otherwise))
+        operation = self._nearest(self.category == _OP)
+        return self._events_of(np.where(operation >= 0, operation, self._nearest(looked_up(_STANDS_IN, self.category))))
 
     def around(self, selected: Array) -> Array:
         """Return the event (int32) of the innermost operation around each event on a thread that is ``selected``.
@@ -123,19 +126,7 @@ class Forest:
         return inverted(self.op_rows, self.events.role.size)
 
 
-def _by_start_and_length(events: Events) -> Array:
-    """Return positions of the events on threads, by start, falling end, role and place in the file."""
-    order = by_start(events.start, events.has(*ON_THREADS))
-    start = take(events.start, order)
-    same = start[1:] == start[:-1]
-    if same.any():
-        tied = positions(np.r_[same, False] | np.r_[False, same])
-        rows, start = take(order, tied), take(start, tied)
-        order[tied] = rows[np.lexsort((rows, take(events.role, rows), -events.extent(rows), start))]
-    return order
-
-
-def _overlaps(line: Array, start: Array, end: Array, parent: Array, is_frame: Array) -> int:
+def _count_overlaps(line: Array, start: Array, end: Array, parent: Array, is_frame: Array) -> int:
     """Count spans, sorted by line and start, that start within the sibling before them and end after it.
 
     A range and the Python frame that opens or closes it do so by nature, and are not counted::
@@ -147,6 +138,6 @@ def _overlaps(line: Array, start: Array, end: Array, parent: Array, is_frame: Ar
     overlaps = 0
     for part in stretches(siblings.size - 1):
         left, right = siblings[:-1][part], siblings[1:][part]
-        alike = (line[left] == line[right]) & (parent[left] == parent[right]) & (is_frame[left] == is_frame[right])
-        overlaps += int((alike & (start[right] < end[left])).sum())
+        comparable = (line[left] == line[right]) & (parent[left] == parent[right]) & (is_frame[left] == is_frame[right])
+        overlaps += int((comparable & (start[right] < end[left])).sum())
     return overlaps

@@ -8,7 +8,7 @@ of a wrong type as unknown. Such lines, and the rest of the plane, are read fiel
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 
-from traceviz.parsers.xplane.decode.raw import Array, Events, Kind, Line, Plane, Stats, Value
+from traceviz.parsers.xplane.decode.raw import Events, Kind, Line, Plane, Stats, Value
 from traceviz.parsers.xplane.decode.wire import (
     BYTES,
     FIXED64,
@@ -26,9 +26,9 @@ from traceviz.parsers.xplane.decode.wire import (
     CutShortError,
     Damage,
     Data,
-    known,
     plane_damage,
     read_fields,
+    select_fields,
     signed,
     text,
 )
@@ -114,15 +114,16 @@ def scan_plane(data: Data, begin: int, end: int) -> tuple[Plane, tuple[Damage, .
     whole = memoryview(data)
     lines = [_add_line(rows, number, whole[first:stop]) for number, (first, stop) in enumerate(parts.lines)]
     broken = [(-1, *parts.broken.numbers())] + [(number, *bad.numbers()) for number, (_, bad) in enumerate(lines)]
+    events, stats = rows.columns()
     plane = Plane(
         parts.id,
         parts.name,
         tuple(line for line, _ in lines),
-        rows.events(),
-        rows.stats(),
+        events,
+        stats,
         parts.names.items,
         parts.names.display_items + [""] * (len(parts.names.items) - len(parts.names.display_items)),
-        {place: parts.plain(stats) for place, stats in parts.name_stats.items()},
+        {place: parts.plain(of_name) for place, of_name in parts.name_stats.items()},
         parts.texts.items,
         rows.blobs,
         parts.plain(parts.properties),
@@ -172,18 +173,18 @@ class _Parts:
 
     def plain(self, stats: list[RawStat]) -> dict[str, Value]:
         """Return stats as Python values by the text of their key."""
-        return {self.texts.get(key): self._value(number, value) for key, number, value in stats}
-
-    def _value(self, number: int, value: int | bytes) -> Value:
-        if isinstance(value, bytes):
-            return text(value) if number == Kind.TEXT else value
-        match number:
-            case Kind.REAL:
-                return float(np.uint64(value).view(np.float64))
-            case Kind.UNSIGNED:
-                return value
-            case _:
-                return self.texts.get(signed(value)) if number == _REFERENCE else signed(value)
+        values: dict[str, Value] = {}
+        for key, number, value in stats:
+            if isinstance(value, bytes):
+                plain: Value = text(value) if number == Kind.TEXT else value
+            elif number == Kind.REAL:
+                plain = float(np.uint64(value).view(np.float64))
+            elif number == Kind.UNSIGNED:
+                plain = value
+            else:
+                plain = self.texts.get(signed(value)) if number == _REFERENCE else signed(value)
+            values[self.texts.get(key)] = plain
+        return values
 
 
 def _survey(data: Data, begin: int, end: int) -> _Parts:
@@ -197,7 +198,7 @@ def _survey(data: Data, begin: int, end: int) -> _Parts:
                 continue
             _survey_field(parts, number, data, value, stop)
     except BrokenMessageError as error:
-        parts.broken.ended(error)
+        parts.broken.record_end(error)
         if isinstance(error, CutShortError) and (error.number, error.wire) == (3, BYTES):
             parts.lines.append((error.begin, end))
     return parts
@@ -213,9 +214,17 @@ def _survey_field(parts: _Parts, number: int, data: Data, value: int, stop: int)
             parts.lines.append((value, stop))
         case 4 | 5:
             try:
-                _add_name(parts, *_entry(data, value, stop, _NAME_FIELDS if number == 4 else _TEXT_FIELDS))
+                key, texts, stats = _entry(data, value, stop, _NAME_FIELDS if number == 4 else _TEXT_FIELDS)
             except BrokenMessageError:
                 parts.broken.names += 1
+                return
+            if number == 5:
+                parts.texts.add(key, texts.get(2, ""))
+                return
+            place = parts.names.add(key, texts.get(2, ""))
+            parts.names.display_items.append(texts.get(4, ""))
+            if stats:
+                parts.name_stats[place] = stats
         case _:
             try:
                 stat = _stat(data, value, stop)
@@ -225,29 +234,17 @@ def _survey_field(parts: _Parts, number: int, data: Data, value: int, stop: int)
                 parts.properties += [stat] if stat else []
 
 
-def _add_name(parts: _Parts, key: int, texts: dict[int, str], stats: list[RawStat] | None) -> None:
-    if stats is None:
-        parts.texts.add(key, texts.get(2, ""))
-        return
-    place = parts.names.add(key, texts.get(2, ""))
-    parts.names.display_items.append(texts.get(4, ""))
-    if stats:
-        parts.name_stats[place] = stats
-
-
-def _entry(
-    data: Data, begin: int, end: int, inner_fields: dict[int, int]
-) -> tuple[int, dict[int, str], list[RawStat] | None]:
-    """Return an entry of a map of names: key, texts by field, and stats (``None`` if such names have none)."""
+def _entry(data: Data, begin: int, end: int, inner_fields: dict[int, int]) -> tuple[int, dict[int, str], list[RawStat]]:
+    """Return an entry of a map of names: key, texts by field, and stats."""
     key = 0
     texts: dict[int, str] = {}
-    stats: list[RawStat] | None = [] if inner_fields is _NAME_FIELDS else None
-    for number, value, stop in known(_TEXT_FIELDS, read_fields(data, begin, end)):
+    stats: list[RawStat] = []
+    for number, value, stop in select_fields(_TEXT_FIELDS, read_fields(data, begin, end)):
         if number == 1:
             key = signed(value)
             continue
-        for inner, inner_value, inner_stop in known(inner_fields, read_fields(data, value, stop)):
-            if inner == 5 and stats is not None:
+        for inner, inner_value, inner_stop in select_fields(inner_fields, read_fields(data, value, stop)):
+            if inner == 5:
                 stat = _stat(data, inner_value, inner_stop)
                 stats += [stat] if stat else []
             elif inner != 1:
@@ -259,7 +256,7 @@ def _stat(data: Data, begin: int, end: int) -> RawStat | None:
     """Return a stat, ``None`` without a value; the last of several values counts."""
     key, kind = 0, 0
     content: int | bytes = b""
-    for number, value, stop in known(_STAT_FIELDS, read_fields(data, begin, end)):
+    for number, value, stop in select_fields(_STAT_FIELDS, read_fields(data, begin, end)):
         if number == 1:
             key = signed(value)
         else:
@@ -304,35 +301,38 @@ class _Rows:
         if isinstance(value, int):
             return self._texts.place(signed(value)) if number == _REFERENCE else signed(value)
         if number == Kind.TEXT:
-            return self._text_place(value)
+            place = self._text_places.get(value)
+            if place is None:
+                place = self._text_places[value] = len(self._texts.items)
+                self._texts.items.append(text(value))
+            return place
         self.blobs.append(value)
         return len(self.blobs) - 1
 
-    def _text_place(self, raw: bytes) -> int:
-        place = self._text_places.get(raw)
-        if place is None:
-            place = self._text_places[raw] = len(self._texts.items)
-            self._texts.items.append(text(raw))
-        return place
-
-    def events(self) -> Events:
-        """Return columns of the events."""
-        return Events(_column(self._line), _column(self._name), _column(self._offset), _column(self._duration))
-
-    def stats(self) -> Stats:
-        """Return columns of the stats."""
-        return Stats(_column(self._event), _column(self._key), _column(self._kind), _column(self._value))
-
-
-def _column(values: array[int]) -> Array:
-    return np.array(values, dtype={"i": np.int32, "q": np.int64, "B": np.uint8}[values.typecode])
+    def columns(self) -> tuple[Events, Stats]:
+        """Return columns of the events and of their stats."""
+        kinds = {"i": np.int32, "q": np.int64, "B": np.uint8}
+        events, stats = (
+            [np.array(values, dtype=kinds[values.typecode]) for values in columns]
+            for columns in (
+                (self._line, self._name, self._offset, self._duration),
+                (self._event, self._key, self._kind, self._value),
+            )
+        )
+        return Events(*events), Stats(*stats)
 
 
 def _add_line(rows: _Rows, number: int, data: Data) -> tuple[Line, Broken]:
     broken = Broken()
     first = len(rows)
-    message = _whole_line(bytes(data))
-    if message is None:
+    try:
+        message = XLine.FromString(bytes(data))
+        size = message.ByteSize()
+        message.DiscardUnknownFields()
+        is_whole = message.ByteSize() == size  # protobuf treats damaged parts as unknown
+    except DecodeError:
+        is_whole = False
+    if not is_whole:
         line_id, name, display_name, timestamp_ns = _add_damaged_line(rows, broken, number, data)
     else:
         line_id, name, display_name = message.id, message.name, message.display_name
@@ -341,26 +341,10 @@ def _add_line(rows: _Rows, number: int, data: Data) -> tuple[Line, Broken]:
             if event.HasField("num_occurrences"):
                 rows.aggregated += 1
             else:
-                rows.add(number, (event.metadata_id, event.offset_ps, event.duration_ps, _raw_stats(event)))
+                named = ((stat, stat.WhichOneof("value")) for stat in event.stats)
+                stats = ((stat.metadata_id, _STAT_NUMBER[name], getattr(stat, name)) for stat, name in named if name)
+                rows.add(number, (event.metadata_id, event.offset_ps, event.duration_ps, stats))
     return Line(line_id, text(display_name or name), timestamp_ns, slice(first, len(rows))), broken
-
-
-def _whole_line(raw: bytes) -> Any:
-    """Return the line as a message, ``None`` if protobuf rejects it or treats a part of it as unknown."""
-    try:
-        message = XLine.FromString(raw)
-    except DecodeError:
-        return None
-    size = message.ByteSize()
-    message.DiscardUnknownFields()
-    return message if message.ByteSize() == size else None
-
-
-def _raw_stats(event: Any) -> Iterator[RawStat]:
-    for stat in event.stats:
-        name = stat.WhichOneof("value")
-        if name is not None:
-            yield stat.metadata_id, _STAT_NUMBER[name], getattr(stat, name)
 
 
 def _add_damaged_line(rows: _Rows, broken: Broken, line: int, data: Data) -> tuple[int, bytes, bytes, int]:
@@ -378,7 +362,7 @@ def _add_damaged_line(rows: _Rows, broken: Broken, line: int, data: Data) -> tup
             elif number == 4:
                 _add_event(rows, broken, line, data[value:stop])
     except BrokenMessageError as error:
-        broken.ended(error)
+        broken.record_end(error)
     return numbers[1], names[2], names[11], numbers[3]
 
 
@@ -386,7 +370,7 @@ def _add_event(rows: _Rows, broken: Broken, line: int, data: Data) -> None:
     numbers: dict[int, int] = {}
     stats: list[RawStat] = []
     try:
-        for number, value, stop in known(_EVENT_FIELDS, read_fields(data, 0, len(data))):
+        for number, value, stop in select_fields(_EVENT_FIELDS, read_fields(data, 0, len(data))):
             if number == 4:
                 stat = _stat(data, value, stop)
                 stats += [stat] if stat else []

@@ -156,12 +156,12 @@ class Plane:
 
     def start_ps(self, origin_ns: int, rows: Array | slice = slice(None)) -> Array:
         """Return starts of the events at ``rows`` in picoseconds after ``origin_ns`` (int64)."""
-        bases = np.array([wrapped((line.timestamp_ns - origin_ns) * 1000) for line in self.lines], dtype=np.int64)
+        bases = np.array([wrap_int64((line.timestamp_ns - origin_ns) * 1000) for line in self.lines], dtype=np.int64)
         starts = self.events.offset_ps[rows]
         return bases[self.events.line[rows]] + starts if self.lines else starts
 
 
-def wrapped(number: int) -> int:
+def wrap_int64(number: int) -> int:
     """Return ``number`` wrapped to 64 bits: in damaged files differences of times exceed them."""
     return (number + 2**63) % 2**64 - 2**63
 

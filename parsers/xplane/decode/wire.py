@@ -148,7 +148,7 @@ class Broken:
     names: int = 0
     properties: int = 0
 
-    def ended(self, error: BrokenMessageError) -> None:
+    def record_end(self, error: BrokenMessageError) -> None:
         """Record the end of the message."""
         match error:
             case CutShortError():
@@ -196,7 +196,9 @@ def plane_damage(plane: str, lines: Sequence[str], rows: Iterable[tuple[int, ...
     )
 
 
-def known(types: dict[int, int], message: Iterator[tuple[int, int, int, int]]) -> Iterator[tuple[int, int, int]]:
+def select_fields(
+    types: dict[int, int], message: Iterator[tuple[int, int, int, int]]
+) -> Iterator[tuple[int, int, int]]:
     """Yield number, value and end of those fields of a ``message`` that are in ``types``, wire types by number.
 
     Raises:

@@ -34,6 +34,11 @@ _OP_TYPE = re.compile(r"[A-Z_][a-zA-Z0-9_]*")
 _LEGACY, _TPU_STREAM, _TPU_LAUNCH = 1, 11, 12
 """Types of contexts that older profilers did not state, found by other stats."""
 
+_DISPATCH = _LEGACY, ("id", "iter_num")
+"""Dispatches of a TPU program by an executor, identified by step and iteration."""
+_QUEUE = _TPU_STREAM, ("request_id", "queue_addr")
+"""Requests to a TPU, identified by number and queue."""
+
 _NO_PROCESS = 1 << 40
 """Stands for a missing process id; real ids have 32 bits."""
 
@@ -50,7 +55,7 @@ _REQUESTS = (
 )
 
 
-def among(events: Array, listed: Array) -> Array:
+def is_among(events: Array, listed: Array) -> Array:
     """Return whether each of ``events`` is in the ascending ``listed`` (bool), by search: hashing takes longer."""
     if not listed.size:
         return np.zeros(events.size, dtype=bool)
@@ -76,7 +81,7 @@ class Column:
     def at(self, events: Array, otherwise: int) -> Array:
         """Return the number of each of ``events`` (int64), ``otherwise`` for those without one."""
         numbers = np.full(events.size, otherwise, np.int64)
-        listed = among(events, self.event)
+        listed = is_among(events, self.event)
         numbers[listed] = self.value[np.searchsorted(self.event, events[listed])]
         return numbers
 
@@ -156,24 +161,19 @@ class PlaneStats:
         return {event: self.plane.texts[value] for event, value in reversed(list(pairs))}
 
 
-def shared(columns: Sequence[Column], candidates: Array) -> tuple[Array, list[Array]]:
+def intersect(columns: Sequence[Column], candidates: Array) -> tuple[Array, list[Array]]:
     """Return those of the events ``candidates`` that are in all ``columns``, and their values in each."""
     events = candidates
     for column in columns:
-        listed = among(events, column.event)
+        listed = is_among(events, column.event)
         events = events if listed.all() else events[listed]
-    return events, [_values_of(column, events) for column in columns]
+    return events, [
+        column.value if np.array_equal(column.event, events) else column.value[np.searchsorted(column.event, events)]
+        for column in columns
+    ]
 
 
-def _values_of(column: Column, events: Array) -> Array:
-    """Return values of ``events``, which all have one."""
-    if np.array_equal(column.event, events):
-        return column.value
-    values: Array = column.value[np.searchsorted(column.event, events)]
-    return values
-
-
-def mixed(*columns: Array | int) -> Array:
+def hash_rows(*columns: Array | int) -> Array:
     """Return one hash (int64) for each row of ``columns``; two different rows are equal with a chance of 1 in 2**64."""
     total = np.zeros(np.broadcast_shapes(*(np.shape(column) for column in columns)), np.uint64)
     for column in columns:
@@ -204,15 +204,15 @@ def ends_of(stats: PlaneStats) -> tuple[Ends, Ends]:
     """
     producers = _joined(
         _declared(stats, "_pt", "_p"),
-        _legacy(stats, "ExecutorState::Process"),
-        _queued(stats, "EnqueueRequestLocked"),
+        _identified(stats, *_DISPATCH, "ExecutorState::Process"),
+        _identified(stats, *_QUEUE, "EnqueueRequestLocked"),
         _launched(stats, "DoEnqueueProgram"),
     )
     consumers = _joined(
         _declared(stats, "_ct", "_c"),
         _modules(stats),
-        _legacy(stats, "TpuExecuteOp"),
-        _queued(stats, *_REQUESTS),
+        _identified(stats, *_DISPATCH, "TpuExecuteOp"),
+        _identified(stats, *_QUEUE, *_REQUESTS),
         _launched(stats, "CompleteCallbacks"),
     )
     launches = [events[keys[:, 0] == _TPU_LAUNCH] for events, keys in (producers, consumers)]
@@ -238,27 +238,23 @@ def _side(events: Array, context: int | Array, ids: Array) -> _Side:
 def _declared(stats: PlaneStats, context: str, identity: str) -> _Side:
     """Return connections that the stats ``context`` (type) and ``identity`` (id) state."""
     contexts, identities = stats.column(context, last=True, signed=True), stats.column(identity, last=True)
-    events, (types, ids) = shared((contexts, identities), contexts.event)
+    events, (types, ids) = intersect((contexts, identities), contexts.event)
     return _side(events, types.astype(np.int32), ids)
 
 
-def _legacy(stats: PlaneStats, name: str) -> _Side:
-    """Return dispatches of a TPU program by an executor, identified by step and iteration."""
-    events, (step, iteration) = shared((stats.column("id"), stats.column("iter_num")), stats.named(name))
-    return _side(events, _LEGACY, mixed(step, iteration))
-
-
-def _queued(stats: PlaneStats, *names: str) -> _Side:
-    """Return requests to a TPU, identified by number and queue."""
-    events, (request, queue) = shared((stats.column("request_id"), stats.column("queue_addr")), stats.named(*names))
-    return _side(events, _TPU_STREAM, mixed(request, queue))
+def _identified(stats: PlaneStats, context: int, keys: tuple[str, ...], *names: str) -> _Side:
+    """Return the events with one of ``names``, identified by their stats ``keys``."""
+    events, values = intersect([stats.column(key) for key in keys], stats.named(*names))
+    return _side(events, context, hash_rows(*values))
 
 
 def _launched(stats: PlaneStats, name: str) -> _Side:
     """Return executions of a TPU program on the host's side, identified by device, queue, run and kind of core."""
     columns = (stats.column("device_ordinal"), stats.column("queue_id"), stats.column("run_id"))
-    events, (device, queue, run) = shared(columns, stats.named(name))
-    return _side(events, _TPU_LAUNCH, mixed(device, queue, run & _RUN_BITS, stats.column("core_type").at(events, 0)))
+    events, (device, queue, run) = intersect(columns, stats.named(name))
+    return _side(
+        events, _TPU_LAUNCH, hash_rows(device, queue, run & _RUN_BITS, stats.column("core_type").at(events, 0))
+    )
 
 
 def _modules(stats: PlaneStats) -> _Side:
@@ -266,9 +262,9 @@ def _modules(stats: PlaneStats) -> _Side:
     core = _TENSOR_CORE.fullmatch(stats.plane.name)
     ranges = [line.events for line in stats.plane.lines if core and line.name == MODULE_LINES[0]]
     inside = np.concatenate([np.arange(events.start, events.stop) for events in ranges] or [np.empty(0, np.int64)])
-    events, (queue, run) = shared((stats.column("queue_id"), stats.column("run_id")), inside)
+    events, (queue, run) = intersect((stats.column("queue_id"), stats.column("run_id")), inside)
     device = int(core[1]) if core and core[1] else 0
-    return _side(events, _TPU_LAUNCH, mixed(device, queue, run, stats.column("core_type").at(events, 0)))
+    return _side(events, _TPU_LAUNCH, hash_rows(device, queue, run, stats.column("core_type").at(events, 0)))
 
 
 def _joined(*sides: _Side) -> _Side:
@@ -317,7 +313,7 @@ def is_op(name: str) -> bool:
     return bool(_OP_NAME.fullmatch(head) and _OP_TYPE.fullmatch(kind))
 
 
-def correlated(stats: PlaneStats) -> Column:
+def correlation_column(stats: PlaneStats) -> Column:
     """Return correlation ids of launches on the host, or of launched work on a device.
 
     An operation or another known event with such an id is neither.

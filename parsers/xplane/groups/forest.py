@@ -24,13 +24,13 @@ from traceviz.parsers.xplane.groups.context import (
     TPU_PREFIX,
     Column,
     PlaneStats,
-    among,
-    correlated,
+    correlation_column,
     ends_of,
+    hash_rows,
+    intersect,
+    is_among,
     is_core,
-    mixed,
     roots_of,
-    shared,
 )
 
 STEP_LINES = ("Steps", "Sparse Core Steps")
@@ -142,7 +142,19 @@ def forest_of(sheets: tuple[Sheet, ...]) -> Forest:
     parent = np.full(nodes + sum(line.size for line, *_ in regions), NONE, np.int32)
     for sheet, columns in zip(sheets, regions, strict=True):
         if not sheet.is_tpu:
-            _nest(sheet, columns, nodes, parent)
+            # Asynchronous events (``_a``) neither enclose nor are enclosed
+            events = sheet.plane.events
+            asynchronous = sheet.stats.column("_a", last=True, signed=True)
+            own = None
+            if asynchronous.value.any():
+                own = np.ones(len(events), dtype=bool)
+                own[asynchronous.event[asynchronous.value != 0]] = False
+            stop, size = sheet.base + len(events), columns[0].size
+            nest(
+                Spans(events.line, events.offset_ps, events.dur_ps, sheet.base, parent[sheet.base : stop]),
+                Spans(*columns, nodes, parent[nodes : nodes + size]),
+                own,
+            )
             nodes += columns[0].size
     lines = tuple(grouping_line(sheet.plane) if sheet.is_tpu else None for sheet in sheets)
     links = [*_dispatches(sheets), _launches(sheets), _contexts(sheets, lines)]
@@ -167,31 +179,12 @@ Value = TypeVar("Value")
 # Within a thread
 
 
-def _nest(sheet: Sheet, regions: tuple[Array, Array, Array], regions_base: int, parent: Array) -> None:
-    """Write the parents of the events of a plane, and of the regions in it, into ``parent``.
-
-    Asynchronous events (``_a``) neither enclose nor are enclosed.
-    """
-    events = sheet.plane.events
-    asynchronous = sheet.stats.column("_a", last=True, signed=True)
-    own = None
-    if asynchronous.value.any():
-        own = np.ones(len(events), dtype=bool)
-        own[asynchronous.event[asynchronous.value != 0]] = False
-    stop, size = sheet.base + len(events), regions[0].size
-    nest(
-        Spans(events.line, events.offset_ps, events.dur_ps, sheet.base, parent[sheet.base : stop]),
-        Spans(*regions, regions_base, parent[regions_base : regions_base + size]),
-        own,
-    )
-
-
 def _regions(sheet: Sheet) -> tuple[Array, Array, Array]:
     """Return line, offset and duration of each thread-pool region: from the last start before each stop of its line."""
     events = sheet.plane.events
     begins = sheet.stats.named("ThreadpoolListener::StartRegion")
     stops = sheet.stats.named("ThreadpoolListener::StopRegion") if begins.size else begins
-    begins = begins[among(begins, sheet.stats.column("_c").event)]
+    begins = begins[is_among(begins, sheet.stats.column("_c").event)]
     place = np.searchsorted(begins, stops) - 1
     begins, stops = begins[place[place >= 0]], stops[place >= 0]
     same = events.line[begins] == events.line[stops]
@@ -217,8 +210,8 @@ def _numbered(sheets: Sequence[Sheet], name: str) -> Column:
 
     def find(sheet: Sheet) -> Column:
         stats = sheet.stats
-        events, (step, iteration) = shared((stats.column("id"), stats.column("iter_num")), stats.named(name))
-        return Column(events, mixed(step, iteration))
+        events, (step, iteration) = intersect((stats.column("id"), stats.column("iter_num")), stats.named(name))
+        return Column(events, hash_rows(step, iteration))
 
     return gather([sheet for sheet in sheets if not sheet.is_tpu], find)
 
@@ -227,7 +220,7 @@ def _launches(sheets: Sequence[Sheet]) -> _Pairs:
     """Return pairs of a launch on the host and its work on a device: same correlation id."""
     host = [sheet for sheet in sheets if sheet.plane.name == HOST_PLANE]
     devices = [sheet for sheet in sheets if sheet.plane.name != HOST_PLANE and not sheet.is_tpu]
-    causes, effects = (gather(side, lambda sheet: correlated(sheet.stats)) for side in (host, devices))
+    causes, effects = (gather(side, lambda sheet: correlation_column(sheet.stats)) for side in (host, devices))
     return _last_match(causes, effects)
 
 
@@ -257,7 +250,7 @@ def _contexts(sheets: Sequence[Sheet], lines: Sequence[Line | None]) -> _Pairs:
     for sheet, line in zip(sheets, lines, strict=True):
         for side, ends in zip(sides, ends_of(sheet.stats), strict=True):
             nodes = _delegated(sheet, line, ends.event) if sheet.is_tpu else ends.event
-            side.append((sheet.base + nodes[nodes >= 0], mixed(*ends.key[nodes >= 0].T)))
+            side.append((sheet.base + nodes[nodes >= 0], hash_rows(*ends.key[nodes >= 0].T)))
     producers, consumers = (Column(_chained(n for n, _ in side), _chained(v for _, v in side)) for side in sides)
     causes, effects = joined(producers.value, consumers.value, _CROWD)
     return take(producers.event, causes), take(consumers.event, effects)
@@ -318,7 +311,7 @@ def _tf_data_steps(sheets: Sequence[Sheet]) -> Array:
     """Return ids of the steps that tf.data runs for itself."""
 
     def find(sheet: Sheet) -> Column:
-        events, (step,) = shared((sheet.stats.column("id", signed=True),), sheet.stats.named(*_TF_DATA_FUNCTIONS))
+        events, (step,) = intersect((sheet.stats.column("id", signed=True),), sheet.stats.named(*_TF_DATA_FUNCTIONS))
         return Column(events, step)
 
     return np.unique(gather(sheets, find).value)
@@ -335,7 +328,7 @@ def loop_iterations(forest: Forest) -> tuple[Array, Forest]:
     def executor_column(key: str) -> Column:
         def find(sheet: Sheet) -> Column:
             columns = [sheet.stats.column(name, signed=True) for name in (key, "id", "iter_num")]
-            events, values = shared(columns, sheet.stats.named(EXECUTOR))
+            events, values = intersect(columns, sheet.stats.named(EXECUTOR))
             return Column(events, values[0])
 
         return gather(sheets, find)
@@ -343,7 +336,7 @@ def loop_iterations(forest: Forest) -> tuple[Array, Forest]:
     steps, iterations = executor_column("id"), executor_column("iter_num")
     looping = np.unique(steps.value[iterations.value != 0])
     kept = np.isin(steps.value, looping) & ~np.isin(steps.value, _tf_data_steps(sheets))
-    nodes, keys = steps.event[kept], mixed(steps.value[kept], iterations.value[kept])
+    nodes, keys = steps.event[kept], hash_rows(steps.value[kept], iterations.value[kept])
     if not nodes.size:
         return nodes, forest
     order = np.lexsort((forest.starts_of(nodes), keys))
@@ -418,20 +411,19 @@ class Ancestry:
 
     def __init__(self, forest: Forest) -> None:
         self._forest = forest
-        self._numbers = {key: self._values(key) for key in ("iter_num", "step_num")}
+        self._numbers: list[dict[int, int]] = []
+        for key in ("iter_num", "step_num"):
+            column = gather(forest.sheets, lambda sheet, key=key: sheet.stats.column(key, signed=True))  # type: ignore[misc]
+            self._numbers.append(dict(zip(column.event.tolist(), column.value.tolist(), strict=True)))
         self._graph_types = {
             sheet.base + event: text
             for sheet in forest.sheets
             for event, text in sheet.stats.texts("graph_type").items()
         }
 
-    def _values(self, key: str) -> dict[int, int]:
-        column = gather(self._forest.sheets, lambda sheet: sheet.stats.column(key, signed=True))
-        return dict(zip(column.event.tolist(), column.value.tolist(), strict=True))
-
     def number(self, node: int) -> int | None:
         """Return the number of the step: iteration of a loop, else number of an annotation; ``None`` without either."""
-        stated = (self._nearest(node, numbers) for numbers in self._numbers.values())
+        stated = (self._nearest(node, numbers) for numbers in self._numbers)
         return next((number for number in stated if number is not None), None)
 
     def graph_type(self, node: int) -> str | None:
@@ -442,24 +434,18 @@ class Ancestry:
         """Search breadth-first: the enclosing event first, then causes in other threads."""
         if not values:
             return None
-        seen, waiting = {node}, deque([node])
+        visited, waiting = {node}, deque([node])
         while waiting:
             current = waiting.popleft()
             if current in values:
                 return values[current]
-            for above in self._above(current):
-                if above not in seen:
-                    seen.add(above)
+            effects, causes = self._links
+            first, last = np.searchsorted(effects, (current, current + 1))
+            for above in (int(self._forest.parent[current]), *causes[first:last].tolist()):
+                if above != NONE and above not in visited:
+                    visited.add(above)
                     waiting.append(above)
         return None
-
-    def _above(self, node: int) -> Iterator[int]:
-        parent = int(self._forest.parent[node])
-        if parent != NONE:
-            yield parent
-        effects, causes = self._links
-        first, last = np.searchsorted(effects, (node, node + 1))
-        yield from causes[first:last].tolist()
 
     @cached_property
     def _links(self) -> _Pairs:

@@ -7,7 +7,7 @@ devices for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,14 +15,15 @@ import numpy as np
 from traceviz.parsers.shared.arrays.operations import NONE
 from traceviz.parsers.xplane.decode.raw import Array, Space
 from traceviz.parsers.xplane.groups.context import Column, is_host, roots_of
-from traceviz.parsers.xplane.groups.device_groups import fill_gpu, fill_tpu, in_lock_step
 from traceviz.parsers.xplane.groups.forest import (
     EXECUTOR,
+    STEP_LINES,
     Ancestry,
     Forest,
     Sheet,
     claim,
     forest_of,
+    grouping_line,
     has_loop_ops,
     loop_iterations,
     root_nodes,
@@ -34,6 +35,10 @@ _UNNAMED = frozenset(("FunctionRun", "SessionRun", "RunGraph", EXECUTOR))
 
 _FRAMEWORK = _UNNAMED | {"EagerKernelExecute", "EagerExecute"}
 """Roots that the framework sets; all others were set by the program."""
+
+_GPU_PREFIX = "/device:GPU:"
+_DERIVED_LINES = range(-559038737, -559038737 + 10_000)
+"""Ids of lines that post-processing adds to a plane: 0xdeadbeef and the following numbers."""
 
 _STEP = re.compile(r"(?<![0-9])[0-9]{1,18}+$")
 
@@ -140,28 +145,26 @@ def _formed(space: Space, *, annotations: bool) -> Groups:
     claiming = (place < active) & (every | (claims.of(roots.event) == place))
     number = np.where(place < active, np.cumsum(claiming) - 1, NONE)
     groups = _groups(forest, Column(roots.event[claiming], roots.value[claiming]))
-    group_id, cores = in_lock_step(forest, claims.by_node(number), len(groups))
-    return _result(forest, group_id, (*groups, *_core_groups(forest, cores)), added=annotations)
+    group_id, cores = _group_cores(forest, claims.by_node(number), len(groups))
+    for core_number, nodes in sorted(cores.items()):  # groups that start with the same step of each core of a TPU
+        starts = tuple(_root(forest.sheets, *forest.place(node), 0) for node in nodes)
+        groups.append(Group(core_number, str(core_number), starts, None, explicit=False))
+    return _result(forest, group_id, tuple(groups), added=annotations)
 
 
 def _candidates(forest: Forest, *, annotations: bool) -> tuple[Forest, Column, int, bool]:
     """Return the graph, roots in claiming order, how many may claim, and whether each of these does."""
     if annotations:
-        return forest, *root_nodes(forest, _annotations(forest.sheets)), False
+        nodes = [np.empty(0, np.int64)]
+        for sheet in forest.sheets:
+            if is_host(sheet.plane.name):  # events that state the number of a step but are not roots
+                annotated = sheet.stats.column("step_num").event
+                nodes.append(sheet.base + np.setdiff1d(annotated, roots_of(sheet.stats).event))
+        return forest, *root_nodes(forest, np.concatenate(nodes)), False
     iterations, looped = loop_iterations(forest)
     if iterations.size:
         return looped, Column(iterations, np.zeros_like(iterations)), iterations.size, True
     return forest, *root_nodes(forest, np.empty(0, np.int64)), False
-
-
-def _annotations(sheets: Sequence[Sheet]) -> Array:
-    """Return nodes of events on the host that state the number of a step but are not roots."""
-    nodes = [np.empty(0, np.int64)]
-    for sheet in sheets:
-        if is_host(sheet.plane.name):
-            annotated = sheet.stats.column("step_num").event
-            nodes.append(sheet.base + np.setdiff1d(annotated, roots_of(sheet.stats).event))
-    return np.concatenate(nodes)
 
 
 def _groups(forest: Forest, roots: Column) -> list[Group]:
@@ -178,15 +181,6 @@ def _groups(forest: Forest, roots: Column) -> list[Group]:
     return groups
 
 
-def _core_groups(forest: Forest, cores: Mapping[int, Sequence[int]]) -> list[Group]:
-    """Return groups that start with the same step of each core of a TPU."""
-    groups = []
-    for number, nodes in sorted(cores.items()):
-        roots = tuple(_root(forest.sheets, *forest.place(node), 0) for node in nodes)
-        groups.append(Group(number, str(number), roots, None, explicit=False))
-    return groups
-
-
 def _root(sheets: Sequence[Sheet], place: int, event: int, level: int) -> Root:
     plane = sheets[place].plane
     return Root(place, event, plane.names[plane.events.name[event]], level)
@@ -200,8 +194,8 @@ def _result(forest: Forest, group_id: Array, groups: tuple[Group, ...], *, added
     for number, sheet in enumerate(forest.sheets):
         own = group_id[sheet.base : sheet.base + len(sheet.plane.events)]
         if has_tpu and sheet.plane.name.startswith(("/device", "#Chip")):
-            own = fill_tpu(sheet, own)
-        planes.append(_plane(sheet, fill_gpu(sheet, own), [root.event for root in marked if root.plane == number]))
+            own = _fill_tpu(sheet, own)
+        planes.append(_plane(sheet, _fill_gpu(sheet, own), [root.event for root in marked if root.plane == number]))
     return Groups(tuple(planes), groups, added=added)
 
 
@@ -209,6 +203,73 @@ def _plane(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> PlaneGroups:
     marker = np.zeros(group_id.size, dtype=bool)
     marker[list(marked)] = is_host(sheet.plane.name)
     return PlaneGroups(group_id, marker)
+
+
+# Device events that no event on the host caused
+
+
+def _group_cores(forest: Forest, group_id: Array, first: int) -> tuple[Array, dict[int, list[int]]]:
+    """Return groups of TPU cores if no host event caused any: the n-th event of each core is one group.
+
+    Args:
+        forest: The graph.
+        group_id: Groups of the nodes so far (int32).
+        first: The first free group id.
+
+    Returns:
+        Groups of the nodes, and the first nodes of each new group.
+    """
+    cores = [core for core in forest.cores if core.size]
+    if not cores or any((group_id[core] != NONE).any() for core in cores):
+        return group_id, {}
+    nodes = np.concatenate(cores)
+    claims = claim(forest, Column(nodes, np.zeros_like(nodes)), group_id != NONE, every=True)
+    claims_itself = claims.of(nodes) == np.arange(nodes.size)
+    by_core = np.split(claims_itself, np.cumsum([core.size for core in cores])[:-1])
+    number = np.concatenate([first + np.cumsum(claiming) - 1 for claiming in by_core])
+    beginnings: dict[int, list[int]] = {}
+    for node, group in zip(nodes[claims_itself].tolist(), number[claims_itself].tolist(), strict=True):
+        beginnings.setdefault(group, []).append(node)
+    joined = claims.by_node(number)
+    return np.where(joined >= 0, joined, group_id), beginnings
+
+
+def _fill_gpu(sheet: Sheet, group_id: Array) -> Array:
+    """Return groups of a GPU's events; events without one join the group of the latest earlier event that has one."""
+    if not sheet.plane.name.startswith(_GPU_PREFIX):
+        return group_id
+    derived = [number for number, line in enumerate(sheet.plane.lines) if line.id in _DERIVED_LINES]
+    events = np.flatnonzero(~np.isin(sheet.plane.events.line, derived))
+    order = events[np.lexsort((sheet.end[events], sheet.start[events]))]
+    latest = np.maximum.accumulate(np.where(group_id[order] >= 0, np.arange(order.size), NONE))
+    filled = group_id.copy()
+    filled[order] = np.where(latest >= 0, group_id[order[latest]], NONE)
+    return filled
+
+
+def _fill_tpu(sheet: Sheet, group_id: Array) -> Array:
+    """Return groups of events of a device next to a TPU: of the step, else the module, that each event overlaps first.
+
+    If steps have groups, steps without one are ignored, and consecutive steps of one group are one step.
+    """
+    line = grouping_line(sheet.plane)
+    if line is None:
+        return group_id
+    start, end, group = sheet.start[line.events], sheet.end[line.events], group_id[line.events]
+    if line.name in STEP_LINES and (group >= 0).any():
+        begins = np.r_[True, group[1:] != group[:-1]]
+        last = np.r_[begins[1:], True]
+        kept = group[begins] >= 0
+        start, end, group = start[begins][kept], end[last][kept], group[begins][kept]
+    place = np.searchsorted(end, sheet.start, side="left")
+    inside = place < end.size
+    inside[inside] &= start[place[inside]] <= sheet.end[inside]
+    filled = group_id.copy()
+    joins = inside & (group_id == NONE)
+    if line.name in STEP_LINES:
+        joins[line.events] = False
+    filled[joins] = group[place[joins]]
+    return filled
 
 
 # Files that are grouped already
@@ -228,18 +289,14 @@ def _kept(space: Space) -> Groups:
         planes.append(_plane(sheet, group_id, sorted(marked)))
         names |= {int(group_id[event]): text for event, text in marked.items()}
         if is_host(sheet.plane.name):
-            for event in _first_roots(sheet, group_id, sorted(marked)):
+            # Events that mark steps may start groups, then the framework's, by time
+            runs = sheet.stats.named(*_FRAMEWORK)
+            runs = runs[np.argsort(sheet.starts_of(runs), kind="stable")]
+            for event in (event for event in (*sorted(marked), *runs.tolist()) if group_id[event] != NONE):
                 roots.setdefault(int(group_id[event]), _root(sheets, number, event, 1))
     every_id = np.unique(np.concatenate([np.empty(0, np.int64), *(plane.group_id for plane in planes)]))
     groups = (_kept_group(number, names.get(number), roots.get(number)) for number in every_id.tolist() if number >= 0)
     return Groups(tuple(planes), tuple(groups), kept=True)
-
-
-def _first_roots(sheet: Sheet, group_id: Array, marked: Sequence[int]) -> list[int]:
-    """Return events that may start groups: those that mark steps, then the framework's, by time."""
-    runs = sheet.stats.named(*_FRAMEWORK)
-    runs = runs[np.argsort(sheet.starts_of(runs), kind="stable")]
-    return [event for event in (*marked, *runs.tolist()) if group_id[event] != NONE]
 
 
 def _kept_group(number: int, name: str | None, root: Root | None) -> Group:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
@@ -23,7 +23,7 @@ import pyarrow as pa
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.shared.arrays.arrow import StringArray, pc
 from traceviz.parsers.shared.events.names import decode as as_texts
-from traceviz.parsers.xplane.decode.raw import Array, Events, Kind, Line, Plane, Space, Stats, Value
+from traceviz.parsers.xplane.decode.raw import Array, Events, Kind, Line, Plane, Space, Stats
 from traceviz.parsers.xplane.decode.wire import Damage
 from traceviz.parsers.xplane.trace_json.decode import Decoded, TraceEvent, text_of
 from traceviz.parsers.xplane.trace_json.tf1 import Stream, is_aggregated, own_event, stream_event, stream_of
@@ -57,13 +57,20 @@ def spaces_of(decoded: Decoded) -> dict[str, Space]:
 
     :attr:`Space.damage` of the first reports the lost part.
     """
-    processes, threads = _labels(decoded.events)
+    processes: dict[int, str] = {}
+    threads: dict[tuple[int, int], str] = {}
     by_thread: dict[tuple[int, int], list[TraceEvent]] = defaultdict(list)
     for event in decoded.events:
         if event.ph in _PHASES:
             by_thread[event.pid, event.tid].append(event)
+        elif event.ph == "M":
+            label = text_of(event.args.get("name", ""))
+            if event.name == "process_name":
+                processes[event.pid] = label
+            elif event.name == "thread_name":
+                threads[event.pid, event.tid] = label
     labels = {pid: f"process {pid}" for pid, _ in by_thread} | processes
-    by_pid = {pid: _place(label) for pid, label in labels.items()}
+    by_pid = {pid: _interpret_process(label) for pid, label in labels.items()}
     lines: dict[_LineKey, list[TraceEvent]] = defaultdict(list)
     for (pid, tid), events in by_thread.items():
         place = by_pid[pid]
@@ -88,7 +95,7 @@ def cap_reached(decoded: Decoded) -> int | None:
     return next((cap for cap in CAPS if cap <= count <= cap + _TIED), None)
 
 
-def left_out(decoded: Decoded) -> dict[str, int]:
+def count_unread(decoded: Decoded) -> dict[str, int]:
     """Return the number of events of each unread phase: counters, flows, and ranges with separate ends."""
     others = Counter(event.ph for event in decoded.events if event.ph not in _PHASES and event.ph not in {"", "M"})
     return dict(sorted(others.items()))
@@ -111,20 +118,7 @@ class _LineKey:
     tid: int
 
 
-def _labels(events: Iterable[TraceEvent]) -> tuple[dict[int, str], dict[tuple[int, int], str]]:
-    """Return names of processes and of threads."""
-    processes, threads = {}, {}
-    for event in events:
-        if event.ph == "M":
-            label = text_of(event.args.get("name", ""))
-            if event.name == "process_name":
-                processes[event.pid] = label
-            elif event.name == "thread_name":
-                threads[event.pid, event.tid] = label
-    return processes, threads
-
-
-def _place(label: str) -> _Place:
+def _interpret_process(label: str) -> _Place:
     match = _PROCESS.fullmatch(label)
     host, plane = (match["host"] or "", match["plane"]) if match else ("", label)
     stream = stream_of(plane)
@@ -136,7 +130,12 @@ def _place(label: str) -> _Place:
 
 def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: Mapping[tuple[int, int], str]) -> Plane:
     """Return the plane ``name`` with ``lines``, whose events keep their order."""
-    kept = {key: events for key, events in lines.items() if not _repeats(key)}
+    # The viewer derives lines that only repeat others, on TPUs next to real ones
+    kept = {
+        key: events
+        for key, events in lines.items()
+        if not (key.place.repeats or (key.place.plane.startswith("/device:TPU") and key.tid >= _DERIVED))
+    }
     events = [event for key in kept for event in kept[key]]
     columns = _Columns()
     for key, its in kept.items():
@@ -147,34 +146,40 @@ def _plane(name: str, lines: Mapping[_LineKey, Sequence[TraceEvent]], threads: M
     ends = np.cumsum(counts).tolist()
     starts = _Decimals.of([event.ts for event in events])
     base = starts.first()  # picoseconds since 1970 would not fit 64 bits
+    durations = picoseconds([event.dur for event in events])
+    durations[durations == 1] = 0  # the viewer shows instants as one picosecond long
     names = list(columns.names)
     ordinal = _ORDINAL.search(name)
     return Plane(
         id=int(ordinal[1]) if ordinal else 0,
         name=name,
         lines=tuple(
-            Line(_line_id(key), _line_name(key, threads), base * 1000, slice(end - len(kept[key]), end))
+            Line(
+                _line_id(key),
+                key.place.stream.title if key.place.stream else threads.get((key.pid, key.tid), ""),
+                base * 1000,
+                slice(end - len(kept[key]), end),
+            )
             for key, end in zip(kept, ends, strict=True)
         ),
         events=Events(
             np.repeat(np.arange(len(kept), dtype=np.int32), counts),
             np.frombuffer(columns.name, dtype=np.int32),
             starts.after(base),
-            _durations([event.dur for event in events]),
+            durations,
         ),
         stats=columns.stats(),
         names=[own for own, _, _ in names],
         display_names=[shown for _, shown, _ in names],
-        name_stats={place: _name_stats(args) for place, (_, _, args) in enumerate(names) if args},
+        name_stats={
+            place: {key: int(text) if key not in _NAME_KEYS and _WHOLE.fullmatch(text) else text for key, text in args}
+            for place, (_, _, args) in enumerate(names)
+            if args
+        },
         texts=list(columns.texts),
         blobs=[],
         properties={},
     )
-
-
-def _repeats(key: _LineKey) -> bool:
-    """Return whether a line only repeats others: the viewer derives such lines, on TPUs next to real ones."""
-    return key.place.repeats or (key.place.plane.startswith("/device:TPU") and key.tid >= _DERIVED)
 
 
 _Name = tuple[str, str, tuple[tuple[str, str], ...]]
@@ -201,15 +206,12 @@ class _Columns:
         self.name.append(self.names.setdefault((own, shown, of_name), len(self.names)))
         for key, value in args.items():
             if not (is_op and key in _OF_NAMES):
-                self._add_stat(place, key, value if isinstance(value, str) else text_of(value))
-
-    def _add_stat(self, place: int, key: str, text: str) -> None:
-        texts = self.texts
-        kind, bits = _TEXT if key in _NAME_KEYS else _typed(text)
-        self.event.append(place)
-        self.key.append(texts.setdefault(key, len(texts)))
-        self.kind.append(kind)
-        self.value.append(texts.setdefault(text, len(texts)) if kind == _TEXT[0] else bits)
+                text, texts = value if isinstance(value, str) else text_of(value), self.texts
+                kind, bits = _TEXT if key in _NAME_KEYS else _typed(text)
+                self.event.append(place)
+                self.key.append(texts.setdefault(key, len(texts)))
+                self.kind.append(kind)
+                self.value.append(texts.setdefault(text, len(texts)) if kind == _TEXT[0] else bits)
 
     def stats(self) -> Stats:
         """Return the stats of all events."""
@@ -221,19 +223,11 @@ class _Columns:
         )
 
 
-def _name_stats(pairs: Iterable[tuple[str, str]]) -> dict[str, Value]:
-    return {key: int(text) if key not in _NAME_KEYS and _WHOLE.fullmatch(text) else text for key, text in pairs}
-
-
 def _line_id(key: _LineKey) -> int:
     """Return the id of a stream or thread. Those of devices are signed, but the profiler writes them unsigned."""
     if key.place.stream:
         return key.place.stream.number
     return key.tid - 2**32 if key.place.plane.startswith("/device:") and 2**31 <= key.tid < 2**32 else key.tid
-
-
-def _line_name(key: _LineKey, threads: Mapping[tuple[int, int], str]) -> str:
-    return key.place.stream.title if key.place.stream else threads.get((key.pid, key.tid), "")
 
 
 _TEXT = (int(Kind.TEXT), 0)
@@ -323,10 +317,3 @@ def _without_exponents(texts: StringArray) -> StringArray:
 def picoseconds(numbers: Sequence[msgspec.Raw]) -> Array:
     """Return numbers of microseconds as picoseconds (int64)."""
     return _Decimals.of(numbers).after(0)
-
-
-def _durations(numbers: Sequence[msgspec.Raw]) -> Array:
-    """Return picoseconds (int64); the viewer shows instants as one picosecond long, which is reverted to zero."""
-    durations = picoseconds(numbers)
-    durations[durations == 1] = 0
-    return durations

@@ -55,7 +55,10 @@ def own_event(event: TraceEvent) -> Interpreted:
     if "long_name" in args:
         return text_of(args["long_name"]), event.name, {key: args[key] for key in args if key != "long_name"}
     if "long name" not in args and "label" not in args:
-        return _without_number(event.name, args.get("step_name")), "", args
+        # The viewer shows a step marker as its step: ``train 3`` for ``train``
+        marker, _, number = event.name.rpartition(" ")
+        is_marker = event.name == args.get("step_name") and number.isdecimal()
+        return marker if is_marker else event.name, "", args
     others = {key: args[key] for key in args if key not in {"long name", "label"}}
     label = text_of(args.get("label", ""))
     if _PAIRS.fullmatch(label):
@@ -63,12 +66,6 @@ def own_event(event: TraceEvent) -> Interpreted:
     elif label:
         others["label"] = label
     return text_of(args.get("long name", event.name)), "", others
-
-
-def _without_number(name: str, step_name: Any) -> str:
-    """Return the own name of a step marker, which the viewer shows as its step: ``train`` of ``train 3``."""
-    marker, _, number = name.rpartition(" ")
-    return marker if name == step_name and number.isdecimal() else name
 
 
 def stream_event(event: TraceEvent) -> Interpreted:

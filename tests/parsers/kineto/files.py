@@ -57,16 +57,8 @@ def complete(
 ) -> Event:
     """Return any event with a start and a duration; ``arguments`` that are ``None`` are left out."""
     given = {**{key: value for key, value in arguments.items() if value is not None}, **(args or {})}
-    return {
-        "ph": "X",
-        "cat": category,
-        "name": name,
-        "pid": pid,
-        "tid": tid,
-        "ts": start,
-        "dur": duration,
-        **({"args": given} if given else {}),
-    }
+    event = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": start, "dur": duration}
+    return {**event, "args": given} if given else event
 
 
 def op(
@@ -78,19 +70,12 @@ def op(
     shapes: Any = None,
     types: Any = None,
     sequence: int | None = None,
-    args: Mapping[str, Any] | None = None,
     category: str = "cpu_op",
-    pid: int | str = PID,
-    tid: int | str = TID,
+    **more: Any,
 ) -> Event:
-    """Return an operation of the framework on the host."""
-    known = {
-        "External id": external,
-        "Input Dims": shapes,
-        "Input type": types,
-        "Sequence number": sequence,
-    }
-    return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **known)
+    """Return an operation of the framework on the host; ``more`` as :func:`complete` takes it: pid, tid, args."""
+    known = {"External id": external, "Input Dims": shapes, "Input type": types, "Sequence number": sequence}
+    return complete(name, start, duration, category, **known, **more)
 
 
 def annotation(
@@ -99,31 +84,21 @@ def annotation(
     duration: Time,
     *,
     external: int | None = None,
-    args: Mapping[str, Any] | None = None,
     category: str = "user_annotation",
-    pid: int | str = PID,
-    tid: int | str = TID,
+    **more: Any,
 ) -> Event:
     """Return a range that the program named."""
-    return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **{"External id": external})
+    return complete(name, start, duration, category, **{"External id": external}, **more)
 
 
-def step(number: int, start: Time, duration: Time, *, pid: int | str = PID, tid: int | str = TID) -> Event:
+def step(number: int, start: Time, duration: Time, **more: Any) -> Event:
     """Return the marker of a training step on the host."""
-    return annotation(f"ProfilerStep#{number}", start, duration, pid=pid, tid=tid)
+    return annotation(f"ProfilerStep#{number}", start, duration, **more)
 
 
-def loader(
-    start: Time,
-    duration: Time,
-    *,
-    kind: str = "_SingleProcessDataLoaderIter",
-    category: str = "user_annotation",
-    pid: int | str = PID,
-    tid: int | str = TID,
-) -> Event:
+def loader(start: Time, duration: Time, *, kind: str = "_SingleProcessDataLoaderIter", **more: Any) -> Event:
     """Return a range in which the program takes its next batch from a DataLoader."""
-    return annotation(f"enumerate(DataLoader)#{kind}.__next__", start, duration, category=category, pid=pid, tid=tid)
+    return annotation(f"enumerate(DataLoader)#{kind}.__next__", start, duration, **more)
 
 
 def frame(
@@ -134,13 +109,11 @@ def frame(
     number: int | None = None,
     parent: int | None = None,
     module: int | None = None,
-    args: Mapping[str, Any] | None = None,
-    pid: int | str = PID,
-    tid: int | str = TID,
+    **more: Any,
 ) -> Event:
     """Return a Python frame: ``train.py(10): step``, ``nn.Module: Linear_0``."""
     known = {"Python id": number, "Python parent id": parent, "Python module id": module}
-    return complete(name, start, duration, "python_function", pid=pid, tid=tid, args=args, **known)
+    return complete(name, start, duration, "python_function", **known, **more)
 
 
 def runtime(
@@ -150,14 +123,35 @@ def runtime(
     *,
     correlation: int | None = None,
     external: int | None = None,
-    args: Mapping[str, Any] | None = None,
     category: str = "cuda_runtime",
-    pid: int | str = PID,
-    tid: int | str = TID,
+    **more: Any,
 ) -> Event:
     """Return a call of the CUDA runtime; ``category="cuda_driver"`` for the driver."""
-    known = {"correlation": correlation, "External id": external}
-    return complete(name, start, duration, category, pid=pid, tid=tid, args=args, **known)
+    return complete(name, start, duration, category, correlation=correlation, **{"External id": external}, **more)
+
+
+def _on_device(
+    name: str,
+    start: Time,
+    duration: Time,
+    category: str,
+    *,
+    correlation: int | None = None,
+    external: int | None = None,
+    device: int = 0,
+    stream: int = 7,
+    context: int | None = 1,
+    **known: Any,
+) -> Event:
+    """Return an event of a device: Kineto gives the device as pid and the stream as tid."""
+    first = {
+        "External id": external,
+        "device": device,
+        "context": context,
+        "stream": stream,
+        "correlation": correlation,
+    }
+    return complete(name, start, duration, category, pid=device, tid=stream, **first, **known)
 
 
 def kernel(
@@ -165,27 +159,17 @@ def kernel(
     start: Time,
     duration: Time,
     *,
-    correlation: int | None = None,
-    external: int | None = None,
-    device: int = 0,
-    stream: int = 7,
-    context: int | None = 1,
     grid: Sequence[int] | None = (1, 1, 1),
     block: Sequence[int] | None = (128, 1, 1),
     registers: int | None = None,
     shared_memory: int | None = None,
     blocks_per_sm: float | None = None,
     occupancy: float | None = None,
-    args: Mapping[str, Any] | None = None,
     category: str = "kernel",
+    **more: Any,
 ) -> Event:
-    """Return a kernel: Kineto gives the device as pid and the stream as tid. ``occupancy`` is achieved percent."""
+    """Return a kernel. ``occupancy`` is achieved percent; ``more``: correlation, external, device, stream, args ..."""
     known = {
-        "External id": external,
-        "device": device,
-        "context": context,
-        "stream": stream,
-        "correlation": correlation,
         "registers per thread": registers,
         "shared memory": shared_memory,
         "blocks per SM": blocks_per_sm,
@@ -193,7 +177,7 @@ def kernel(
         "block": None if block is None else list(block),
         "est. achieved occupancy %": occupancy,
     }
-    return complete(name, start, duration, category, pid=device, tid=stream, args=args, **known)
+    return _on_device(name, start, duration, category, **known, **more)
 
 
 def collective(
@@ -228,24 +212,11 @@ def copy(
     *,
     name: str = "Memcpy HtoD (Pageable -> Device)",
     size: int | None = 1024,
-    correlation: int | None = None,
-    external: int | None = None,
-    device: int = 0,
-    stream: int = 7,
-    context: int | None = 1,
-    args: Mapping[str, Any] | None = None,
     category: str = "gpu_memcpy",
+    **more: Any,
 ) -> Event:
     """Return a copy on a device."""
-    known = {
-        "External id": external,
-        "device": device,
-        "context": context,
-        "stream": stream,
-        "correlation": correlation,
-        "bytes": size,
-    }
-    return complete(name, start, duration, category, pid=device, tid=stream, args=args, **known)
+    return _on_device(name, start, duration, category, bytes=size, **more)
 
 
 def fill(start: Time, duration: Time, *, name: str = "Memset (Device)", **known: Any) -> Event:
@@ -283,9 +254,7 @@ def memory(
     address: int = 4096,
     in_use: int | None = None,
     reserved: int | None = None,
-    args: Mapping[str, Any] | None = None,
-    pid: int | str = PID,
-    tid: int | str = TID,
+    **more: Any,
 ) -> Event:
     """Return an allocation (``size`` > 0) or a release (< 0) of the framework's allocator; no ``device`` is the CPU."""
     known = {
@@ -296,17 +265,9 @@ def memory(
         "Total Allocated": in_use,
         "Total Reserved": reserved,
     }
-    given = {**{key: value for key, value in known.items() if value is not None}, **(args or {})}
-    return {
-        "ph": "i",
-        "cat": "cpu_instant_event",
-        "s": "t",
-        "name": "[memory]",
-        "pid": pid,
-        "tid": tid,
-        "ts": start,
-        "args": given,
-    }
+    event = complete("[memory]", start, 0, "cpu_instant_event", **known, **more)
+    del event["dur"]
+    return {**event, "ph": "i", "s": "t"}
 
 
 def counter(name: str, start: Time, values: Mapping[str, Any], *, pid: int | str = PID) -> Event:
@@ -331,20 +292,5 @@ def span(start: Time, duration: Time) -> Event:
 
 def gpu(number: int, name: str = "NVIDIA A100-SXM4-40GB", **facts: Any) -> dict[str, Any]:
     """Return an entry of ``deviceProperties``."""
-    return {
-        "id": number,
-        "name": name,
-        "totalGlobalMem": 42_505_273_344,
-        "computeMajor": 8,
-        "computeMinor": 0,
-        "maxThreadsPerBlock": 1024,
-        "maxThreadsPerMultiprocessor": 2048,
-        "regsPerBlock": 65536,
-        "regsPerMultiprocessor": 65536,
-        "warpSize": 32,
-        "sharedMemPerBlock": 49152,
-        "sharedMemPerMultiprocessor": 167936,
-        "numSms": 108,
-        "sharedMemPerBlockOptin": 166912,
-        **facts,
-    }
+    sizes = {"totalGlobalMem": 42_505_273_344, "computeMajor": 8, "computeMinor": 0, "warpSize": 32, "numSms": 108}
+    return {"id": number, "name": name, **sizes, "maxThreadsPerMultiprocessor": 2048, **facts}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.parsers.kineto import files as k
 from tests.parsers.kineto.tables import TRAINING, notes, read, rows
 
 
-def test_kernel_has_what_the_file_says_of_its_launch(tmp_path: Path) -> None:
+def test_kernel_has_what_the_file_says_of_its_launch(tmp_path):
     event = k.kernel(
         "gemm", 5, 25.5, correlation=70, device=1, stream=20, grid=(80, 2, 1), block=(128, 1, 1), registers=64,
         shared_memory=49_152, blocks_per_sm=1.5, occupancy=25, args={"graph node id": 12},
@@ -38,7 +36,7 @@ def test_kernel_has_what_the_file_says_of_its_launch(tmp_path: Path) -> None:
     assert rows(trace, "devices", "device_id", "ordinal", "kind") == [(0, 1, "gpu")]
 
 
-def test_parts_of_graphs_are_named_as_pytorch_writes_them_into_their_work(tmp_path: Path) -> None:
+def test_parts_of_graphs_are_named_as_pytorch_writes_them_into_their_work(tmp_path):
     first, second, third = (5 << 32 | number for number in range(3))
     attention = {"name": "attention", "module_fqn": "layers.0.attention"}
 
@@ -66,7 +64,7 @@ def test_parts_of_graphs_are_named_as_pytorch_writes_them_into_their_work(tmp_pa
     assert rows(trace, "threads", "name") == [(None,)]
 
 
-def test_nodes_that_are_numbered_for_each_graph_get_numbers_of_their_own(tmp_path: Path) -> None:
+def test_nodes_that_are_numbered_for_each_graph_get_numbers_of_their_own(tmp_path):
     of_graphs = ((2, 0), (2, 1), (3, 1), (3, 3 << 32 | 2))
     kernels = [
         k.kernel("k", 10 * place, 5, args={"graph id": graph, "graph node id": node})
@@ -76,18 +74,18 @@ def test_nodes_that_are_numbered_for_each_graph_get_numbers_of_their_own(tmp_pat
     assert rows(read(tmp_path, kernels), "kernels", "graph_node_id") == numbers
 
 
-def test_work_that_is_shown_in_a_lane_ran_on_its_own_stream(tmp_path: Path) -> None:
+def test_work_that_is_shown_in_a_lane_ran_on_its_own_stream(tmp_path):
     kernel = k.kernel("k", 0, 5, stream=60, args={"graph id": 2, "graph node id": 2 << 32, "original_stream": 13})
     assert rows(read(tmp_path, [kernel]), "kernels", "stream") == [(13,)]
 
 
-def test_op_of_device_work_is_the_innermost_around_its_call(tmp_path: Path) -> None:
+def test_op_of_device_work_is_the_innermost_around_its_call(tmp_path):
     trace = read(tmp_path, TRAINING)
     assert rows(trace, "kernels", "op") == [("aten::addmm",)]
     assert rows(trace, "memcpy", "op") == [(None,)]
 
 
-def test_annotation_stands_in_where_no_op_is_around_the_call(tmp_path: Path) -> None:
+def test_annotation_stands_in_where_no_op_is_around_the_call(tmp_path):
     events = [
         k.step(1, 0, 100),
         k.annotation("outer", 0, 50),
@@ -98,14 +96,14 @@ def test_annotation_stands_in_where_no_op_is_around_the_call(tmp_path: Path) -> 
     assert rows(read(tmp_path, events), "kernels", "op") == [("nccl:all_reduce",)]
 
 
-def test_op_comes_from_the_external_id_where_the_call_is_not_in_the_file(tmp_path: Path) -> None:
+def test_op_comes_from_the_external_id_where_the_call_is_not_in_the_file(tmp_path):
     events = [k.op("aten::mm", 0, 5, external=9), k.kernel("k", 10, 5, correlation=1, external=9), k.kernel("l", 20, 1)]
     trace = read(tmp_path, [*events, k.runtime("cudaLaunchKernel", 30, 1, correlation=2)])
     assert rows(trace, "kernels", "name", "op") == [("k", "aten::mm"), ("l", None)]
     assert notes(trace)["launches-missing"] == 2
 
 
-def test_repeated_correlation_ids_lead_to_the_last_call_before_the_work(tmp_path: Path) -> None:
+def test_repeated_correlation_ids_lead_to_the_last_call_before_the_work(tmp_path):
     events = [
         k.op("first", 0, 10),
         k.runtime("cudaLaunchKernel", 2, 1, correlation=5),
@@ -122,7 +120,7 @@ def test_repeated_correlation_ids_lead_to_the_last_call_before_the_work(tmp_path
     assert rows(trace, "kernels", "correlation_id") == [(5,), (6,)]
 
 
-def test_callback_of_a_graph_ran_on_a_thread_and_not_on_a_device(tmp_path: Path) -> None:
+def test_callback_of_a_graph_ran_on_a_thread_and_not_on_a_device(tmp_path):
     args = {"device": 0, "stream": 7, "correlation": 1, "graph id": 5, "graph node id": 2}
     host = {"host process": k.PID, "host thread": 555}
     events = [
@@ -142,7 +140,7 @@ def test_callback_of_a_graph_ran_on_a_thread_and_not_on_a_device(tmp_path: Path)
     assert "unknown-categories" not in notes(trace)
 
 
-def test_rocm_notes_launch_shape_and_bytes_at_the_call(tmp_path: Path) -> None:
+def test_rocm_notes_launch_shape_and_bytes_at_the_call(tmp_path):
     launch = {"grid": [16, 1, 1], "block": [256, 1, 1], "shared memory": 512, "stream": "0x0"}
     events = [
         k.runtime("hipLaunchKernel", 0, 1, correlation=1, args=launch),
@@ -159,7 +157,7 @@ def test_rocm_notes_launch_shape_and_bytes_at_the_call(tmp_path: Path) -> None:
     ]
 
 
-def test_synchronisations_have_a_kind_and_no_stream_where_an_event_is_waited_for(tmp_path: Path) -> None:
+def test_synchronisations_have_a_kind_and_no_stream_where_an_event_is_waited_for(tmp_path):
     events = [
         k.sync("Event Sync", 0, 1, stream=-1),
         k.sync("Stream Sync", 2, 1, stream=7, correlation=4),
@@ -176,12 +174,12 @@ def test_synchronisations_have_a_kind_and_no_stream_where_an_event_is_waited_for
     ]
 
 
-def test_ranges_of_the_program_are_scopes_on_devices(tmp_path: Path) -> None:
+def test_ranges_of_the_program_are_scopes_on_devices(tmp_path):
     trace = read(tmp_path, [k.device_annotation("## forward ##", 3, 5), k.kernel("k", 3, 5)])
     assert rows(trace, "device_ops", "name", "kind", "device_id", "dur_ns") == [("## forward ##", "scope", 0, 5_000)]
 
 
-def test_collectives_come_from_arguments_else_from_names_of_kernels(tmp_path: Path) -> None:
+def test_collectives_come_from_arguments_else_from_names_of_kernels(tmp_path):
     events = [
         k.collective(0, 5, group_size=2, elements=2_049_000, correlation=3, stream=40),
         k.collective(10, 5, kind=None),
@@ -213,9 +211,7 @@ def test_collectives_come_from_arguments_else_from_names_of_kernels(tmp_path: Pa
         ("nccl:all_to_all", "_allgather_base", "_allgather_base"),
     ],
 )
-def test_the_range_around_its_launch_says_more_of_a_collective_than_its_kernel(
-    tmp_path: Path, around: str, stated: str | None, found: str
-) -> None:
+def test_the_range_around_its_launch_says_more_of_a_collective_than_its_kernel(tmp_path, around, stated, found):
     kernel = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclWorkElem)"
     events = [
         k.annotation(around, 0, 20),
@@ -227,7 +223,7 @@ def test_the_range_around_its_launch_says_more_of_a_collective_than_its_kernel(
     assert rows(read(tmp_path, events), "collectives", "name") == [(found,), ("send_recv",)]
 
 
-def test_allocations_belong_to_the_op_around_them_and_to_their_device(tmp_path: Path) -> None:
+def test_allocations_belong_to_the_op_around_them_and_to_their_device(tmp_path):
     events = [
         k.op("aten::empty", 0, 10),
         k.memory(5, 512, in_use=1_024, reserved=2_048),
@@ -241,12 +237,12 @@ def test_allocations_belong_to_the_op_around_them_and_to_their_device(tmp_path: 
     ]
 
 
-def test_out_of_memory_is_noted(tmp_path: Path) -> None:
+def test_out_of_memory_is_noted(tmp_path):
     events = [k.op("a", 0, 1), {**k.memory(0, 5), "name": "[OutOfMemory]"}]
     assert notes(read(tmp_path, events))["out-of-memory"] == 1
 
 
-def test_devices_are_those_listed_and_those_that_worked(tmp_path: Path) -> None:
+def test_devices_are_those_listed_and_those_that_worked(tmp_path):
     header = {"deviceProperties": [k.gpu(0), k.gpu(1, numSms=108)]}
     trace = read(tmp_path, [k.kernel("k", place, 1, device=ordinal) for place, ordinal in enumerate((0, 1, 6))], header)
     columns = ("device_id", "ordinal", "name", "sm_count", "compute_capability", "memory_bytes", "max_threads_per_sm")
@@ -258,21 +254,21 @@ def test_devices_are_those_listed_and_those_that_worked(tmp_path: Path) -> None:
     assert rows(trace, "kernels", "device_id") == [(0,), (1,), (2,)]
 
 
-def test_capture_of_the_cpu_alone_has_no_tables_of_devices(tmp_path: Path) -> None:
+def test_capture_of_the_cpu_alone_has_no_tables_of_devices(tmp_path):
     trace = read(tmp_path, [k.step(1, 0, 10), k.op("aten::mm", 1, 5)])
     assert not {"kernels", "memcpy", "memset", "cuda_api", "collectives"} & set(trace)
     assert trace.rows("devices") == 0
     assert notes(trace)["no-device"] is None
 
 
-def test_device_that_did_nothing_leaves_empty_tables_and_a_warning(tmp_path: Path) -> None:
+def test_device_that_did_nothing_leaves_empty_tables_and_a_warning(tmp_path):
     trace = read(tmp_path, [k.op("aten::mm", 1, 5)], {"deviceProperties": [k.gpu(0)]})
     assert (trace.rows("kernels"), trace.rows("devices")) == (0, 1)
     assert "kernels" in trace
     assert "device-idle" in notes(trace)
 
 
-def test_a_copy_goes_the_way_that_its_argument_says(tmp_path: Path) -> None:
+def test_a_copy_goes_the_way_that_its_argument_says(tmp_path):
     ways = ("DEVICE_TO_HOST", "HOST_TO_DEVICE", "DEVICE_TO_DEVICE", "SIDEWAYS")
     events = [
         k.complete("dma_request", 10 * i, 5, "mtia_ccp_events", pid=0, tid=7, args={"direction": way, "size": 100 + i})
@@ -282,7 +278,7 @@ def test_a_copy_goes_the_way_that_its_argument_says(tmp_path: Path) -> None:
     assert rows(trace, "memcpy", "kind", "bytes") == [("d2h", 100), ("h2d", 101), ("d2d", 102), ("unknown", 103)]
 
 
-def test_ranges_of_counters_are_no_device_work_and_no_sign_of_an_idle_device(tmp_path: Path) -> None:
+def test_ranges_of_counters_are_no_device_work_and_no_sign_of_an_idle_device(tmp_path):
     ranges = [k.complete(name, start, 50, "cuda_profiler_range") for name, start in (("gemm", 0), ("relu", 50))]
     calls = [k.op("aten::mm", 1, 80), k.runtime("cudaLaunchKernel", 5, 40, correlation=1)]
     trace = read(tmp_path, [*calls, *ranges], {"deviceProperties": [k.gpu(0)]})
@@ -292,16 +288,14 @@ def test_ranges_of_counters_are_no_device_work_and_no_sign_of_an_idle_device(tmp
     assert "device-idle" not in notes(trace)
 
 
-def test_kernels_beside_ranges_of_counters_are_kept(tmp_path: Path) -> None:
+def test_kernels_beside_ranges_of_counters_are_kept(tmp_path):
     ranges = [k.complete("gemm", 0, 50, "cuda_profiler_range")]
     trace = read(tmp_path, [k.runtime("cudaLaunchKernel", 5, 4, correlation=1), k.kernel("gemm", 10, 5), *ranges])
     assert (trace.rows("kernels"), notes(trace)["kernels-measured-with-counters"]) == (1, 1)
 
 
 @pytest.mark.parametrize(("stated", "known"), [(0.5, 0.5), (1e308, None), (-1, None), ("nan", None), ("inf", None)])
-def test_blocks_per_sm_that_no_launch_can_have_are_not_known(
-    tmp_path: Path, stated: float | str, known: float | None
-) -> None:
+def test_blocks_per_sm_that_no_launch_can_have_are_not_known(tmp_path, stated, known):
     trace = read(tmp_path, [k.kernel("k", 0, 1, args={"blocks per SM": stated})])
     assert rows(trace, "kernels", "blocks_per_sm") == [(known,)]
 
@@ -318,12 +312,12 @@ def test_blocks_per_sm_that_no_launch_can_have_are_not_known(
     ],
 )
 def test_work_under_a_number_that_the_list_does_not_know_is_that_of_a_listed_device(
-    tmp_path: Path,
-    listed: list[int],
-    working: list[int],
-    names: dict[int, str | None],
-    of_work: list[int],
-) -> None:
+    tmp_path,
+    listed,
+    working,
+    names,
+    of_work,
+):
     header = {"deviceProperties": [k.gpu(number, f"GPU {number}") for number in listed]}
     events = [k.kernel("k", 10 * place, 5, device=number) for place, number in enumerate(working)]
     trace = read(tmp_path, events, header)
@@ -346,9 +340,7 @@ def test_work_under_a_number_that_the_list_does_not_know_is_that_of_a_listed_dev
         ("my__amd_rocclr_copyBuffer", "kernel", "kernels"),
     ],
 )
-def test_kernels_that_copy_fill_or_wait_for_the_runtime_are_no_kernels_of_the_program(
-    tmp_path: Path, name: str, category: str, table: str
-) -> None:
+def test_kernels_that_copy_fill_or_wait_for_the_runtime_are_no_kernels_of_the_program(tmp_path, name, category, table):
     trace = read(tmp_path, [k.op("aten::mm", 0, 1), {**k.kernel(name, 10, 5), "cat": category}])
     assert {each: trace.rows(each) for each in ("kernels", "memcpy", "memset", "sync") if trace.rows(each)} == {
         table: 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import polars as pl
 
 from tests.parsers.kineto.dialects import GPU, STEP, mxnet_trace, paddle, paddle_trace
@@ -12,7 +10,7 @@ from traceviz.parsers.base import HEAD_BYTES, Match
 from traceviz.parsers.kineto.readers import KinetoReader
 
 
-def test_a_trace_of_paddle_has_its_framework_steps_and_input(tmp_path: Path) -> None:
+def test_a_trace_of_paddle_has_its_framework_steps_and_input(tmp_path):
     trace = read_bytes(tmp_path, paddle_trace(STEP))
     assert rows(trace, "run", "producer", "framework") == [("PaddlePaddle profiler", "PaddlePaddle")]
     assert rows(trace, "steps", "step", "start_ns", "dur_ns") == [(4, 0, 900_000), (5, 910_000, 50_000)]
@@ -30,7 +28,7 @@ def test_a_trace_of_paddle_has_its_framework_steps_and_input(tmp_path: Path) -> 
     assert rows(trace, "kernels", "name") == []
 
 
-def test_python_and_cpp_of_a_thread_of_paddle_are_one_thread_and_nest_to_the_nanosecond(tmp_path: Path) -> None:
+def test_python_and_cpp_of_a_thread_of_paddle_are_one_thread_and_nest_to_the_nanosecond(tmp_path):
     trace = read_bytes(tmp_path, paddle_trace(STEP))
     assert len(rows(trace, "threads", "thread_id")) == 1
     assert "events-overlapping" not in notes(trace)
@@ -38,7 +36,7 @@ def test_python_and_cpp_of_a_thread_of_paddle_are_one_thread_and_nest_to_the_nan
     assert (ends["conv2d"], ends["phi::conv2d"]) == (191_300, 191_200)
 
 
-def test_times_of_paddle_nest_although_each_is_off_by_the_error_of_a_float(tmp_path: Path) -> None:
+def test_times_of_paddle_nest_although_each_is_off_by_the_error_of_a_float(tmp_path):
     early = paddle("relu", 20.0, 1.0, "Operator")
     early["args"]["start_time"] = "19.970 us"
     outer = paddle("add dygraph", 300.999, 10.0, "Operator")
@@ -49,7 +47,7 @@ def test_times_of_paddle_nest_although_each_is_off_by_the_error_of_a_float(tmp_p
     assert starts["add infer_meta"] - starts["add"] == 4_001
 
 
-def test_device_work_of_paddle_belongs_to_its_calls(tmp_path: Path) -> None:
+def test_device_work_of_paddle_belongs_to_its_calls(tmp_path):
     trace = read_bytes(tmp_path, paddle_trace([*STEP, *GPU]))
     assert rows(trace, "kernels", "name", "stream", "correlation_id", "grid_x", "dur_ns") == [
         ("implicit_convolve_sgemm", 9, 31, 8, 40_500)
@@ -58,7 +56,7 @@ def test_device_work_of_paddle_belongs_to_its_calls(tmp_path: Path) -> None:
     assert rows(trace, "cuda_api", "name", "correlation_id") == [("cudaLaunchKernel", 31)]
 
 
-def test_operators_of_mxnet_are_those_of_one_program_on_two_threads(tmp_path: Path) -> None:
+def test_operators_of_mxnet_are_those_of_one_program_on_two_threads(tmp_path):
     trace = read_bytes(tmp_path, mxnet_trace())
     assert rows(trace, "run", "producer", "framework") == [("MXNet profiler", "MXNet")]
     assert (len(rows(trace, "processes", "process_id")), len(rows(trace, "threads", "thread_id"))) == (1, 2)
@@ -69,7 +67,7 @@ def test_operators_of_mxnet_are_those_of_one_program_on_two_threads(tmp_path: Pa
     ]
 
 
-def test_both_are_recognised_by_their_beginning(tmp_path: Path) -> None:
+def test_both_are_recognised_by_their_beginning(tmp_path):
     read_bytes(tmp_path, paddle_trace(STEP))
     file = tmp_path / "worker.pt.trace.json"
     assert KinetoReader().sniff(file.read_bytes()[:HEAD_BYTES], file) == Match.YES

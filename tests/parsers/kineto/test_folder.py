@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,18 +58,18 @@ def choices(trace: TraceTables) -> list[str]:
 # Folders
 
 
-def test_files_of_ranks_are_read_together(tmp_path: Path) -> None:
+def test_files_of_ranks_are_read_together(tmp_path):
     names = {"host_11.1700000000001.pt.trace.json": ranked(0), "host_12.1700000000002.pt.trace.json.gz": ranked(1)}
     trace = read(fill(tmp_path, names))
     assert (ranks(trace), trace.rows("kernels"), choices(trace)) == ([0, 1], 2, [])
 
 
-def test_names_state_the_ranks_where_the_files_do_not(tmp_path: Path) -> None:
+def test_names_state_the_ranks_where_the_files_do_not(tmp_path):
     trace = read(fill(tmp_path, {f"rank{n}.json": alone(f"k{n}") for n in (2, 10)}))
     assert (ranks(trace), kernel_names(trace)) == ([2, 10], ["k10", "k2"])
 
 
-def test_jobs_of_different_size_in_one_folder_are_different_runs(tmp_path: Path) -> None:
+def test_jobs_of_different_size_in_one_folder_are_different_runs(tmp_path):
     files = {"rank0.json": ranked(0, 8, name="k8"), "rank1.json": ranked(1, 2, name="k2"), "rank2.json": alone("k")}
     folder = fill(tmp_path, files)
     for age, name in enumerate(files):
@@ -81,12 +80,12 @@ def test_jobs_of_different_size_in_one_folder_are_different_runs(tmp_path: Path)
     assert kernel_names(read(folder, run="rank1.json")) == ["k2"]
 
 
-def test_a_rank_that_states_no_size_belongs_to_the_only_job(tmp_path: Path) -> None:
+def test_a_rank_that_states_no_size_belongs_to_the_only_job(tmp_path):
     trace = read(fill(tmp_path, {"rank0.json": ranked(0, 2, name="k0"), "rank1.json": alone("k1")}))
     assert (ranks(trace), kernel_names(trace)) == ([0, 1], ["k0", "k1"])
 
 
-def test_newest_span_of_every_rank_is_read_and_the_others_are_named(tmp_path: Path) -> None:
+def test_newest_span_of_every_rank_is_read_and_the_others_are_named(tmp_path):
     names = {
         f"host_{rank}.{time + rank}.pt.trace.json": ranked(rank, name=f"k{time}") for rank in (0, 1) for time in TIMES
     }
@@ -101,7 +100,7 @@ TIMES = (1_700_000_000_000, 1_700_000_010_000, 1_700_000_020_000)
 
 
 @pytest.mark.parametrize("name", ["1700000010000", "1700000010001", "host_1.1700000010001.pt.trace.json"])
-def test_run_is_chosen_by_the_time_or_file_of_any_rank(tmp_path: Path, name: str) -> None:
+def test_run_is_chosen_by_the_time_or_file_of_any_rank(tmp_path, name):
     names = {
         f"host_{rank}.{time + rank}.pt.trace.json": ranked(rank, name=f"k{time}") for rank in (0, 1) for time in TIMES
     }
@@ -109,7 +108,7 @@ def test_run_is_chosen_by_the_time_or_file_of_any_rank(tmp_path: Path, name: str
     assert (ranks(trace), kernel_names(trace)) == ([0, 1], ["k1700000010000"] * 2)
 
 
-def test_files_without_ranks_are_runs_of_their_own(tmp_path: Path) -> None:
+def test_files_without_ranks_are_runs_of_their_own(tmp_path):
     names = {
         "host_7.1700000000000.pt.trace.json": alone("old"),
         "host_9.1700000005000000000.pt.trace.json": alone("new"),
@@ -119,7 +118,7 @@ def test_files_without_ranks_are_runs_of_their_own(tmp_path: Path) -> None:
     assert kernel_names(read(tmp_path, run="1700000000000")) == ["old"]
 
 
-def test_files_without_times_in_their_names_are_as_old_as_they_are(tmp_path: Path) -> None:
+def test_files_without_times_in_their_names_are_as_old_as_they_are(tmp_path):
     fill(tmp_path, {"a.json": alone("a"), "b.json": alone("b")})
     os.utime(tmp_path / "a.json", (2e9, 2e9))
     os.utime(tmp_path / "b.json", (1e9, 1e9))
@@ -128,31 +127,31 @@ def test_files_without_times_in_their_names_are_as_old_as_they_are(tmp_path: Pat
     assert choices(trace) == ["Run a.json was read, the newest. Others: b.json (--run NAME)."]
 
 
-def test_single_program_of_rank_0_is_no_job(tmp_path: Path) -> None:
+def test_single_program_of_rank_0_is_no_job(tmp_path):
     files = {f"host_{n}.170000000{n}000.pt.trace.json": ranked(0, world=1, name=f"k{n}") for n in (1, 2)}
     assert kernel_names(read(fill(tmp_path, files))) == ["k2"]
 
 
-def test_log_folder_with_folders_of_runs_reads_the_newest(tmp_path: Path) -> None:
+def test_log_folder_with_folders_of_runs_reads_the_newest(tmp_path):
     files = {"a/host.1700000000000.pt.trace.json": alone("old"), "b/host.1700000009000.pt.trace.json": alone("new")}
     trace = read(fill(tmp_path, files))
     assert kernel_names(trace) == ["new"]
     assert kernel_names(read(tmp_path, run="a/1700000000000")) == ["old"]
 
 
-def test_run_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
+def test_run_that_is_not_there_is_answered_with_those_that_are(tmp_path):
     fill(tmp_path, {"host.1700000000000.pt.trace.json": alone("k")})
     with pytest.raises(UsageError, match=r"There is no run 'x'\. Known: 1700000000000"):
         read(tmp_path, run="x")
 
 
 @pytest.mark.parametrize("other", ["manifest.json", "host.xplane.pb", "report.sqlite"])
-def test_folder_of_another_format_is_left_to_its_reader(tmp_path: Path, other: str) -> None:
+def test_folder_of_another_format_is_left_to_its_reader(tmp_path, other):
     fill(tmp_path, {"host.1700000000000.pt.trace.json": alone("k"), other: b"x"})
     assert KinetoReader().sniff(b"", tmp_path) == Match.NO
 
 
-def test_folder_without_traces_is_not_ours(tmp_path: Path) -> None:
+def test_folder_without_traces_is_not_ours(tmp_path):
     fill(tmp_path, {"settings.json": b"{}", "rows.json": b"[1, 2]", "broken.json.gz": b"", "notes.txt": b"x"})
     assert KinetoReader().sniff(b"", tmp_path) == Match.NO
     with pytest.raises(UnknownFormatError, match="holds no trace"):
@@ -186,19 +185,19 @@ TENSORFLOW = {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/de
         (b"SQLite format 3\0", Match.NO),
     ],
 )
-def test_traces_are_told_by_their_content(data: bytes, match: Match) -> None:
+def test_traces_are_told_by_their_content(data, match):
     assert sniffed(data) == match
 
 
 @pytest.mark.parametrize("pack", [bytes, k.compressed])
-def test_long_list_of_devices_before_the_events_is_looked_through(tmp_path: Path, pack: Any) -> None:
+def test_long_list_of_devices_before_the_events_is_looked_through(tmp_path, pack):
     header = {"user": "x" * 100_000, "deviceProperties": [k.gpu(n) for n in range(100)]}
     file = tmp_path / "long.json"
     file.write_bytes(pack(k.trace([k.op("a", 0, 1)], header)))
     assert sniffed(file.read_bytes(), file) == Match.YES
 
 
-def test_traces_of_tensorflow_and_of_pytorch_go_to_one_reader_each(tmp_path: Path) -> None:
+def test_traces_of_tensorflow_and_of_pytorch_go_to_one_reader_each(tmp_path):
     events = [TENSORFLOW, {"ph": "X", "pid": 1, "tid": 2, "name": "x", "ts": 0, "dur": 1}]
     theirs = json.dumps({"displayTimeUnit": "ns", "metadata": {}, "traceEvents": events}).encode()
     files = fill(tmp_path, {"tf.trace.json.gz": theirs, "torch.trace.json.gz": k.trace([k.op("a", 0, 1)])})
@@ -216,7 +215,7 @@ def test_traces_of_tensorflow_and_of_pytorch_go_to_one_reader_each(tmp_path: Pat
         (k.compressed(b"hello"), "It is a gzip file of something else"),
     ],
 )
-def test_json_that_is_no_trace_is_described(tmp_path: Path, data: bytes, message: str) -> None:
+def test_json_that_is_no_trace_is_described(tmp_path, data, message):
     file = tmp_path / "x.json"
     file.write_bytes(data)
     with pytest.raises(UnknownFormatError, match=message):
@@ -224,6 +223,6 @@ def test_json_that_is_no_trace_is_described(tmp_path: Path, data: bytes, message
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_answered(data: bytes) -> None:
+def test_any_bytes_are_answered(data):
     for head in (data, b"{" + data, b'{"traceEvents": [' + data, gzip.compress(data)):
         assert sniffed(head) in set(Match)

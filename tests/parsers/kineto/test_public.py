@@ -51,8 +51,13 @@ def notes(trace: TraceTables) -> dict[str, int | None]:
     return dict(zip(column(trace, "notes", "code"), column(trace, "notes", "count"), strict=True))
 
 
-@pytest.mark.parametrize("name", COUNTS)
-def test_every_event_of_a_public_trace_becomes_a_row(public_traces: Path, name: str) -> None:
+LARGE = {name for name, (kernels, *_) in COUNTS.items() if kernels > 2_000}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in COUNTS]
+)
+def test_every_event_of_a_public_trace_becomes_a_row(public_traces, name):
     trace = read(public_traces, name)
     rows = (
         trace.rows("kernels"),
@@ -66,7 +71,7 @@ def test_every_event_of_a_public_trace_becomes_a_row(public_traces: Path, name: 
 @pytest.mark.parametrize(
     "name", [f"{LENS}Falconsai_nsfw_image_detection__1016002", f"{LENS}gaunernst_bert-small-uncased__1016001"]
 )
-def test_kernels_their_times_and_their_ops_equal_tracelens(public_traces: Path, name: str) -> None:
+def test_kernels_their_times_and_their_ops_equal_tracelens(public_traces, name):
     expected = {}
     file = public_traces / "expected" / "kineto" / f"{name.replace(LENS, LENS + 'h100__')}__kernel_summary.csv"
     with file.open(encoding="utf-8") as opened:
@@ -80,14 +85,14 @@ def test_kernels_their_times_and_their_ops_equal_tracelens(public_traces: Path, 
     assert {key: (len(of), sum(of), min(of), max(of)) for key, of in durations.items()} == expected
 
 
-def test_host_only_trace_has_no_device(public_traces: Path) -> None:
+def test_host_only_trace_has_no_device(public_traces):
     trace = read(public_traces, f"{HTA}rank_non_gpu")
     assert set(trace) == {"run", "devices", "processes", "threads", "host_ops", "op_args", "steps", "settings", "notes"}
     assert (trace.rows("host_ops"), trace.rows("devices")) == (2_467, 0)
     assert "no-device" in notes(trace)
 
 
-def test_two_ranks_of_128_become_one_trace(public_traces: Path, tmp_path: Path) -> None:
+def test_two_ranks_of_128_become_one_trace(public_traces, tmp_path):
     for rank in (0, 1):
         name = f"{HTA}sampled_rank-{rank}.json.gz"
         (tmp_path / name).symlink_to(public_traces / "kineto" / name)
@@ -98,25 +103,25 @@ def test_two_ranks_of_128_become_one_trace(public_traces: Path, tmp_path: Path) 
     assert (trace.rows("kernels"), trace.rows("collectives"), trace.rows("steps")) == (2_258, 20, 4)
 
 
-def test_collectives_of_nccl_data_have_the_sizes_that_hta_tests(public_traces: Path) -> None:
+def test_collectives_of_nccl_data_have_the_sizes_that_hta_tests(public_traces):
     rows = read(public_traces, f"{HTA}nccl_data", "collectives").arrow("collectives").to_pylist()
     first = next(row for row in rows if row["name"] == "allreduce")
     assert (first["in_elements"], first["out_elements"], first["group"]) == (2_049_000, 2_049_000, "0")
 
 
-def test_helper_threads_of_nccl_are_threads_of_their_own(public_traces: Path) -> None:
+def test_helper_threads_of_nccl_are_threads_of_their_own(public_traces):
     trace = read(public_traces, f"{HTA}nccl_data", "cuda_api")
     assert column(trace, "threads", "tid") == [-549_452_224, 2_910_249, 2_919_752]
     assert notes(trace)["threads-unresolved"] == 42
 
 
-def test_step_marker_of_another_pid_belongs_to_the_program(public_traces: Path) -> None:
+def test_step_marker_of_another_pid_belongs_to_the_program(public_traces):
     trace = read(public_traces, f"{HTA}triton_example", "steps")
     assert column(trace, "processes", "pid") == [1_670_242]
     assert column(trace, "steps", "process_id") == [0]
 
 
-def test_rocm_trace_has_kinds_and_bytes_of_copies_and_shapes_of_launches(public_traces: Path) -> None:
+def test_rocm_trace_has_kinds_and_bytes_of_copies_and_shapes_of_launches(public_traces):
     trace = read(public_traces, f"{HTA}mi250_minitoy_train_ROCm6_2_kineto")
     assert column(trace, "memcpy", "kind") == ["h2d", "h2d"]
     assert column(trace, "memcpy", "bytes") == [2_560, 2_560]
@@ -124,7 +129,7 @@ def test_rocm_trace_has_kinds_and_bytes_of_copies_and_shapes_of_launches(public_
     assert set(column(trace, "devices", "compute_capability")) == {None}
 
 
-def test_oldest_file_is_a_bare_list_whose_first_kernels_were_launched_before_it(public_traces: Path) -> None:
+def test_oldest_file_is_a_bare_list_whose_first_kernels_were_launched_before_it(public_traces):
     trace = read(public_traces, "pytorch__kineto__2d19c63__worker0.pt.trace")
     assert notes(trace) == {"launches-missing": 765}
     loads = [name for name in column(trace, "host_ops", "category") if name == "input"]

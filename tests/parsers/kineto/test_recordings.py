@@ -122,7 +122,7 @@ def folder_of(tmp_path: Path, ranks: Sequence[Events]) -> TraceTables:
 
 
 @pytest.mark.parametrize("merge", MERGES.values(), ids=MERGES)
-def test_merged_file_holds_what_the_files_hold(tmp_path: Path, merge: Merge) -> None:
+def test_merged_file_holds_what_the_files_hold(tmp_path, merge):
     ranks = [recorded(rank) for rank in range(RANKS)]
     alone = folder_of(tmp_path, ranks)
     trace = read(tmp_path, merge(ranks))
@@ -139,7 +139,7 @@ def test_merged_file_holds_what_the_files_hold(tmp_path: Path, merge: Merge) -> 
     assert len(rows(trace, "devices", "ordinal")) == RANKS
 
 
-def test_ranks_that_call_their_device_by_one_number_have_a_device_each(tmp_path: Path) -> None:
+def test_ranks_that_call_their_device_by_one_number_have_a_device_each(tmp_path):
     ranks = [recorded(rank, device=0) for rank in range(RANKS)]
     for name in ("labels", "glued", "as_they_are", "offset", "offset_shuffled"):
         trace = read(tmp_path, MERGES[name](ranks))
@@ -149,7 +149,7 @@ def test_ranks_that_call_their_device_by_one_number_have_a_device_each(tmp_path:
         assert rows(trace, "devices", "ordinal") == [(0,)] * RANKS, name
 
 
-def test_ids_of_64_bits_repeat_between_ranks(tmp_path: Path) -> None:
+def test_ids_of_64_bits_repeat_between_ranks(tmp_path):
     large = 2**62
     ranks = [recorded(rank) for rank in range(RANKS)]
     expected = described(folder_of(tmp_path, ranks))
@@ -161,7 +161,7 @@ def test_ids_of_64_bits_repeat_between_ranks(tmp_path: Path) -> None:
     assert max(rows(trace, "cuda_api", "correlation_id")) == (large + 500 + STEPS - 1,)
 
 
-def test_events_without_a_process_belong_to_the_recording_around_them(tmp_path: Path) -> None:
+def test_events_without_a_process_belong_to_the_recording_around_them(tmp_path):
     ranks = [recorded(rank) for rank in range(RANKS)]
     for rank, events in enumerate(ranks):
         events.insert(len(events) // 2, k.annotation(f"missing{rank}", 900, 5, tid=1, pid="none"))
@@ -177,7 +177,7 @@ def test_events_without_a_process_belong_to_the_recording_around_them(tmp_path: 
     }
 
 
-def test_slow_rank_and_a_rank_of_two_devices_keep_their_own_work(tmp_path: Path) -> None:
+def test_slow_rank_and_a_rank_of_two_devices_keep_their_own_work(tmp_path):
     second = [
         {**event, "pid": 5, "args": {**event["args"], "device": 5}}
         for event in recorded(0, device=0)
@@ -189,7 +189,7 @@ def test_slow_rank_and_a_rank_of_two_devices_keep_their_own_work(tmp_path: Path)
         assert described(read(tmp_path, MERGES[name](ranks))) == expected, name
 
 
-def test_a_file_of_several_processes_with_ids_of_their_own_is_one_recording(tmp_path: Path) -> None:
+def test_a_file_of_several_processes_with_ids_of_their_own_is_one_recording(tmp_path):
     """The file states that two processes share a device."""
     events = [
         *(
@@ -204,7 +204,7 @@ def test_a_file_of_several_processes_with_ids_of_their_own_is_one_recording(tmp_
     assert rows(trace, "kernels", "process_id", "correlation_id") == [(place % 2, 1 + place) for place in range(8)]
 
 
-def test_work_that_no_recorded_call_launched_stays_with_its_recording(tmp_path: Path) -> None:
+def test_work_that_no_recorded_call_launched_stays_with_its_recording(tmp_path):
     ranks = [recorded(rank) for rank in range(RANKS)]
     for rank, events in enumerate(ranks):
         events += [k.kernel(f"earlier{rank}", 0.5, 2, correlation=7, device=rank)]
@@ -215,7 +215,7 @@ def test_work_that_no_recorded_call_launched_stays_with_its_recording(tmp_path: 
     assert "launches-missing" in notes(trace)
 
 
-def test_external_ids_are_those_of_the_process_that_launched(tmp_path: Path) -> None:
+def test_external_ids_are_those_of_the_process_that_launched(tmp_path):
     """Both processes of one recording have an operation 7; the calls are on threads without operations."""
     events = [
         *(k.op(f"op{pid}", 0, 100, external=7, pid=pid, tid=1) for pid in (100, 200)),

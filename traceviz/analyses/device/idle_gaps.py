@@ -129,7 +129,7 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
             Bar(cause, f"{CAUSE_LABELS[cause]} ({count:,})", time, time / whole)
             for cause, (count, time) in result.by_cause.items()
         )
-        columns = (
+        columns: tuple[Column, ...] = (
             Column("start_ns", "Start", "ns", 1),
             Column("dur_ns", "Duration", "ns", 0, additive=True),
             Column("device", "Device", "text", 3),

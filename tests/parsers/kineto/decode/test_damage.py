@@ -10,10 +10,11 @@ from itertools import accumulate
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.parsers.kineto.texts import BOTH, EVENTS, LAYOUTS, SCANNERS, column, event, needs_compiled, reading, same
+from traceviz.api import open_trace
 from traceviz.cli.main import main
 from traceviz.core.errors import DamagedTraceError
 from traceviz.parsers.kineto.decode.document import decode
@@ -76,7 +77,7 @@ def test_a_text_cut_at_any_byte_keeps_exactly_the_whole_events(tmp_path, scanner
 
 @pytest.mark.parametrize("scanner", BOTH)
 def test_a_gzip_file_cut_at_any_byte_keeps_the_whole_events_of_what_inflates(tmp_path, scanner):
-    text = json.dumps({"traceEvents": [event(name=f"op {number * number}") for number in range(40)]})
+    text = json.dumps({"traceEvents": [event(name=f"op {number * number}") for number in range(12)]})
     packed = gzip.compress(text.encode())
     path = tmp_path / "cut.json.gz"
     heights = []
@@ -88,7 +89,7 @@ def test_a_gzip_file_cut_at_any_byte_keeps_the_whole_events_of_what_inflates(tmp
         assert (0 if trace is None else trace.events.height) == expected, cut
         assert trace is None or trace.damage.startswith("The gzip file is cut off.")
         heights.append(expected)
-    assert heights[-1] == 40
+    assert heights[-1] == 12
 
 
 @pytest.mark.parametrize("scanner", BOTH)
@@ -103,7 +104,7 @@ def test_a_wrong_checksum_is_said_and_costs_nothing(tmp_path, scanner):
 
 def test_a_broken_byte_in_a_gzip_file_loses_only_what_follows(tmp_path):
     rng = random.Random(4)
-    events = [event(name=f"{rng.random()}") for _ in range(20_000)]
+    events = [event(name=f"{rng.random()}") for _ in range(4_000)]
     packed = bytearray(gzip.compress(json.dumps(events).encode()))
     place = len(packed) // 2
     packed[place : place + 64] = bytes(64)
@@ -113,7 +114,7 @@ def test_a_broken_byte_in_a_gzip_file_loses_only_what_follows(tmp_path):
     sound = stream.decompress(bytes(packed[:place])).count(b'"dur": 1}')
     for block in (1000, 2**20):
         trace = decode(path, block_bytes=block)
-        assert sound + 20 > trace.events.height >= sound > 5_000
+        assert sound + 20 > trace.events.height >= sound > 1_000
         assert "gzip" in trace.damage
 
 
@@ -218,8 +219,8 @@ def test_a_gzip_file_broken_within_its_first_bytes_is_still_known_by_what_comes_
     path = tmp_path / "trace.json.gz"
     for broken in (packed[:-8] + bytes(8), packed[:-20] + bytes([packed[-20] ^ 255]) + packed[-19:]):
         path.write_bytes(broken)
-        done = CliRunner().invoke(main, ["report", str(path)])
-        assert (done.exit_code, "The gzip file is broken" in done.output) == (0, True), done.output
+        damaged = [note for note in open_trace(path).arrow("notes").to_pylist() if note["code"] == "damaged"]
+        assert "The gzip file is broken" in damaged[0]["message"]
     path.write_bytes(packed[:10])
     done = CliRunner().invoke(main, ["report", str(path)])
     assert (done.exit_code, "cut off or broken in its beginning" in done.output) == (3, True)
@@ -246,9 +247,9 @@ def test_a_file_whose_events_all_lack_a_usable_time_says_so_instead_of_being_cal
 
 
 def test_bytes_that_are_not_utf8_are_replaced_and_counted_once_per_text(read):
-    text = json.dumps([event(name=name) for name in ("caf#", "caf#", "th#", "caf\ufffd")], ensure_ascii=False)
+    text = json.dumps([event(name=name) for name in ("caf#", "caf#", "t##h", "caf\ufffd")], ensure_ascii=False)
     trace = read(text.encode().replace(b"#", b"\xe9"))
-    assert column(trace, "name") == ["caf\ufffd", "caf\ufffd", "th\ufffd", "caf\ufffd"]
+    assert column(trace, "name") == ["caf\ufffd", "caf\ufffd", "t\ufffd\ufffdh", "caf\ufffd"]
     assert trace.repaired == {"texts with bytes that are not UTF-8": 2}
 
 
@@ -256,24 +257,37 @@ def test_bytes_that_are_not_utf8_are_replaced_and_counted_once_per_text(read):
 def test_names_made_to_share_one_hash_take_no_longer_than_others(tmp_path):
     # Pairs of words whose highest bits differ cancel each other in a hash that multiplies by a constant.
     words = (b"a" * 16, b"aaaaaaa\xe1aaa\xe1aaa\xe1")
-    alike = [b"aaaaaaa" + b"".join(words[number >> place & 1] for place in range(15)) for number in range(2**15)]
-    others = [b"%07d" % number + words[0] * 15 for number in range(2**15)]
+    alike = [b"aaaaaaa" + b"".join(words[number >> place & 1] for place in range(13)) for number in range(2**13)]
+    others = [b"%07d" % number + words[0] * 13 for number in range(2**13)]
     seconds = []
     for names in (others, alike):
         path = tmp_path / "names.json"
         path.write_bytes(b"[" + b",".join(b'{"ph":"X","name":"%s","ts":1}' % name for name in names) + b"]")
         begin = time.process_time()
-        assert decode(path, scanner="compiled").events.height == 2**15
+        assert decode(path, scanner="compiled").events.height == 2**13
         seconds.append(time.process_time() - begin)
-    assert seconds[1] < 4 * seconds[0] + 0.5
+    assert seconds[1] < 4 * seconds[0] + 0.1
 
 
 # Scanners -------------------------------------------------------------------------------------------------------------
 
 
 @needs_compiled
+@settings(max_examples=12)
 @given(EVENTS, LAYOUTS, st.data())
 def test_scanners_agree_on_damaged_texts(tmp_path_factory, events, layout, data):
+    check_scanners(tmp_path_factory, events, layout, data)
+
+
+@needs_compiled
+@pytest.mark.slow
+@settings(max_examples=200)
+@given(EVENTS, LAYOUTS, st.data())
+def test_scanners_agree_on_many_damaged_texts(tmp_path_factory, events, layout, data):
+    check_scanners(tmp_path_factory, events, layout, data)
+
+
+def check_scanners(tmp_path_factory, events, layout, data):
     text = bytearray(json.dumps({"a": [1], "traceEvents": events, "b": 2}, **layout).encode("utf-8", "surrogatepass"))
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(text) - 1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.parsers.kineto import files as k
@@ -24,9 +22,7 @@ from tests.parsers.kineto.tables import read, rows
         ("Memcpy Unknown (Unknown -> Unknown)", "unknown", "unknown", "unknown"),
     ],
 )
-def test_name_of_a_copy_says_its_kind_and_memories(
-    tmp_path: Path, name: str, kind: str, source: str, target: str
-) -> None:
+def test_name_of_a_copy_says_its_kind_and_memories(tmp_path, name, kind, source, target):
     trace = read(tmp_path, [k.copy(0, 1, name=name, size=7)])
     assert rows(trace, "memcpy", "kind", "src_memory", "dst_memory", "bytes") == [(kind, source, target, 7)]
 
@@ -62,14 +58,12 @@ def test_name_of_a_copy_says_its_kind_and_memories(
         ("Memcpy (HtoD)", {"call": "HtoD"}, ("h2d", "unknown", "device")),
     ],
 )  # fmt: skip
-def test_arguments_say_of_a_copy_what_its_name_does_not(
-    tmp_path: Path, name: str, args: dict[str, object], expected: tuple[str, str, str]
-) -> None:
+def test_arguments_say_of_a_copy_what_its_name_does_not(tmp_path, name, args, expected):
     trace = read(tmp_path, [k.copy(0, 1, name=name, args=args)])
     assert rows(trace, "memcpy", "kind", "src_memory", "dst_memory") == [expected]
 
 
-def test_each_copy_has_what_its_own_arguments_say(tmp_path: Path) -> None:
+def test_each_copy_has_what_its_own_arguments_say(tmp_path):
     kinds = [("HtoD", "pageable", "device"), ("DtoH", "device", "pinned")] * 3
     events = [
         k.copy(10 * place, 1, name="Memcpy", args={"copy kind": kind, "src kind": source, "dst kind": target})
@@ -80,7 +74,7 @@ def test_each_copy_has_what_its_own_arguments_say(tmp_path: Path) -> None:
     assert rows(trace, "memcpy", "kind", "src_memory", "dst_memory") == described
 
 
-def test_fill_says_which_memory(tmp_path: Path) -> None:
+def test_fill_says_which_memory(tmp_path):
     said: list[tuple[str, dict[str, object], str]] = [
         ("Memset (Device)", {}, "device"),
         ("Memset (Managed)", {}, "managed"),

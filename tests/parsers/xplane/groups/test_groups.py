@@ -52,20 +52,19 @@ def nested(*spans: tuple[int, int]) -> list[int]:
     return enclosing(np.zeros(start.size, np.int32), start, end - start).tolist()
 
 
-def test_the_innermost_event_around_an_event_is_its_parent():
-    assert nested((0, 100), (10, 50), (20, 30), (60, 70)) == [-1, 0, 1, 0]
-
-
-def test_of_two_equal_spans_the_first_is_the_parent():
-    assert nested((5, 9), (5, 9), (5, 9)) == [-1, 0, 1]
-
-
-def test_an_instant_belongs_to_what_ends_at_that_moment_and_follows_nothing_else():
-    assert nested((0, 10), (10, 10), (11, 11)) == [-1, 0, -1]
-
-
-def test_spans_that_overlap_in_part_are_siblings():
-    assert nested((0, 100), (10, 50), (40, 60), (45, 55)) == [-1, 0, 0, 2]
+@pytest.mark.parametrize(
+    ("spans", "parents"),
+    [
+        ([(0, 100), (10, 50), (20, 30), (60, 70)], [-1, 0, 1, 0]),
+        ([(5, 9), (5, 9), (5, 9)], [-1, 0, 1]),  # of equal spans the first is the parent
+        ([(0, 10), (10, 10), (11, 11)], [-1, 0, -1]),  # an instant belongs to what ends at that moment
+        ([(0, 100), (10, 50), (40, 60), (45, 55)], [-1, 0, 0, 2]),  # spans that overlap in part are siblings
+        ([(60, 70), (20, 30), (10, 50), (0, 100)], [3, 2, 3, -1]),  # events out of order
+        ([], []),
+    ],
+)
+def test_the_innermost_event_around_an_event_is_its_parent(spans, parents):
+    assert nested(*spans) == parents
 
 
 def test_events_of_different_lines_do_not_nest():
@@ -73,19 +72,11 @@ def test_events_of_different_lines_do_not_nest():
     assert enclosing(line_of, np.array([0, 1, 2, 3]), np.array([9, 1, 2, 1])).tolist() == [-1, 0, -1, 2]
 
 
-def test_events_out_of_order_are_nested_as_if_sorted():
-    assert nested((60, 70), (20, 30), (10, 50), (0, 100)) == [3, 2, 3, -1]
-
-
-def test_no_events_have_no_parents():
-    assert nested() == []
-
-
 SPANS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(0, 12)), max_size=30)
 
 
 @given(SPANS)
-def test_nesting_is_what_a_stack_finds(spans: list[tuple[int, int, int]]):
+def test_nesting_is_what_a_stack_finds(spans):
     rows = sorted((number, start, -(start + dur)) for number, start, dur in spans)
     expected, stack = [], []
     for position, (number, _, end) in enumerate(rows):
@@ -136,7 +127,7 @@ def test_roots_that_cause_each_other_claim_nothing():
     assert owners(3, [(0, 1), (1, 0), (1, 2)], [0, 1], [1, 1], every=False) == [-1, -1, -1]
 
 
-def test_without_the_compiled_scanner_the_groups_are_the_same(monkeypatch: pytest.MonkeyPatch):
+def test_without_the_compiled_scanner_the_groups_are_the_same(monkeypatch):
     file = host(
         line(1, event("train", 0, 100, ROOT), event("call", 10, 20, producer(7))),
         line(2, event("work", 50, 90, consumer(7)), event("part", 60, 10)),
@@ -241,7 +232,7 @@ def test_a_crowd_of_producers_and_consumers_is_not_connected():
 
 
 @pytest.mark.parametrize(("pid", "group_id"), [(None, -1), (12, 0), (Unsigned(12), 0), (13, -1)])
-def test_connections_hold_within_a_process(pid: int | Unsigned | None, group_id: int):
+def test_connections_hold_within_a_process(pid, group_id):
     there = {} if pid is None else {"_pid": pid}
     main = host(line(1, event("train", 0, 9, {**ROOT, **producer(3)})), stats={"process_id": 12})
     assert ids(grouped(main, plane("/host:other", line(1, event("c", 20, 9, {**consumer(3), **there})))), 1) == [

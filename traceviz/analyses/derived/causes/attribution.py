@@ -462,8 +462,8 @@ def _read_rows(trace: TraceView, source: str, rank: int, leader: int, judged: In
         said, first = alike(codes(name))
         distinct = pl.DataFrame([name.gather(first).cast(pl.String)])
     meanings = taken(_find_meanings(source, distinct), said)
-    if source == "nvtx" and (parts := parameter_fetches(trace)):
-        of_parts = taken(distinct.select(pl.col("name").is_in(list(parts)).alias("part")), said)["part"]
+    if source == "nvtx" and (fetches := parameter_fetches(trace)):
+        of_parts = taken(distinct.select(pl.col("name").is_in(list(fetches)).alias("part")), said)["part"]
         moved = pl.when(of_parts).then(pl.lit("parameter_transfer", KIND)).otherwise("kind")
         meanings = meanings.with_columns(moved.alias("kind"))
     if "row" in rows.columns:

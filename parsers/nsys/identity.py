@@ -15,7 +15,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.parsers.nsys.mapping import EVENT_TABLES, LOCAL_ID, PROCESS_SHIFT, THREAD, UNSET
+from traceviz.parsers.nsys.mapping import (
+    CHAIN_COLUMNS,
+    CHAINS,
+    EVENT_TABLES,
+    LOCAL_ID,
+    PROCESS_SHIFT,
+    SAMPLE_COLUMNS,
+    SAMPLES,
+    THREAD,
+    UNSET,
+)
 from traceviz.parsers.shared.arrays.arrow import Array, pc
 from traceviz.parsers.shared.events.names import look_up
 from traceviz.parsers.shared.events.owners import compute_capability, identity_tables
@@ -63,13 +73,16 @@ def take_survey(raw: RawTables, notes: Notes) -> Survey:
     for part in extents:
         rows[part.table] += part.rows
     used = {pair for part in extents if part.source.device for pair in _owners(part)}
+    threads = _sorted(owner for part in extents if part.source.owner == THREAD for owner, _ in _owners(part))
+    processes = _sorted(process for process, _ in used)
+    sampled = _sampled_threads(raw, np.union1d(process_of(threads), processes))
     filled = frozenset(part.source.table for part in extents if part.rows)
     return Survey(
         clock_of(raw, extents, notes),
         rows,
         raw.names if all(part.rows for part in extents) else filled,
-        _sorted(owner for part in extents if part.source.owner == THREAD for owner, _ in _owners(part)),
-        _sorted(process for process, _ in used),
+        np.union1d(threads, sampled),
+        processes,
         frozenset((process, device) for process, device in used if device != UNSET),
     )
 
@@ -92,6 +105,26 @@ def _sorted(ids: Iterable[int]) -> Ids:
 def process_of(threads: Ids) -> Ids:
     """Return ``globalPid`` of each ``globalTid``."""
     return threads & ~np.int64(LOCAL_ID)
+
+
+def has_cpu_samples(raw: RawTables) -> bool:
+    """Return whether the capture has CPU samples with their stacks."""
+    return raw.columns(SAMPLES) >= set(SAMPLE_COLUMNS) and raw.columns(CHAINS) >= set(CHAIN_COLUMNS)
+
+
+LEAST_SAMPLES = 0.01
+"""Threads with a smaller share of the samples of their process are left out, unless they have other events."""
+
+
+def _sampled_threads(raw: RawTables, processes: Ids) -> Ids:
+    """Return ``globalTid`` of the threads of ``processes`` that have a share of the samples of their process."""
+    if not has_cpu_samples(raw):
+        return np.zeros(0, np.int64)
+    found = [batch["globalTid"].drop_null().to_numpy() for batch in raw.stream(SAMPLES, ["globalTid"])]
+    threads, counts = np.unique(np.concatenate([np.zeros(0, np.int64), *found]), return_counts=True)
+    owners, number = np.unique(process_of(threads), return_inverse=True)
+    totals = np.bincount(number, counts, minlength=owners.size)
+    return threads[np.isin(process_of(threads), processes) & (counts >= LEAST_SAMPLES * totals[number])]
 
 
 _KEY = 1 << 32  # device numbers are 32 bits wide

@@ -79,6 +79,11 @@ SEVERITY = {2: "warning", 3: "error"}
 """``severity`` of DIAGNOSTIC_EVENT; the others (unknown, info, verbose) are progress messages."""
 
 
+SAMPLES, CHAINS = "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS"
+"""The tables of CPU samples, and of the frames of each."""
+SAMPLE_COLUMNS = ("id", "start", "globalTid")
+CHAIN_COLUMNS = ("id", "stackDepth", "symbol", "module")
+
 THREAD, PROCESS = ("globalTid",), ("globalPid",)
 """Raw columns of a row's owner."""
 
@@ -130,6 +135,17 @@ MPI_TABLES = ("MPI_COLLECTIVES_EVENTS", "MPI_P2P_EVENTS", "MPI_START_WAIT_EVENTS
 """Calls of MPI (``--trace=mpi``). Other versions of nsys write them as NVTX ranges."""
 
 
+MIGRATION_KINDS = (11, 12, 13)
+"""``copyKind`` of migrations of unified memory. Their rows state no kind of memory."""
+
+
+def _copies(*memory: Word, keep: Keep) -> Source:
+    """Return the mapping of the copies that ``keep`` selects."""
+    kind, size = Word("kind", ("copyKind",), COPY_KIND, "unknown"), Whole("bytes", ("bytes",))
+    columns: tuple[Whole | Word, ...] = (*_DEVICE_WORK, kind, *memory, size)
+    return Source("CUPTI_ACTIVITY_KIND_MEMCPY", PROCESS, None, columns, device="deviceId", keep=keep)
+
+
 def _mpi(table: str) -> Source:
     """Return the mapping of MPI calls to ranges of their threads, which nest with those of the program."""
     return Source(table, THREAD, Name(("textId",)), (Word("kind", ("eventType",), {}, "push_pop"),))
@@ -149,18 +165,15 @@ EVENT_TABLES: EventTables = {
         ),
     ),
     "memcpy": (
-        Source(
-            "CUPTI_ACTIVITY_KIND_MEMCPY",
-            PROCESS,
-            None,
-            (
-                *_DEVICE_WORK,
-                Word("kind", ("copyKind",), COPY_KIND, "unknown"),
-                Word("src_memory", ("srcKind",), MEMORY_KIND, "unknown"),
-                Word("dst_memory", ("dstKind",), MEMORY_KIND, "unknown"),
-                Whole("bytes", ("bytes",)),
-            ),
-            device="deviceId",
+        _copies(
+            Word("src_memory", ("srcKind",), MEMORY_KIND, "unknown"),
+            Word("dst_memory", ("dstKind",), MEMORY_KIND, "unknown"),
+            keep=Keep("copyKind", MIGRATION_KINDS, inverted=True),
+        ),
+        _copies(
+            Word("src_memory", (), {}, "managed"),
+            Word("dst_memory", (), {}, "managed"),
+            keep=Keep("copyKind", MIGRATION_KINDS),
         ),
     ),
     "memset": (

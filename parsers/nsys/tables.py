@@ -21,9 +21,10 @@ from traceviz.core.errors import DamagedTraceError
 from traceviz.core.sanitize import without_paths
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import CALLS, drop_repeated_calls, with_ids
+from traceviz.parsers.nsys.cpu_samples import read_stacks
 from traceviz.parsers.nsys.events import event_reader, read_nvtx
-from traceviz.parsers.nsys.identity import Identity, Survey, identify_all, take_survey
-from traceviz.parsers.nsys.mapping import EVENT_TABLES, EVIDENCE, GRAPHS, SEVERITY, Evidence
+from traceviz.parsers.nsys.identity import Identity, Survey, has_cpu_samples, identify_all, take_survey
+from traceviz.parsers.nsys.mapping import CHAINS, EVENT_TABLES, EVIDENCE, GRAPHS, SAMPLES, SEVERITY, Evidence
 from traceviz.parsers.nsys.samples import has_samples, read_samples
 from traceviz.parsers.nsys.spilled import merge_notes, spill_table
 from traceviz.parsers.shared.arrays.arrow import ChunkedArray, StringArray, pc
@@ -179,10 +180,16 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
     yield from _event_tables(raw, options, capture, survey, identity, notes)
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)
+    is_sampled = has_cpu_samples(raw)
+    if is_sampled and (options.wants("stacks") or options.wants("stack_frames")):
+        frames, stacks = read_stacks(raw, identity, survey.clock.zero_ns, survey.clock.last_ns)
+        yield "stack_frames", frames
+        yield "stacks", stacks
     notes.add("graph-kernels-hidden", "warning", HIDDEN, survey.rows.get("graphs", 0))
     # Note tables of events that no code here reads.
     read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
     read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
+    read |= {SAMPLES, CHAINS} if is_sampled else set()
     unread = sorted(name for name in raw.plain_names - read if _has_events(raw, name))
     if unread:
         shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")

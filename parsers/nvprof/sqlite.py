@@ -86,6 +86,7 @@ def _tables(raw: NvprofTables, options: ReadRequest) -> Iterator[tuple[str, pa.T
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, identity, survey.clock.zero_ns, notes)
     _note_faults(raw, notes)
+    _note_replays(raw, survey, notes)
     demangler.note(notes)
     yield "notes", notes.table()
 
@@ -122,6 +123,22 @@ def _note_faults(raw: NvprofTables, notes: Notes) -> None:
             for batch in raw.stream(MIGRATIONS, ["counterKind", "value"])
         ]
         notes.add("unified-memory", "info", f"Unified memory: {events}.", sum(counted))
+
+
+_MEASURED = tuple(constants.PREFIX + name for name in ("METRIC", "METRIC_INSTANCE", "EVENT", "EVENT_INSTANCE"))
+REPLAYED = (
+    "nvprof measured counters of kernels: it ran them one at a time and repeated each, so the time between them is its "
+    "own."
+)
+
+
+def _note_replays(raw: NvprofTables, survey: Survey, notes: Notes) -> None:
+    """Note that nvprof repeated kernels to measure their counters (--metrics, --events, --analysis-metrics)."""
+    measured = any(
+        batch.num_rows for name in _MEASURED if "id" in raw.columns(name) for batch in raw.stream(name, ["id"])
+    )
+    if measured and survey.rows["kernels"]:
+        notes.add("kernels-replayed", "warning", REPLAYED, survey.rows["kernels"])
 
 
 _TABLE = constants.PREFIX + "ENVIRONMENT"

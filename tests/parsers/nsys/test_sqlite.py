@@ -249,7 +249,8 @@ def test_copies_and_waits_are_told_by_kind(tmp_path):
     kinds = [1, 2, 8, 9, 10, 12, 0, 99]
     tables = {MEMCPY: [{**copy, "copyKind": kind} for kind in kinds], SYNC: [wait]}
     trace = read(build(tmp_path / "x.sqlite", tables))
-    assert column(trace, "memcpy", "kind") == ["h2d", "d2h", "d2d", "h2h", "p2p", "d2h", "unknown", "unknown"]
+    assert column(trace, "memcpy", "kind") == ["h2d", "d2h", "d2d", "h2h", "p2p", "unknown", "unknown", "d2h"]
+    assert column(trace, "memcpy", "src_memory") == [*["pageable"] * 7, "managed"]  # the last migrates pages
     assert column(trace, "memcpy", "src_memory")[0] == "pageable"
     assert column(trace, "sync", "kind") == ["stream"]
     assert column(trace, "sync", "stream") == [None]

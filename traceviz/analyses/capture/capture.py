@@ -15,7 +15,7 @@ from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.recorded.device_window import Unseen, find_unseen
-from traceviz.analyses.derived.recorded.losses import losses
+from traceviz.analyses.derived.recorded.losses import Refusal, find_refusal, losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ratio
@@ -49,6 +49,7 @@ class CaptureFacts:
     judged_ns: int
     judged_words: str
     losses: tuple[str, ...]
+    refusal: Refusal | None = None
     ranks: tuple[int, ...] = ()
     world_sizes: tuple[int, ...] = ()
     unseen: Unseen | None = None
@@ -100,6 +101,7 @@ class Capture(Analysis[CaptureFacts]):
             judged_ns=sum(own.total for own in judged.values()),
             judged_words=judged_words(trace),
             losses=losses(tables),
+            refusal=find_refusal(tables),
             ranks=stated_ranks(trace),
             world_sizes=world_sizes(trace),
             unseen=find_unseen(trace.recorded_window, trace.device_windows, self.unseen_share, is_cut=trace.is_window),
@@ -125,6 +127,11 @@ class Capture(Analysis[CaptureFacts]):
             # A program that only applies a model may use the CPU on purpose.
             cost, of_ns, is_hint = unused.host_ns, unused.judged_ns, not unused.trains
             findings.append(finding("TV411", message, evidence, cost, of_ns, unused.judged_words, is_hint=is_hint))
+        if result.refusal:
+            seen = (Fact("message", "message", result.refusal.message),)
+            refused_message = f"No device work could be recorded: {result.refusal.words}."
+            refused = finding("TV901", refused_message, seen, 0, 0, "", advice=(result.refusal.remedy,))
+            findings.append(replace(refused, share=None))
         if result.losses:
             messages = tuple(Fact("message", "message", message) for message in result.losses[:3])
             lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", messages, 0, 0, "")

@@ -9,13 +9,15 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture.kind import why_no_device_work
+from traceviz.analyses.derived.capture.kind import why_idle_is_unknown, why_no_device_work
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.frames import bounds, intervals
 from traceviz.analyses.derived.host.classes import IDLE_CLASSES, LABELS, host_classes, sees_host
+from traceviz.analyses.derived.stacks.sampled import sampled_stacks
 from traceviz.analyses.derived.steps.search import training_thread
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import IntervalSet, union_all
+from traceviz.core.units import format_ratio
 from traceviz.report import Bar, Bars, Column, Fact, Facts, Grid, Prose, Section, Skipped
 
 BEFORE, AFTER, OVERHEAD = "before_first_work", "after_last_work", "profiler_overhead"
@@ -36,13 +38,18 @@ While another device of the same process works, the host's activity does not exp
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One idle gap: ``range`` is the innermost NVTX range of the training thread at its middle."""
+    """One idle gap.
+
+    ``range`` is the innermost NVTX range of the training thread at its middle. ``functions`` are the compiled functions
+    with most of its time, by samples of the threads; empty if none were sampled.
+    """
 
     start_ns: int
     dur_ns: int
     device: str
     cause: str
     range: str | None
+    functions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,8 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
         """Find the gaps, and the host class that covers most of each."""
         # A time window may leave only the end instant of a device's work.
         devices = [device for device, busy in trace.device_busy.items() if busy.starts.size]
-        if why := why_no_device_work(trace) or ("" if devices else "no device work was captured"):
+        unknown = why_no_device_work(trace) or why_idle_is_unknown(trace)
+        if why := unknown or ("" if devices else "no device work was captured"):
             return self.skipped(why)
         gaps = pl.concat([self._gaps_of(trace, device) for device in devices])
         sums = gaps.group_by("cause").agg(pl.len(), pl.col("dur_ns").sum())
@@ -121,14 +129,19 @@ class IdleGapsAnalysis(Analysis[IdleGaps]):
             Bar(cause, f"{CAUSE_LABELS[cause]} ({count:,})", time, time / whole)
             for cause, (count, time) in result.by_cause.items()
         )
-        columns = (
+        columns: tuple[Column, ...] = (
             Column("start_ns", "Start", "ns", 1),
             Column("dur_ns", "Duration", "ns", 0, additive=True),
             Column("device", "Device", "text", 3),
             Column("cause", "Host meanwhile", "text", 0),
             Column("range", "Within range", "text", 2),
         )
-        rows = tuple((g.start_ns, g.dur_ns, g.device, CAUSE_LABELS[g.cause], g.range) for g in result.largest)
+        rows: tuple[tuple[int | str | None, ...], ...] = tuple(
+            (g.start_ns, g.dur_ns, g.device, CAUSE_LABELS[g.cause], g.range) for g in result.largest
+        )
+        if any(gap.functions for gap in result.largest):
+            columns += (Column("functions", "Sampled functions, of the gap", "text", 0),)
+            rows = tuple((*row, gap.functions or None) for row, gap in zip(rows, result.largest, strict=True))
         grid = Grid(columns, rows, "Largest gaps")
         causes = Bars("Causes (number of gaps)", "time in gaps", "ns", bars)
         doubt = (Prose(result.doubt),) if result.doubt else ()
@@ -156,4 +169,36 @@ def _with_context(trace: TraceView, gaps: pl.DataFrame) -> Iterable[Gap]:
         begins, ends = bounds(ranges[process])
         middle = start + duration // 2
         around = np.flatnonzero(ends[: np.searchsorted(begins, middle, side="right")] > middle)
-        yield Gap(start, duration, device, cause, ranges[process]["name"][int(around[-1])] if around.size else None)
+        name = ranges[process]["name"][int(around[-1])] if around.size else None
+        yield Gap(start, duration, device, cause, name, _hottest(trace, process, start, start + duration))
+
+
+def _hottest(trace: TraceView, process: int, start: int, end: int) -> str:
+    """Return the compiled functions with most of the time from ``start`` to ``end``, with their share of it."""
+    if not trace.tables.rows("stacks"):
+        return ""
+    rows = _compiled(trace).filter(pl.col("process_id") == process, pl.col("start_ns") < end, pl.col("end_ns") > start)
+    if not rows.height:
+        return ""
+    inside = pl.min_horizontal("end_ns", pl.lit(end)) - pl.max_horizontal("start_ns", pl.lit(start))
+    keys = ("thread_id", "leaf")
+    times = rows.group_by(keys).agg(inside.sum().alias("time_ns"))
+    times = times.filter(pl.col("time_ns") >= LEAST_PART * (end - start))
+    top = times.sort("time_ns", *keys, descending=[True, False, False]).head(MOST_FUNCTIONS)
+    leader = training_thread(trace, process)
+    names = dict(trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows())
+    return ", ".join(
+        f"{leaf} {format_ratio(time / (end - start))}"
+        + ("" if thread == leader else f" on {names.get(thread) or 'another thread'}")
+        for thread, leaf, time in top.iter_rows()
+    )
+
+
+@once_per_trace
+def _compiled(trace: TraceView) -> pl.DataFrame:
+    """Return the samples of compiled code: rows of ``sampled_stacks``."""
+    return sampled_stacks(trace).filter(pl.col("kind") == "native")
+
+
+LEAST_PART, MOST_FUNCTIONS = 0.05, 3
+"""Least share of a gap for a function to be named, and the most functions named."""

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.capture.kind import why_no_device_work
+from traceviz.analyses.derived.capture.kind import why_idle_is_unknown, why_no_device_work
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
 from traceviz.analyses.derived.device.names import device_names
@@ -121,7 +121,7 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
 
     def run(self, trace: TraceView) -> DeviceUse | Skipped:
         """Measure busy time."""
-        if why := why_no_device_work(trace):
+        if why := why_no_device_work(trace) or why_idle_is_unknown(trace):
             return self.skipped(why)
         names = device_names(trace)
         devices = tuple(self._device(trace, device, names[device]) for device in trace.device_busy)

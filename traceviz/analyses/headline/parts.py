@@ -98,6 +98,10 @@ PARTS: dict[str, Words] = {
         "synchronisation", "the host waits for it", _CALLS, alone="the program waits for a device"
     ),
     "device_wait": _words("waits for the device", "the program waits for a result", _CALLS, heading="Exposed wait"),
+    "migration": _words(
+        "migration of managed memory",
+        "the host uses managed memory whose pages migrate one by one (cudaMemPrefetchAsync moves them at once)",
+    ),
     "allocation": _words("allocation", "memory is allocated or freed", _CALLS),
     "stream": _words("creation of streams", "streams are created or destroyed", _CALLS, heading="Streams"),
     "first_launch": _words("first use", "a first call sets up a device, library or code", _CALLS),

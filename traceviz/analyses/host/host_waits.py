@@ -9,6 +9,7 @@ from functools import cached_property
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.capture.kind import why_idle_is_unknown
 from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.parts import find_culprit, find_place
@@ -162,6 +163,8 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
 
     def run(self, trace: TraceView) -> HostCauses | Skipped:
         """Attribute the judged time without device work."""
+        if why := why_idle_is_unknown(trace):
+            return self.skipped(why)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         if not judged_ns:
             return self.skipped("no time is judged: there are neither steps nor device work")

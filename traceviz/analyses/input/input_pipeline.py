@@ -24,7 +24,7 @@ from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import OPTIMIZER
 from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host.classes import class_times, host_classes, sees_host, sees_input
-from traceviz.analyses.derived.host.input_fetches import dispatching, is_input
+from traceviz.analyses.derived.host.input_fetches import dispatching, is_input, parameter_fetches
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import engine_calls
@@ -42,6 +42,7 @@ from traceviz.analyses.input.stages import (
     exposed_input,
     infeed_stage,
     largest_first,
+    producer_stages,
     range_stages,
     sampled_stages,
     suspects,
@@ -184,6 +185,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         settings = pipeline_settings(trace)
         stages = (
             *range_stages(trace),
+            *producer_stages(trace),
             *sampled_stages(trace),
             *(with_settings(stage, settings) for stage in pipeline_stages(trace)),
             *infeed_stage(trace),
@@ -327,7 +329,8 @@ def _without_step_time(trace: TraceView) -> InputPipelineResult | None:
     kind = capture_kind(trace)
     asked = trace.options.step_marker or trace.options.input_range
     if kind.key in TRAINS_NOTHING and not asked:
-        return _unjudged(trace, Reason(ReasonCode.TRAINS_NOTHING, f"nothing is trained ({kind.words})"))
+        why = f"it holds {kind.words}" if kind.key == "counters" else f"nothing is trained ({kind.words})"
+        return _unjudged(trace, Reason(ReasonCode.TRAINS_NOTHING, why))
     if not steady_time(trace):
         why, remedy = why_no_steps(trace)
         reason = Reason(ReasonCode.NO_STEPS, why, "there is no step time to compare the input with")
@@ -381,7 +384,7 @@ def _unexplained_host_ns(trace: TraceView) -> int:
 
 
 _KNOWN_KINDS = (
-    *("library", "saving", "logging", "serialization", "import", "io", "sleep", "lock", "gil"),
+    *("library", "native", "saving", "logging", "serialization", "import", "io", "sleep", "lock", "gil"),
     *("python", "python_wait", "optimizer", "runtime", "driver", "compilation"),
     *("host_collective", "parameter_transfer", "profiler"),
 )
@@ -446,7 +449,8 @@ def _why_no_ranges(trace: TraceView) -> str:
     pattern = trace.options.input_range
     if pattern is not None:
         return f"No range of the training thread matches --input-range {pattern!r}."
-    elsewhere = trace.ranges.filter(is_input(None))["name"].unique().sort().to_list()
+    of_input = is_input(None) & ~pl.col("name").is_in(list(parameter_fetches(trace)))
+    elsewhere = trace.ranges.filter(of_input)["name"].unique().sort().to_list()
     if elsewhere:
         return (
             f'Ranges such as "{elsewhere[0]}" run on another thread; name what the training thread waits in with '

@@ -112,21 +112,47 @@ def _largest(inside: pl.DataFrame) -> str:
     return str(totals["name"][0]) if totals.height and totals["waited"][0] else ""
 
 
+def producer_stages(trace: TraceView) -> list[Stage]:
+    """Return loaders on other threads that never rest, each with the wait of the training thread for it."""
+    by_name: dict[str, list[Stage]] = {}
+    for rank, steady in steady_time(trace).items():
+        classes = host_classes(trace)[rank]
+        if (producer := classes.producer) is None:
+            continue
+        starts, ends = bounds(producer.ranges)
+        within = steady.overlap(starts, ends)
+        waited = classes.sets["input_wait"].intersect(steady).intersect(producer.waits).total
+        counts = (int(np.count_nonzero(within)), int(within.sum()), len(starts), int((ends - starts).sum()), waited)
+        stage = Stage(producer.name, "loader's range", *counts, "", _PRODUCER)
+        by_name.setdefault(producer.name, []).append(_with_advice(stage, _PRODUCER))
+    return [summed(parts) for parts in by_name.values()]
+
+
+_PRODUCER = (
+    "The loader works all the time, and the steps wait for it: give it more threads, or less work for each batch."
+)
+_DALI = (
+    "DALI: more num_threads and several readers, decoding on the device (device='mixed'), smaller or fewer images read."
+)
+
 _TF_DATA_NAME = r"(?i)iterator::|iteratorgetnext"
 _TF_DATA_ADVICE = "tf.data: add .prefetch(AUTOTUNE) at the end and num_parallel_calls=AUTOTUNE to map and interleave."
 _ANY_ADVICE = "Load the next batch while the device computes (prefetch in a background thread or process)."
 
 
-def _with_advice(stage: Stage) -> Stage:
+def _with_advice(stage: Stage, other: str = _ANY_ADVICE) -> Stage:
     text = f"{stage.name} {stage.inside}"
     loader = loader_kind(text)
     if loader:
         first, *rest = loader_advice(loader)
         return replace(stage, advice=first, further=tuple(rest))
-    return replace(stage, advice=_TF_DATA_ADVICE if re.search(_TF_DATA_NAME, text) else _ANY_ADVICE)
+    if "DALI" in text:
+        return replace(stage, advice=_DALI)
+    return replace(stage, advice=_TF_DATA_ADVICE if re.search(_TF_DATA_NAME, text) else other)
 
 
-_PINNED = "Copy the batch on a stream of its own, while the step before computes."
+_PINNED = "Copy on a stream of its own, while the step before computes: the memory is pinned already."
+_UNKNOWN = "Copy from pinned memory, on a stream of its own, while the step before computes."
 _PAGEABLE = (
     "Copy from pinned memory, so that the copy can run beside the step before. PyTorch: DataLoader(pin_memory=True) "
     "and tensor.to(device, non_blocking=True)."
@@ -143,17 +169,21 @@ def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
     """Return the copies of input that the device waited for, as a stage; none if there are none."""
     if not copy_ns:
         return []
-    copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
-    copies = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable"))
-    pageable_ns = sum(
-        intervals(having(copies, "process_id", rank)).intersect(exposed_input(trace, rank)).intersect(steady).total
-        for rank, steady in steady_time(trace).items()
-    )
-    pageable = 2 * pageable_ns >= copy_ns
+    pageable, pinned = (2 * _copied_from(trace, memory) >= copy_ns for memory in ("pageable", "pinned"))
     name = "copy to device from pageable memory" if pageable else "copy to device"
-    advice = _PAGEABLE if pageable else _PINNED
+    advice = _PAGEABLE if pageable else _PINNED if pinned else _UNKNOWN
     capture_ns = sum(exposed_input(trace, rank).total for rank in steady_time(trace))
     return [Stage(name, "exposed copy", None, copy_ns, None, capture_ns, copy_ns, "", advice)]
+
+
+def _copied_from(trace: TraceView, memory: str) -> int:
+    """Return the part of the exposed copies of input in steady steps that comes from this kind of memory."""
+    copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
+    own = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == memory))
+    return sum(
+        intervals(having(own, "process_id", rank)).intersect(exposed_input(trace, rank)).intersect(steady).total
+        for rank, steady in steady_time(trace).items()
+    )
 
 
 INFEED = "infeed op"

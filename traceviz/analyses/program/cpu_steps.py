@@ -32,7 +32,9 @@ from traceviz.trace.names.op_families import UNKNOWN, op_family_label
 
 OF_OPERATORS: frozenset[KindKey] = frozenset({"operator", "optimizer"})
 """Kinds of causes that are operators of the framework."""
-OF_THE_PROGRAM: frozenset[KindKey] = frozenset({"python", "python_wait", "library", "range", "runtime", "os_call"})
+OF_THE_PROGRAM: frozenset[KindKey] = frozenset(
+    {"python", "python_wait", "library", "native", "range", "runtime", "os_call"}
+)
 """Kinds of the program's work other than computing with operators."""
 _NAMED = 3
 """Most operators of a family that a sentence names."""
@@ -55,6 +57,7 @@ _WORDS: dict[str, str] = {
     "python_wait": "Python functions that wait",
     "os_call": "calls of the operating system",
     "library": "libraries",
+    "native": "compiled code",
 }
 _FUSE = "Fuse it with what is around. PyTorch: torch.compile; TensorFlow: tf.function(jit_compile=True)."
 _ADVICE: dict[str, str] = {

@@ -29,6 +29,11 @@ else:
 ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."
 """Caveat on the time in collectives of a single rank."""
 
+NOT_COMPARED = "How much of it is a wait for ranks that arrive later is not known: their calls cannot be aligned."
+"""Caveat on the time in collectives of several ranks whose arrivals are not known."""
+PAIRED = 0.9
+"""Calls between two ranks with this share of the exposed time give it its name."""
+
 
 @dataclass(frozen=True, slots=True)
 class HostCollectives:
@@ -43,6 +48,7 @@ class HostCollectives:
             compared.
         judged_ns: Judged time of all ranks.
         judged_words: Text that names the judged time.
+        ranks: Number of ranks.
         one_machine: True if the ranks are known to run on one machine, so that there is no network between them.
     """
 
@@ -52,7 +58,13 @@ class HostCollectives:
     waiting_ns: int | None
     judged_ns: int
     judged_words: str
+    ranks: int
     one_machine: bool
+
+    @property
+    def caveat(self) -> str:
+        """Caveat if the wait for late ranks is not known; else empty."""
+        return "" if self.waiting_ns is not None else ONE_RANK if self.ranks == 1 else NOT_COMPARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +102,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             waiting_ns=sum(inside[rank].intersect(waits[rank]).total for rank in trace.ranks) if compared else None,
             judged_ns=sum(time.total for time in judged.values()),
             judged_words=judged_words(trace),
+            ranks=len(trace.ranks),
             one_machine=share_a_clock(trace),
         )
 
@@ -99,12 +112,15 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
         if not cost or cost < self.exposed_share * result.judged_ns:
             return ()
         largest = str(result.by_name["name"][0])
-        alone = f" {ONE_RANK}" if result.waiting_ns is None else ""
-        paired = result.by_name["name"].str.contains(BETWEEN_TWO).all()
+        caveat = f" {result.caveat}" if result.caveat else ""
+        between_two = result.by_name.filter(pl.col("name").str.contains(BETWEEN_TWO))
+        paired, exposed = (int(rows["exposed_ns"].sum()) for rows in (between_two, result.by_name))
+        is_paired = paired >= PAIRED * exposed
+        summed = f" summed over {result.ranks} ranks" if result.ranks > 1 else ""
         message = (
             f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, the program waits in "
-            f"{'transfers between ranks' if paired else 'collectives'} on the host and does nothing else "
-            f"({format_ns(cost)}, mostly {largest}).{alone}"
+            f"{'transfers between ranks' if is_paired else 'collectives'} on the host and does nothing else "
+            f"({format_ns(cost)}{summed}, mostly {largest}).{caveat}"
         )
         evidence = (
             Fact("exposed_ns", "waiting in collectives", cost, "ns"),
@@ -114,7 +130,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
         )
         by_mpi = result.by_name["name"].str.contains(BY_MPI)
         others: tuple[str, ...] = tv506.OF_PYTORCH if by_mpi.all() else () if by_mpi.any() else tv506.OF_MPI
-        others += (tv506.RECORD_ALL,) * (result.waiting_ns is not None)  # then all ranks were recorded
+        others += (tv506.RECORD_ALL,) * (result.ranks > 1)
         others += tv506.OF_PYTORCH[:1] * result.one_machine  # the program uses no device, and its ranks no network
         advice = tuple(line for line in record_of("TV506").advice if line not in others)
         return (finding("TV506", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice),)
@@ -134,7 +150,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             Column("exposed_ns", "Exposed", "ns", 1, additive=True),
             *DURATION_COLUMNS,
         )
-        remarks = (Prose(ONE_RANK),) if result.waiting_ns is None and result.exposed_ns else ()
+        remarks = (Prose(result.caveat),) if result.caveat and result.exposed_ns else ()
         return Section(self.slug, self.title, (*by_knowledge(facts), frame_grid(columns, result.by_name), *remarks))
 
 

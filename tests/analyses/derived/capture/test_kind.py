@@ -33,6 +33,10 @@ LOADER = [(i * 100, 90, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__ne
 
 CASES = {
     "summary": (trace(totals=[("kernel", "gemm", 3, 30)], span_ns=0), "it holds totals by name"),
+    "counters": (
+        trace(kernels=TWO, notes=[("kernels-replayed", "warning", "measured")]),
+        "the profiler ran 2 kernels one at a time and repeated each to measure it, so idle time is its own",
+    ),
     "serving": (
         trace(host_ops=[(0, 90, "step[DECODE bs=32]", "annotation")], kernels=TWO, run=TORCH),
         "1 step of SGLang",
@@ -91,7 +95,7 @@ CASES = {
 
 def test_every_kind_has_a_case():
     assert CASES.keys() == KIND_WORDS.keys()
-    assert len(CASES) == 14
+    assert len(CASES) == 15
 
 
 @pytest.mark.parametrize("key", CASES)

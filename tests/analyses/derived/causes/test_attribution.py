@@ -274,3 +274,23 @@ def test_steps_outside_of_what_was_captured_have_no_causes() -> None:
     late = [(1_000 + 100 * n, 100, n, "Step") for n in range(4)]
     view = trace(host_ops=[(0, 50, "aten::add", "op")], steps=late, span_ns=100)
     assert host_causes(view).height == 0
+
+
+def test_a_call_that_registers_memory_inside_mpi_explains_its_own_time() -> None:
+    view = trace(
+        kernels=[(0, 10, "gemm"), (800, 10, "gemm")],
+        nvtx=[(100, 600, "MPI_Recv")],
+        cuda_api=[(150, 400, "cuMemHostRegister_v2"), (600, 50, "cudaStreamSynchronize")],
+    )
+    found = causes(view)
+    assert found["allocation", "cuMemHostRegister_v2"] == 400
+    assert found["host_collective", "MPI_Recv"] == 200
+
+
+def test_a_range_that_was_inferred_to_mark_steps_is_work() -> None:
+    """The range repeats once per step and takes 60 of its 100 ns."""
+    parts = [(100 * n, 60, "find_centers") for n in range(12)]
+    view = trace(nvtx=[*parts, *((100 * n + 60, 30, "post") for n in range(12))])
+    found = causes(view)
+    assert found["range", "find_centers"] >= 60 * 10
+    assert found["range", "find_centers"] == 2 * found["range", "post"]

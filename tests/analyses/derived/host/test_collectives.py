@@ -74,3 +74,13 @@ def test_the_idle_time_of_a_device_names_the_collective_that_the_host_waits_in()
 def test_only_collectives_that_end_together_are_compared_between_ranks():
     nvtx = [(0, 10, "MPI_Bcast"), (20, 10, "MPI_Barrier"), (40, 10, "MPI_Send"), (60, 10, "gloo:all_reduce")]
     assert joint_collectives(trace(nvtx=nvtx))["name"].to_list() == ["MPI_Barrier", "gloo:all_reduce"]
+
+
+@pytest.mark.parametrize(
+    ("call", "own"),
+    [("cuMemHostRegister_v2", 400), ("cudaMallocHost", 400), ("cudaStreamSynchronize", 0), ("cudaMemcpyAsync", 0)],
+)
+def test_memory_that_mpi_registers_is_work_of_the_rank_and_no_wait(call, own):
+    times = classes(nvtx=[(100, 600, "MPI_Recv")], cuda_api=[(150, 400, call)])
+    assert times["communication"] == 600 - own
+    assert times.get("allocation", 0) == own

@@ -4,7 +4,15 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.host.input_fetches import ANNOTATION, SAME_SHARE, _is_covered, input_ops, is_input
+from traceviz.analyses.derived.host.input_fetches import (
+    ANNOTATION,
+    FETCHED_PART,
+    SAME_SHARE,
+    _is_covered,
+    input_ops,
+    is_input,
+    parameter_fetches,
+)
 
 
 def spans(*pairs):
@@ -100,3 +108,34 @@ def test_functions_are_looked_at_only_where_nothing_else_takes_a_batch_and_the_o
 def test_ranges_that_only_move_data_or_weights_do_not_load_input(name, loads):
     ranges = pl.DataFrame({"name": [name], "category": [None]}, schema={"name": pl.String, "category": pl.String})
     assert ranges.select(is_input(None)).to_series().to_list() == [loads]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_part"),
+    [
+        ("prefetch_layers_[2, 3]", True),
+        ("prefetch_h2d_layer_3", True),
+        ("stream expert 7", True),
+        ("weights_prefetch", True),
+        ("prefetch", False),
+        ("prefetch_batch", False),
+        ("load_images", False),
+        ("player fetch", False),
+    ],
+)
+def test_a_range_that_fetches_parts_of_the_model_takes_no_batch(name, is_part):
+    assert pl.Series([name]).str.contains(FETCHED_PART).to_list() == [is_part]
+    names = pl.DataFrame({"name": [name], "category": [None]}, schema={"name": pl.String, "category": pl.String})
+    assert names.select(is_input(None)).to_series().to_list() == [not is_part and name != "player fetch"]
+
+
+def test_a_range_within_a_fetch_of_parameters_is_of_parameters_too():
+    """
+    prefetch_layer_3   |----------------------|
+    prefetch wq           |------|
+    prefetch                                       |----|      on its own: of the input
+    """
+    layer, part = (0, 100, "prefetch_layer_3"), (10, 50, "prefetch wq")
+    assert parameter_fetches(trace(nvtx=[layer, part])) == {"prefetch_layer_3", "prefetch wq"}
+    assert parameter_fetches(trace(nvtx=[layer, (200, 50, "prefetch")])) == {"prefetch_layer_3"}
+    assert parameter_fetches(trace(nvtx=[part])) == frozenset()

@@ -18,7 +18,7 @@ from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_
 from traceviz.analyses.derived.device.occupancy import kernels_by_name
 from traceviz.analyses.derived.frames import outermost
 from traceviz.analyses.derived.host.classes import sees_input
-from traceviz.analyses.derived.recorded.losses import losses
+from traceviz.analyses.derived.recorded.losses import are_kernels_replayed, find_refusal, losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS
@@ -28,6 +28,7 @@ from traceviz.trace import schema
 
 Kind = Literal[
     "summary",
+    "counters",
     "serving",
     "other-program",
     "cpu-only",
@@ -45,6 +46,7 @@ Kind = Literal[
 
 KIND_WORDS: dict[Kind, str] = {
     "summary": "a summary without events",
+    "counters": "counters of kernels",
     "serving": "serving",
     "other-program": "events of another program",
     "cpu-only": "CPU only",
@@ -62,7 +64,7 @@ KIND_WORDS: dict[Kind, str] = {
 """Kinds as text."""
 
 TRAINS_NOTHING: frozenset[Kind] = frozenset(
-    {"serving", "other-program", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
+    {"counters", "serving", "other-program", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
 )
 """Kinds without an input pipeline of their own: their input is not judged."""
 
@@ -138,7 +140,15 @@ _WERE = {"no-device-work": "was", "no-kernels": "were"}
 @once_per_trace
 def capture_kind(trace: TraceView) -> CaptureKind:
     """Return the first kind that the capture shows."""
-    searches = (_find_summary, _find_serving, _find_graph_capture, _without_device, _without_kernels, _find_benchmark)
+    searches = (
+        _find_summary,
+        _find_counters,
+        _find_serving,
+        _find_graph_capture,
+        _without_device,
+        _without_kernels,
+        _find_benchmark,
+    )
     # If the trace is a part, or events were lost, the absence of an event shows nothing.
     lacks_work = any(window.lacks_first or window.lacks_last for window in trace.device_windows.values())
     is_whole = not (trace.is_window or lacks_work or losses(trace.tables))
@@ -179,6 +189,20 @@ def _find_summary(trace: TraceView) -> CaptureKind | None:
     return CaptureKind("summary", "it holds totals by name")
 
 
+def _find_counters(trace: TraceView) -> CaptureKind | None:
+    if not trace.rank_busy or not are_kernels_replayed(trace.tables):
+        return None
+    kernels = counted(trace.tables.rows("kernels"), "kernel")
+    words = f"the profiler ran {kernels} one at a time and repeated each to measure it, so idle time is its own"
+    return CaptureKind("counters", words, "For idle time, record without counters (nvprof -o FILE, nsys profile).")
+
+
+def why_idle_is_unknown(trace: TraceView) -> str:
+    """Return why idle time of the devices shows nothing of the program; empty if it does."""
+    kind = capture_kind(trace)
+    return kind.evidence if kind.key == "counters" else ""
+
+
 def _find_serving(trace: TraceView) -> CaptureKind | None:
     calls = engine_calls(trace)
     if not calls.height:
@@ -202,6 +226,8 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
         lanes = trace.frame("host_ops", "thread_id")["thread_id"].n_unique()
         return CaptureKind("other-program", f"{counted(lanes, 'lane')} in the format of Chrome's trace viewer")
     launches = trace.api_calls("launch").height
+    if refused := find_refusal(trace.tables):
+        return CaptureKind("no-device-work", refused.words, refused.remedy)
     if "host_ops" in trace.tables and not (trace.has_device_tables or launches or trace.tables.rows("devices")):
         return CaptureKind("cpu-only", "no device work was captured")
     return CaptureKind("no-device-work", *_why_no_device(trace, launches))

@@ -15,7 +15,7 @@ import polars as pl
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT
 from traceviz.analyses.derived.host.classes import class_times, sees_input
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
-from traceviz.analyses.derived.recorded.losses import losses
+from traceviz.analyses.derived.recorded.losses import find_refusal, losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
@@ -86,7 +86,13 @@ class UnusedDevices:
 
 def unused_devices(trace: TraceView) -> UnusedDevices | None:
     """Return the GPUs if all are unused; ``None`` if one is used, evidence is missing, or none is needed."""
-    if trace.rank_busy or trace.is_window or engine_calls(trace).height or not _computes(trace):
+    if (
+        trace.rank_busy
+        or trace.is_window
+        or find_refusal(trace.tables)
+        or engine_calls(trace).height
+        or not _computes(trace)
+    ):
         return None
     settings = dict(trace.frame("settings", "key", "value").drop_nulls().cast(pl.String).iter_rows())
     if any(pattern.fullmatch(settings[key].strip()) for key, pattern in _HIDDEN.items() if key in settings):

@@ -57,11 +57,15 @@ from traceviz.analyses.derived.frames import (
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import CLASSES, THREAD_CALLS, host_classes
 from traceviz.analyses.derived.host.copy_calls import copy_calls
+from traceviz.analyses.derived.host.input_fetches import parameter_fetches
+from traceviz.analyses.derived.host.migrations import NAME as MIGRATION
+from traceviz.analyses.derived.host.migrations import migration_runs
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls, first_uses
 from traceviz.analyses.derived.patterns import matches, matching, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
+from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet, union_all
 from traceviz.core.arrays.nested import Codes, Rows, add_own, alike, outer_alike
@@ -88,7 +92,9 @@ _FRAMEWORK: tuple[KindKey, ...] = ("operator", "optimizer", "runtime", "compilat
 """Kinds of calls that are more specific than the system calls inside them."""
 _OF_FIRST_USE: frozenset[KindKey] = frozenset({"operator", "driver", "first_launch"})
 """Kinds of calls that are part of the first use of the operator around them. What has a kind of its own is not."""
-_WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective"})
+_PREPARES: tuple[KindKey, ...] = ("allocation", "stream", "first_launch", "compilation")
+"""Kinds of calls of the device's API that are no part of an exchange of data."""
+_WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective", "migration"})
 """Kinds that explain a wait of the leading thread."""
 _DEFAULT: dict[str, KindKey] = {"kernel_launch": "launch_queue", "profiler": "profiler"}
 """Kinds for time of a class that no event covers."""
@@ -438,6 +444,8 @@ def _read_events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     leader = training_thread(trace, rank)
     sources = [source for source in _SOURCES if trace.tables.rows(source)] or _SOURCES[:1]
     frames = [_read_rows(trace, source, rank, leader, judged) for source in sources]
+    if (runs := migration_runs(trace).get(rank)) is not None:
+        frames.append(_read_migrations(runs.intersect(judged), frames[0]))
     rows = pl.concat([frame for frame in frames if frame.height] or frames[:1]).with_columns(_unless_step(trace, rank))
     # The tree's sort is stable, so equal events keep their order
     tree = CallTree.of(rows.rename({"inside": "op_id"}), ("thread_id", "source", "name", "kind", "part"))
@@ -475,6 +483,25 @@ def _mark_first_uses(
     is_first[near["row"].to_numpy()] = True
     first_use = np.where(_is_of_kinds(kinds, _OF_FIRST_USE), tree.nearest(is_first), -1)
     return np.where(first_use >= 0, np.uint8(_CODES["first_launch"]), kinds), first_use
+
+
+DRIVER_THREAD = -2
+"""Thread of events that the driver causes on any thread."""
+
+
+def _read_migrations(runs: IntervalSet, like: pl.DataFrame) -> pl.DataFrame:
+    """Return runs of migrations as events: columns of :func:`_read_rows`."""
+    columns = {
+        "start_ns": pl.lit(pl.Series(runs.starts)),
+        "end_ns": pl.lit(pl.Series(runs.ends)),
+        "thread_id": pl.lit(DRIVER_THREAD),
+        "source": pl.lit("cuda_api"),
+        "name": pl.lit(MIGRATION),
+        "kind": pl.lit("migration"),
+        "part": pl.lit(None),
+        "inside": pl.lit(0),
+    }
+    return pl.select(columns[name].cast(dtype).alias(name) for name, dtype in like.schema.items())
 
 
 def _is_of_kinds(kinds: npt.NDArray[np.uint8], wanted: Iterable[KindKey]) -> npt.NDArray[np.bool_]:
@@ -547,6 +574,10 @@ def _read_rows(trace: TraceView, source: str, rank: int, leader: int, judged: In
         said, first = alike(codes(name))
         distinct = pl.DataFrame([name.gather(first).cast(pl.String)])
     meanings = taken(_find_meanings(source, distinct), said)
+    if source == "nvtx" and (fetches := parameter_fetches(trace)):
+        of_parts = taken(distinct.select(pl.col("name").is_in(list(fetches)).alias("part")), said)["part"]
+        moved = pl.when(of_parts).then(pl.lit("parameter_transfer", KIND)).otherwise("kind")
+        meanings = meanings.with_columns(moved.alias("kind"))
     if "row" in rows.columns:
         meanings = meanings.with_columns(_replace_by_behaviour(trace, meanings["kind"], rows["row"].to_numpy()))
     known = pl.lit(source, _SOURCE).alias("source"), name
@@ -578,8 +609,13 @@ def _find_meanings(source: str, names: pl.DataFrame) -> pl.DataFrame:
 
 
 def _unless_step(trace: TraceView, rank: int) -> pl.Expr:
-    """Return the kind of an event, null for a step mark: it covers everything and explains nothing."""
+    """Return the kind of an event, null for a step mark: it covers everything and explains nothing.
+
+    A range that only repeats once per step, and was inferred to mark steps, is work like any other.
+    """
     steps = training_steps(trace)
+    if steps.source in INFERRED:
+        return pl.col("kind")
     marks = having(steps.frame, "process_id", rank)
     thread = steps.thread_id.get(rank)
     if thread is None or not marks.height or not trace.tables.rows("nvtx"):
@@ -608,6 +644,10 @@ def _find_explaining_calls(
         found = np.where(is_system & (caller >= 0) & _is_of_kinds(kinds, _FRAMEWORK)[caller], caller, rows)
     if explains.any():
         outermost = tree.topmost(explains)
+        # Memory that a collective allocates or registers, and code that it loads, explain their own time
+        device_call = tree.topmost((tree.calls["source"] == "cuda_api").to_numpy())
+        prepares = (device_call >= 0) & _is_of_kinds(kinds, _PREPARES)[device_call]
+        outermost = np.where(prepares, device_call, outermost)
         found = np.where(outermost >= 0, outermost, found)
     return None if found is rows or np.array_equal(found, rows) else found
 

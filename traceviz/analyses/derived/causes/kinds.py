@@ -24,6 +24,7 @@ KindKey = Literal[
     "host_collective",
     "synchronisation",
     "blocking_copy",
+    "migration",
     "allocation",
     "stream",
     "first_launch",
@@ -37,6 +38,7 @@ KindKey = Literal[
     "python",
     "python_wait",
     "library",
+    "native",
     "saving",
     "logging",
     "serialization",
@@ -69,6 +71,7 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("host_collective", "collective on the host", "ranks exchange data through the host (gloo, MPI)"),
     CauseKind("synchronisation", "synchronisation", "a call waits until the device is done"),
     CauseKind("blocking_copy", "blocking copy", "a copy call returns only when its copy is done"),
+    CauseKind("migration", "migration of managed memory", "host or device touches pages that the other one holds"),
     CauseKind("allocation", "allocation", "memory is allocated or freed"),
     CauseKind("stream", "streams", "a stream is created or destroyed"),
     CauseKind("first_launch", "first use", "a call slow as the first: it creates a context, loads code or a library"),
@@ -82,6 +85,7 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("python", "Python", "a Python function"),
     CauseKind("python_wait", "waits in Python", "a Python function that waits: sleep, a lock, a queue, a socket"),
     CauseKind("library", "library code", "a numeric library runs, in samples of the stack: what operator is not known"),
+    CauseKind("native", "compiled code", "compiled code of the program or a library runs, in samples of the stack"),
     CauseKind("saving", "saving", "a checkpoint or a model is written, in samples of the stack"),
     CauseKind("logging", "logging", "messages, metrics or a progress bar are written, in samples of the stack"),
     CauseKind("serialization", "serialization", "objects become bytes or text, or back, in samples of the stack"),
@@ -105,7 +109,18 @@ KIND = pl.Enum([kind.key for kind in KINDS])
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 
 HOST_WORK: frozenset[KindKey] = frozenset(
-    {"operator", "optimizer", "parameter_transfer", "runtime", "python", "library", "range", "driver", "launch"}
+    {
+        "operator",
+        "optimizer",
+        "parameter_transfer",
+        "runtime",
+        "python",
+        "library",
+        "native",
+        "range",
+        "driver",
+        "launch",
+    }
 )
 """Kinds in which the host itself works and the device waits for the result."""
 HOST = "host"

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.causes.kinds import KindKey
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import THREAD_CALLS
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.stacks.kinds import StackKind
+from traceviz.analyses.derived.stacks.kinds import INTERPRETER, OFF_CORE, UNKNOWN_CODE, StackKind
 from traceviz.analyses.derived.stacks.sampled import main_thread, sampled_stacks
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet
@@ -76,12 +76,15 @@ _OF_STACK: dict[StackKind, KindKey] = {
     "gil": "gil",
     "wait": "wait",
     "compute": "library",
+    "native": "native",
     "python": "python",
 }
 """Kinds of causes by kind of stack."""
 
 _WAITS: frozenset[KindKey] = frozenset({"lock", "wait"})
 """Kinds in which the thread waits for another one."""
+_NO_PLACE = rf"^({OFF_CORE}|{UNKNOWN_CODE}|{INTERPRETER}|lib[^ /]+\.so\S*|vdso)$"
+"""Locations in compiled code that name no function."""
 _OF_CALL = ("class", "kind", "cause")
 _SAID = ("did", "what", "line", "works")
 TICKS = {
@@ -99,7 +102,8 @@ def find_ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
 
     Returns:
         ``begin_ns`` and ``moment_ns``: the end of the sample before it, and the time it was taken. ``did``: the kind of
-        cause. ``what``: the name of the compiled function that ran, else the line. ``line``: the line of the program.
+        cause, null if the thread ran on no core and nothing shows why. ``what``: the name of the compiled function that
+        ran, else the line. ``line``: the line of the program.
         ``works``: true if the program used a core then, or wanted one; null if that was not sampled.
     """
     if not trace.tables.rows("stacks"):  # if functions were recorded, finding their thread takes long
@@ -117,9 +121,10 @@ def find_ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     # Without a device, a device wait counts as computation
     kinds = _OF_STACK if process_id in trace.rank_busy else {**_OF_STACK, "device_wait": "library"}
     said = rows.select(
-        pl.col("kind").replace_strict(kinds, default="python").alias("did"),
+        # That a thread runs on no core does not explain what it waits for
+        pl.when(pl.col("leaf") != OFF_CORE).then(pl.col("kind").replace_strict(kinds, default="python")).alias("did"),
         _name_of_code(),
-        pl.col("location").alias("line"),
+        pl.when(~pl.col("location").str.contains(_NO_PLACE)).then(pl.col("location")).alias("line"),
     )
     times = pl.DataFrame({"begin_ns": begin, "moment_ns": end - 1})
     known = find_working_time(trace)
@@ -166,7 +171,7 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
 
 def _name_of_code() -> pl.Expr:
     """Return the name of the compiled function that ran, else the line."""
-    is_called = ~pl.col("leaf").str.contains(r"[ :]")
+    is_called = ~pl.col("leaf").str.contains(r"[^:]:\d| ")
     return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
 
 
@@ -205,6 +210,7 @@ def divide_among_samples(causes: pl.DataFrame, samples: pl.DataFrame, keys: tupl
     share = pl.col("weight").cum_sum().over("row") / pl.col("weight").sum().over("row")
     until = (pl.col("time_ns") * share).round(0).cast(pl.Int64)
     known = pl.col("weight").is_not_null()
+    replaced &= pl.col("did").is_not_null()
     time = pl.when(known).then(until - until.shift(1).over("row").fill_null(0)).otherwise("time_ns")
     first = pl.int_range(pl.len()).over("row") == 0
     return joined.with_columns(

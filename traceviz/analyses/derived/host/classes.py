@@ -18,6 +18,7 @@ from traceviz.analyses.derived.host.collectives import host_communication
 from traceviz.analyses.derived.host.copy_calls import copy_calls, waiting_copies
 from traceviz.analyses.derived.host.copy_purposes import Purpose, copy_purposes
 from traceviz.analyses.derived.host.input_fetches import input_ops, input_ranges
+from traceviz.analyses.derived.host.producers import Producer, find_producer
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.memo import Kept, kept_property
@@ -230,6 +231,12 @@ class HostClasses:
         in_steps = own.filter(pl.Series(steady.overlap(*bounds(own)) > 0, dtype=pl.Boolean))
         return own if in_steps["samples"].sum() >= LEAST_SAMPLES else own.clear()
 
+    @kept_property
+    def producer(self) -> Producer | None:
+        """A loader on another thread that never rests; ``None`` if the training thread shows when it takes a batch."""
+        shown = self.input_ranges.height or self.input_ops.height or len(self.infeed)
+        return None if shown else find_producer(self._trace, self.process_id)
+
     @property
     def infeed(self) -> IntervalSet:
         """Time in which a device of the process waits for its infeed; only TPUs have one."""
@@ -239,7 +246,8 @@ class HostClasses:
     def input_wait(self) -> IntervalSet:
         """Time in which the program takes its next batch, or a device waits for its infeed."""
         sampled = intervals(self.sampled_input)
-        return intervals(self.input_ranges).union(intervals(self.input_ops), self.infeed, sampled)
+        produced = self.producer.waits if self.producer is not None else IntervalSet.empty()
+        return intervals(self.input_ranges).union(intervals(self.input_ops), self.infeed, sampled, produced)
 
     @property
     def synchronisation(self) -> IntervalSet:

@@ -74,8 +74,11 @@ def host_communication(trace: TraceView, process_id: int) -> tuple[IntervalSet, 
     if not calls.height:
         return IntervalSet.empty(), IntervalSet.empty()
     leads = pl.col("thread_id") == training_thread(trace, process_id)
+    # Memory that MPI allocates or registers with the device, and code that it loads, is work of this rank, no wait
+    prepares = trace.api_calls("allocation", "pool_allocation", "stream", "compilation")
+    own = intervals(prepares.filter((pl.col("process_id") == process_id) & leads))
     beside = intervals(calls.filter(~leads))
-    return intervals(calls.filter(leads)), beside.subtract(_time_of_operations(trace, process_id)) if len(
+    return intervals(calls.filter(leads)).subtract(own), beside.subtract(_time_of_operations(trace, process_id)) if len(
         beside
     ) else beside
 

@@ -23,7 +23,7 @@ import polars as pl
 from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.device.work import computing
 from traceviz.analyses.derived.frames import bounds, end_ns, having, knowing, of_process, parts_by
-from traceviz.analyses.derived.host.input_fetches import ANNOTATION, is_input
+from traceviz.analyses.derived.host.input_fetches import ANNOTATION, FETCHED_PART, is_input, parameter_fetches
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.patterns import matches, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
@@ -38,7 +38,8 @@ PARAMETERS = (
     r"|FullyShardedDataParallel\._?(root_)?(pre|post)_(forward|backward)"
     r"|(^|[^a-z])unshard([^a-z]|$)|all_?gather_(params|parameters|coalesced)"
     r"|(^|[^a-z])zero([-_ ]?[123])?[-_ ]?(offload|fetch|gather|partition)|DeepSpeedZe|partition(ed)?_param"
-    r"|(pre)?fetch_(sub_?modules?|params?|weights?|layers?)|swap_(in|out)_?(tensors?|params?|optimizer|$)"
+    rf"|(pre)?fetch_(sub_?modules?|params?|weights?|layers?)|{FETCHED_PART}"
+    r"|swap_(in|out)_?(tensors?|params?|optimizer|$)"
     r"|AlignDevicesHook|accelerate/hooks\.py|offload_hook|hooks/group_offloading\.py"
     r"|(^|[^a-z])(cpu|disk|host|param(eter)?s?|weights?|model|optimizer|states?|layers?|activations?|tensors?)[-_ ]?"
     r"(off|on)load"
@@ -165,7 +166,10 @@ def telling_ranges(trace: TraceView, process: int) -> pl.DataFrame:
     """Return ranges, operations and Python functions that show what they move, with ``purpose`` and ``place``."""
     pattern = trace.options.input_range
     ranges = trace.ranges.filter((pl.col("process_id") == process) & pl.col("depth").is_not_null())
-    purpose = _purpose(is_input(pattern))
+    loads = is_input(pattern)
+    if pattern is None:
+        loads &= ~pl.col("name").is_in(list(parameter_fetches(trace)))
+    purpose = _purpose(loads)
     ranges = knowing(ranges.select("start_ns", "end_ns", "thread_id", "name", purpose.alias("purpose")), "purpose")
     names = trace.host_names.filter(pl.col("category") != "pipeline")
     takes = pl.col("category") == "input"

@@ -16,11 +16,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.calls.call_tree import CallTree
 from traceviz.analyses.derived.calls.host_calls import annotated_calls
 from traceviz.analyses.derived.frames import bounds, having, intervals, of_process, outermost, parts_by
-from traceviz.analyses.derived.patterns import matches
+from traceviz.analyses.derived.patterns import matches, matching
 from traceviz.analyses.derived.steps.search import training_thread
-from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import IntervalSet
 
 INPUT_NAME = (
@@ -31,8 +32,18 @@ INPUT_NAME = (
 )
 """Names of ranges or categories in which input is loaded."""
 
+MODEL_PART = r"(sub_?module|param(eter)?|weight|layer|expert|block|adapter|lora|kv)s?"
+"""Words for parts of a model: a range that fetches one of them takes no batch."""
+
+FETCHED_PART = (
+    rf"(^|[^a-z])(pre)?(fetch|load|stream)(ing)?[-_ ]([a-z0-9]+[-_ ]){{0,2}}{MODEL_PART}([^a-z]|$)"
+    rf"|(^|[^a-z]){MODEL_PART}[-_ ]?\d*[-_ ](pre)?(fetch|load|stream)(ing)?([^a-z]|$)"
+)
+"""Names of ranges that bring parts of a model to the device: ``prefetch_layers_[2, 3]``, ``stream_expert_7``."""
+
 NOT_INPUT_NAME = (
     r"(?i)data[ _-]?(parallel|dist|transfer|ptr|type)|input[ _-]?(dist|proj|embed|layer|norm)"
+    rf"|{FETCHED_PART}"
     r"|all[ _-]?(2|to)[ _-]?all|update|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
 )
 """Names that resemble input names but mean something else."""
@@ -87,6 +98,8 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
     thread = training_thread(trace, process_id)
     own = trace.ranges.filter((pl.col("process_id") == process_id) & (pl.col("thread_id") == thread))
     ranges = own.filter(is_input(trace.options.input_range))
+    if trace.options.input_range is None:
+        ranges = ranges.filter(~pl.col("name").is_in(list(parameter_fetches(trace))))
     if trace.options.input_range is not None or not takes.height:
         return ranges
     ours = having(ranges, "domain", HOOKS)
@@ -94,6 +107,28 @@ def input_ranges(trace: TraceView, process_id: int, takes: pl.DataFrame) -> pl.D
     loops = [(ours, takes), *((part, having(takes, "name", part["name"][0])) for part in recorded)]
     again = pl.concat([part.filter(_is_covered(part, operations)) for part, operations in loops])
     return ranges.join(again, on="range_id", how="anti", maintain_order="left")
+
+
+@once_per_trace
+def parameter_fetches(trace: TraceView) -> frozenset[str]:
+    """Return names of ranges that look like input and lie within a range that fetches parts of the model.
+
+    ::
+
+        prefetch_layer_3   |-------------------------------|
+        prefetch_wq            |--|                            no input: a part of the layer
+        prefetch_wk                  |--|
+    """
+    names = trace.ranges["name"].unique()
+    parts = names.filter(matching(names, FETCHED_PART))
+    if not parts.len():
+        return frozenset()
+    like_input = names.filter(matching(names, INPUT_NAME))
+    columns = ("start_ns", "end_ns", "thread_id", "name")
+    among = pl.col("depth").is_not_null() & pl.col("name").is_in([*parts, *like_input])
+    tree = CallTree.of(trace.ranges.filter(among).select(columns).with_row_index("op_id"), ("name",))
+    inside = tree.topmost(tree.calls["name"].is_in(parts.implode()).to_numpy()) >= 0
+    return frozenset(tree.calls["name"].filter(pl.Series(inside)).unique().to_list())
 
 
 def _is_covered(ranges: pl.DataFrame, operations: pl.DataFrame) -> pl.Series:

@@ -64,7 +64,9 @@ def main_process(trace: TraceView) -> MainProcess | None:
     phases = _find_phases(trace)
     columns = ("start_ns", end_ns(), "process_id", "thread_id", "samples", "stack_id")
     stacks = trace.frame("stacks", *columns).sort("start_ns", "end_ns", maintain_order=True)
-    if not phases.height and not stacks.height:
+    # A profiler of devices that samples stacks saw its capture, not the run
+    is_capture = trace.tables.run_facts().get("format") == "nsys"
+    if not phases.height and (is_capture or not stacks.height):
         return None
     trained = having(phases, "kind", "step").group_by("process_id").len()
     trained = trained.sort("len", "process_id", descending=[True, False])

@@ -40,6 +40,7 @@ StackKind = Literal[
     "gil",
     "wait",
     "compute",
+    "native",
     "python",
 ]
 
@@ -68,12 +69,20 @@ KINDS: tuple[Kind, ...] = (
     Kind("gil", "waits for the GIL", "the thread wants to run Python, and waits until another thread lets it"),
     Kind("wait", "waits", "the thread uses no processor, and nothing says what it waits for"),
     Kind("compute", "computing", "a numeric library computes"),
+    Kind("native", "compiled code", "compiled code of the program or a library runs"),
     Kind("python", "Python", "the program's own Python runs"),
 )
 """All kinds, purposes first."""
 KIND_LABELS: dict[str, str] = {kind.key: kind.label for kind in KINDS}
 WAITS: frozenset[StackKind] = frozenset({"io", "sleep", "lock", "gil", "wait", "device_wait", "collective"})
 """Kinds in which a thread makes no progress."""
+
+OFF_CORE = "off-core"
+"""Frame of a thread that ran on no core, in traces whose profiler samples only threads that run."""
+UNKNOWN_CODE = "unknown-code"
+"""Frame of compiled code without a name."""
+INTERPRETER = "python-interpreter"
+"""Frame of Python's interpreter in stacks of compiled code, which do not show the Python function."""
 
 ORIGIN_CALLED = "native"
 """Origin of compiled code: functions that Python called, with only their names known."""
@@ -164,6 +173,9 @@ def with_activity(frames: pl.DataFrame) -> pl.DataFrame:
     """
     text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
     rules = [pl.when(text.str.contains(pattern) & ~own).then(pl.lit(kind)) for kind, pattern in catalogue().activities]
+    # Python's own frames have a file
+    compiled = (pl.col("file") == "") & (pl.col("origin") != ORIGIN_CALLED) & (pl.col("function") != INTERPRETER)
+    rules.append(pl.when(compiled).then(pl.lit("native")))
     python = pl.when(pl.col("origin") != ORIGIN_CALLED).then(pl.lit("python"))
     return frames.with_columns(pl.coalesce(*rules, python).alias("activity"))
 

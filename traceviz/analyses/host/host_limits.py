@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -16,7 +16,7 @@ from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.gil import Contention, contention
-from traceviz.analyses.host.own_function import OwnFunction, own_function
+from traceviz.analyses.host.own_function import OwnFunction, calling_function, own_function
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
@@ -94,7 +94,8 @@ class HostLimits:
         collections: Garbage collections in the steps.
         operators: Small operators of the steps that a profiler recorded.
         stalled: Operators in the steps whose threads wait for cores.
-        function: A function that takes much of the steps without training, if no kind alone shows how much.
+        largest: The function that takes most of the steps without training; ``None`` if it is below ``python_share``.
+        working: The same among functions that may compute for the model.
     """
 
     steps: StepSamples | None
@@ -105,7 +106,13 @@ class HostLimits:
     collections: int
     operators: SmallOperators | None
     stalled: StalledPool | None
-    function: OwnFunction | None
+    largest: OwnFunction | None
+    working: OwnFunction | None
+
+    @property
+    def function(self) -> OwnFunction | None:
+        """The largest function, if no kind alone shows how much it takes."""
+        return None if self.largest is None or _is_of_one_kind(self.largest) else self.largest
 
     def part(self, group: str) -> Part | None:
         """Return the part of this key."""
@@ -150,7 +157,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             few = f"fewer than {LEAST_SAMPLES} samples of stacks lie in steps"
             return self.skipped(few if found is not None else "no stacks were sampled in steps")
         if steps is None:
-            return HostLimits(None, (), None, (), None, 0, operators, stalled_pool(trace), None)
+            return HostLimits(None, (), None, (), None, 0, operators, stalled_pool(trace), None, None)
         gil = contention(steps)
         names = dict(trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows())
         wanting = [
@@ -167,7 +174,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             len(steps.collections),
             operators,
             stalled_pool(trace),
-            None if function is None or _is_of_one_kind(function) else function,
+            function,
+            None if steps.has_device else calling_function(trace, steps),
         )
 
     def judge(self, result: HostLimits) -> tuple[Finding, ...]:
@@ -177,10 +185,11 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
 
     def _found(self, result: HostLimits) -> Iterator[Finding]:
         steps = result.steps
+        is_small = result.operators is not None and self._are_small(result.operators)
         if steps is not None:
             yield from self._collects(result, steps)
             yield from self._contends(result, steps)
-            if result.function is not None:
+            if result.function is not None and not (is_small and _is_same(result.function, result.working)):
                 yield _of_function(result.function, steps)
             for part in result.parts:
                 least = self.python_share if part.group == "python" else self.least_share
@@ -193,10 +202,12 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
                     and not _is_of_function(part, result, steps)
                 ):
                     yield _of_part(_OF_PART[part.group], part, result, steps)
-        if result.operators is not None and self._are_small(result.operators):
-            yield self._of_operators(result.operators)
+        if result.operators is not None and is_small:
+            yield self._of_operators(result.operators, result.working)
         if result.stalled is not None:
-            yield _stalls(result.stalled)
+            # On a busy machine, a function of the program is the cause that the program can change
+            is_hint = result.stalled.fits_machine and result.largest is not None
+            yield _stalls(result.stalled, is_hint=is_hint)
 
     def _collects(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
         share = steps.collections.total / steps.step_ns
@@ -242,7 +253,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         is_many = operators.per_step >= self.small_calls and operators.steps >= FEW_STEPS
         return is_many and operators.median_ns <= self.small_ns and operators.share >= self.python_share
 
-    def _of_operators(self, operators: SmallOperators) -> Finding:
+    def _of_operators(self, operators: SmallOperators, function: OwnFunction | None) -> Finding:
+        """Return a finding on small operators, with the function of the program that calls most of them."""
         calls = (
             f"{format_number(round(operators.per_step))} operator calls a step, {format_ns(operators.median_ns)} each"
         )
@@ -264,6 +276,12 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             )
         cost = round(operators.share * operators.step_ns)
         own = _advice(code, small=True)
+        if function is not None and function.share >= WORTH_A_FUNCTION and code == "TV611":
+            facts = (*facts, Fact("location", "mostly in", function.location))
+            message = (
+                f"The function {function.words} takes {format_ratio(function.share)} of the steps, in small operators: "
+                f"{calls} in the median. {taken[0].upper()}{taken[1:]}."
+            )
         return finding(
             code, message, known(facts), cost, operators.step_ns, STEADY_STEP_TIME, advice=own, heading=heading
         )
@@ -385,7 +403,21 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
         Fact("high", "at most", part.interval[1], "ratio"),
     )
     name = heading if heading == "Python" else heading.lower()
-    return _finding(code, f"{heading}: {said}.", known(facts), part.share, steps, name)
+    found = _finding(code, f"{heading}: {said}.", known(facts), part.share, steps, name)
+    lines = _LINES_ON_WAITS.get(heading) if code == "TV613" else None
+    return found if lines is None else replace(found, advice=tuple(found.advice[line] for line in lines))
+
+
+_LINES_ON_WAITS = {"Sleep": (3,), "Starved": (2, 0), "Waiting": (0, 1), "Locks": (1, 0)}
+"""Lines of TV613's advice that fit what the main thread waits for, the best first."""
+
+
+WORTH_A_FUNCTION = 0.3
+"""A function that calls small operators is named if it takes this share of the steps."""
+
+
+def _is_same(one: OwnFunction, other: OwnFunction | None) -> bool:
+    return other is not None and other.location == one.location and other.share >= WORTH_A_FUNCTION
 
 
 ONE_KIND = 0.8
@@ -435,7 +467,7 @@ _KINDS = {
 """Names of kinds within the sentence about a function."""
 
 
-def _stalls(pool: StalledPool) -> Finding:
+def _stalls(pool: StalledPool, *, is_hint: bool) -> Finding:
     """Return a finding on operators whose threads wait for cores."""
     cores = counted(round(pool.usable), "core")
     left = f", and the program may use {cores}"
@@ -456,7 +488,8 @@ def _stalls(pool: StalledPool) -> Finding:
         Fact("mean_ns", "on average", pool.mean_ns, "ns"),
     )
     cost, heading = round(pool.share * pool.step_ns), "threads wait for cores"
-    return finding("TV621", message, known(facts), cost, pool.step_ns, STEADY_STEP_TIME, heading=heading)
+    words = STEADY_STEP_TIME
+    return finding("TV621", message, known(facts), cost, pool.step_ns, words, heading=heading, is_hint=is_hint)
 
 
 def _reads_or_writes(part: Part, where: str) -> str:

@@ -6,7 +6,10 @@ from traceviz.report.findings.tables import RUN
 RECORD = FindingRecord(
     code="TV704",
     slug="slow-start",
-    what="At least 20 % of the run and 30 s pass before its first step; or 20 % of it, imports and compilation apart.",
+    what=(
+        "A run of two minutes or more spends at least 20 % of it before its first step; or a shorter one half of it, "
+        "imports and compilation apart."
+    ),
     why="Each start, also after a failure, waits for it, and the devices with it.",
     advice=(
         "Prepare data once and keep the result; load it lazily or in workers.",
@@ -14,10 +17,11 @@ RECORD = FindingRecord(
         "Keep compiled programs: torch.compile and JAX have caches on disk.",
     ),
     misleads=(
-        "Short runs for a test mostly start up. Below 30 s, imports do not count, and the rest is for information."
+        "Short runs for a test mostly start up. Below two minutes, imports do not count, and the rest is for "
+        "information."
     ),
     section="whole_run",
-    hint_if="Imports and compilation are most of it, or it is shorter than 30 s.",
+    hint_if="Imports and compilation are most of it, or the run is shorter than two minutes.",
     explains=(),
     certainty="measured",
     is_candidate=False,

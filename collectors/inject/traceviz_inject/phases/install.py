@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .. import hooks
+from ..steps.rounds import CLASSES
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -48,7 +49,10 @@ MXNET_HOOKS = {
 }
 """The same for Apache MXNet."""
 
-STEP_HOOKS = {**TORCH_HOOKS, **PADDLE_HOOKS, **MXNET_HOOKS}
+ROUND_HOOKS = dict.fromkeys(CLASSES, ("steps.rounds", "hook_classes"))
+"""The same for boosting and scikit-learn."""
+
+STEP_HOOKS = {**TORCH_HOOKS, **PADDLE_HOOKS, **MXNET_HOOKS, **ROUND_HOOKS}
 
 BATCH_HOOKS = {
     "keras.src.backend.jax.trainer": ("phases.keras_parts", "hook_iterators"),
@@ -69,7 +73,7 @@ SEEN_BY_TENSORFLOW = frozenset({"keras.src.backend.tensorflow.trainer"})
 
 
 def install(settings: Settings) -> None:
-    """Wait for torch, PaddlePaddle and MXNet, and for modules that show parts of a loop if a collector marks them.
+    """Wait for torch, PaddlePaddle, MXNet and libraries with rounds, and for modules that show parts of a loop if a collector marks them.
 
     NVTX ranges mark all parts. The JAX profiler marks the taking of batches, which happens outside of JAX.
     """

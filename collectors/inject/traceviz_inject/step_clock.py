@@ -30,7 +30,8 @@ SOURCES = (
     *("program_step", "found_update"),
 )
 """Sources of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, rounds of
-libraries, then batches, gradients of a program without optimizer, and calls that only repeat; if no framework makes any, ``traceviz.step``, and calls that look like an optimizer."""
+libraries, then batches, gradients of a program without optimizer, and calls that only repeat; if no framework makes
+any, ``traceviz.step``, and calls that look like an optimizer."""
 
 DECLARED = frozenset({"jax_step", "tf_step"})
 """Sources whose steps the program itself annotates: no other marks are needed."""

@@ -28,9 +28,10 @@ class WholeRunAnalysis(Analysis[RunParts]):
         hint_share: Up to this share of the run, validation is for information, since it may be intended. All time
             outside of steps together is no finding up to this share.
         least_startup: Share of a long run from which on its start-up is a finding.
-        long_run_ns: A run of this length is long. In shorter ones, only the start-up without imports counts, for
-            information, because all short runs import,
-        most_startup: from this share of the run on.
+        long_run_ns: A run of this length is long,
+        most_startup: and one that spends this share of it and
+        long_startup_ns: this time on its start-up. In others, only the start-up without imports counts, for
+            information, from that share on, because all short runs import.
     """
 
     slug = "whole_run"
@@ -43,6 +44,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
     least_startup: float = 0.20
     long_run_ns: int = 120_000_000_000
     most_startup: float = 0.5
+    long_startup_ns: int = 30_000_000_000
 
     def run(self, trace: TraceView) -> RunParts | Skipped:
         """Divide the run into parts, if hooks in the program or samples of its stacks saw all of it."""
@@ -67,7 +69,8 @@ class WholeRunAnalysis(Analysis[RunParts]):
         in_loop = run.times["saving"].intersect(run.loop).total if "saving" in run.times else 0
         if in_loop >= self.least_share * run.run_ns:
             yield self._finding("TV703", run, ("saving",), "The loop waits for checkpoints", cost_ns=in_loop)
-        is_long = run.run_ns >= self.long_run_ns
+        is_most = run.share(*STARTUP) >= self.most_startup and run.time_ns(*STARTUP) >= self.long_startup_ns
+        is_long = run.run_ns >= self.long_run_ns or is_most
         counted = STARTUP if is_long else ("preparation",) if where_of(run, ("preparation",)) else ()
         if run.share(*counted) >= (self.least_startup if is_long else self.most_startup):
             is_hint = not is_long

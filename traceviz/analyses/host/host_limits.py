@@ -67,8 +67,11 @@ class Part:
 
     @property
     def mostly(self) -> str:
-        """The place, after a comma."""
-        return f"{', mostly in' if self.location_share >= MOSTLY else ', most of all in'} {placed(self.location)}"
+        """The place, after a comma; with its own share of the steps if it is the smaller part."""
+        place = placed(self.location)
+        if self.location_share >= MOSTLY:
+            return f", mostly in {place}"
+        return f", most of all in {place} ({format_ratio(self.location_share * self.share)})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ _WORDS: dict[str, str] = {
 }
 _FUSE = "Fuse it with what is around. PyTorch: torch.compile; TensorFlow: tf.function(jit_compile=True)."
 _IN_32_BITS = (
-    "Train in 32 bits unless the program needs more: convert data of NumPy with .float() or astype('float32'), and leave "
-    "torch.set_default_dtype at float32."
+    "Train in 32 bits unless the program needs more: convert data of NumPy with .float() or astype('float32'), and "
+    "leave torch.set_default_dtype at float32."
 )
 _ADVICE: dict[str, str] = {
     "convolution": (

@@ -7,8 +7,8 @@ RECORD = FindingRecord(
     code="TV704",
     slug="slow-start",
     what=(
-        "A run of two minutes or more spends at least 20 % of it before its first step; or a shorter one half of it, "
-        "imports and compilation apart."
+        "A run of two minutes or more spends at least 20 % of it before its first step; or a shorter one half of it "
+        "and 30 s; or half of it without imports and compilation."
     ),
     why="Each start, also after a failure, waits for it, and the devices with it.",
     advice=(
@@ -17,11 +17,11 @@ RECORD = FindingRecord(
         "Keep compiled programs: torch.compile and JAX have caches on disk.",
     ),
     misleads=(
-        "Short runs for a test mostly start up. Below two minutes, imports do not count, and the rest is for "
-        "information."
+        "Short runs for a test mostly start up. Below 30 s of start-up, imports do not count, and the rest is "
+        "for information."
     ),
     section="whole_run",
-    hint_if="Imports and compilation are most of it, or the run is shorter than two minutes.",
+    hint_if="Imports and compilation are most of it, or the start-up is shorter than 30 s in a run below two minutes.",
     explains=(),
     certainty="measured",
     is_candidate=False,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..config import Settings
 
 BATCH, GRADIENTS, BITS = "batch", "gradients", "parameter_bits"
-"""Names of facts: samples of a step of this process; whether gradients were computed, 1 or 0; bits of its parameters."""
+"""Names of facts: samples of a step of this process; whether gradients were computed, 1 or 0; bits of parameters."""
 
 EPOCHS_OF_KERAS = "keras.src.trainers.epoch_iterator"
 DIFFERENTIATION = {

@@ -73,7 +73,7 @@ SEEN_BY_TENSORFLOW = frozenset({"keras.src.backend.tensorflow.trainer"})
 
 
 def install(settings: Settings) -> None:
-    """Wait for torch, PaddlePaddle, MXNet and libraries with rounds, and for modules that show parts of a loop if a collector marks them.
+    """Wait for libraries that make steps, and for modules that show parts of a loop if a collector marks them.
 
     NVTX ranges mark all parts. The JAX profiler marks the taking of batches, which happens outside of JAX.
     """

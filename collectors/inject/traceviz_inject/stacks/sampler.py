@@ -59,8 +59,8 @@ MOST_BYTES = 64 << 20
 END_BYTES = 4 * MOST_BYTES
 """Size at which the file ends; threads, phases and frames may add this much."""
 SWITCH_S = 0.0001
-"""Time for which the only thread that runs may keep the interpreter's lock once this sampler wants it. With Python's 5 ms,
-functions of pure Python between calls that release the lock are hardly ever sampled."""
+"""Time for which the only thread that runs may keep the interpreter's lock once this sampler wants it. With Python's
+5 ms, functions of pure Python between calls that release the lock are hardly ever sampled."""
 _PATIENCE_S = 2.0
 _SYNCHRONOUS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGTRAP", "SIGSYS"}
 

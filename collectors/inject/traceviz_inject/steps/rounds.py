@@ -1,4 +1,4 @@
-"""Steps of libraries whose models learn in calls of one function: rounds of boosting, and scikit-learn's ``partial_fit``.
+"""Steps of libraries whose models learn in calls of one function: rounds of boosting, and ``partial_fit``.
 
 XGBoost and LightGBM call ``Booster.update`` for each round, also with an objective of the program::
 

@@ -408,7 +408,7 @@ class TestGrowth:
     @pytest.mark.parametrize(("source", "codes"), [("torch", []), ("nsys", ["TV605"])])
     def test_of_8_mebibytes_a_second_while_a_profiler_in_the_program_records_is_its_own(self, source, codes):
         memory = [500 + 8 * number for number in range(100)]
-        windows = [(0, 100 * SECOND, 10, {"source": source})]
+        windows = [(0, 100 * SECOND, "requested", {"source": source})]
         found = findings(self.grows(memory, span_ns=100 * SECOND, windows=windows))
         assert [finding.code for finding in found] == codes
 

@@ -315,7 +315,6 @@ class TestSmallOperators:
         found = small_operators(view)
         assert (found.share, found.median_ns) == (pytest.approx(share, abs=0.0005), 10_000)
 
-
     def test_of_a_function_with_60_percent_of_the_steps_are_said_by_that_function(self):
         refresh = (f"{MAIN} > ema.py:8 refresh > torch/functional.py:9 norm", 6)
         learns = (f"{MAIN} > torch/_tensor.py:5 backward", 4)

@@ -262,7 +262,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             f"{format_number(round(operators.per_step))} operator calls a step, {format_ns(operators.median_ns)} each"
         )
         taken = f"they and the Python between them take {format_ratio(operators.share)} of steady step time"
-        facts = (
+        facts: tuple[Fact, ...] = (
             Fact("per_step", "operator calls in a step", operators.per_step, "number"),
             Fact("median_ns", "each, in the median", operators.median_ns, "ns"),
             Fact("share", "of the steps", operators.share, "ratio"),

@@ -10,7 +10,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..steps.rounds import CLASSES
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -49,7 +48,35 @@ MXNET_HOOKS = {
 }
 """The same for Apache MXNet."""
 
-ROUND_HOOKS = dict.fromkeys(CLASSES, ("steps.rounds", "hook_classes"))
+ROUND_CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "lightgbm.basic": ("update", ("Booster",)),
+    "xgboost.core": ("update", ("Booster",)),
+    "sklearn.cluster._kmeans": ("partial_fit", ("MiniBatchKMeans",)),
+    "sklearn.decomposition._dict_learning": ("partial_fit", ("MiniBatchDictionaryLearning",)),
+    "sklearn.decomposition._incremental_pca": ("partial_fit", ("IncrementalPCA",)),
+    "sklearn.decomposition._lda": ("partial_fit", ("LatentDirichletAllocation",)),
+    "sklearn.decomposition._nmf": ("partial_fit", ("MiniBatchNMF",)),
+    "sklearn.linear_model._passive_aggressive": (
+        "partial_fit",
+        ("PassiveAggressiveClassifier", "PassiveAggressiveRegressor"),
+    ),
+    "sklearn.linear_model._stochastic_gradient": (
+        "partial_fit",
+        ("BaseSGDClassifier", "BaseSGDRegressor", "SGDClassifier", "SGDOneClassSVM", "SGDRegressor"),
+    ),
+    "sklearn.naive_bayes": (
+        "partial_fit",
+        ("BaseDiscreteNB", "_BaseDiscreteNB", "CategoricalNB", "GaussianNB"),
+    ),
+    "sklearn.neural_network._multilayer_perceptron": (
+        "partial_fit",
+        ("BaseMultilayerPerceptron", "MLPClassifier", "MLPRegressor"),
+    ),
+    "sklearn.neural_network._rbm": ("partial_fit", ("BernoulliRBM",)),
+}
+"""Module -> the method that makes a step, and the classes that may define it; versions differ."""
+
+ROUND_HOOKS = dict.fromkeys(ROUND_CLASSES, ("steps.rounds", "hook_classes"))
 """The same for boosting and scikit-learn."""
 
 STEP_HOOKS = {**TORCH_HOOKS, **PADDLE_HOOKS, **MXNET_HOOKS, **ROUND_HOOKS}

@@ -14,6 +14,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from .. import hooks
+from ..phases.install import ROUND_CLASSES
 from ..status import guarded
 from ..step_clock import CLOCK, Leader
 
@@ -24,38 +25,10 @@ if TYPE_CHECKING:
 ROUND, PARTIAL_FIT = "boosting_round", "partial_fit"
 """Sources of steps."""
 
-CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "lightgbm.basic": ("update", ("Booster",)),
-    "xgboost.core": ("update", ("Booster",)),
-    "sklearn.cluster._kmeans": ("partial_fit", ("MiniBatchKMeans",)),
-    "sklearn.decomposition._dict_learning": ("partial_fit", ("MiniBatchDictionaryLearning",)),
-    "sklearn.decomposition._incremental_pca": ("partial_fit", ("IncrementalPCA",)),
-    "sklearn.decomposition._lda": ("partial_fit", ("LatentDirichletAllocation",)),
-    "sklearn.decomposition._nmf": ("partial_fit", ("MiniBatchNMF",)),
-    "sklearn.linear_model._passive_aggressive": (
-        "partial_fit",
-        ("PassiveAggressiveClassifier", "PassiveAggressiveRegressor"),
-    ),
-    "sklearn.linear_model._stochastic_gradient": (
-        "partial_fit",
-        ("BaseSGDClassifier", "BaseSGDRegressor", "SGDClassifier", "SGDOneClassSVM", "SGDRegressor"),
-    ),
-    "sklearn.naive_bayes": (
-        "partial_fit",
-        ("BaseDiscreteNB", "_BaseDiscreteNB", "CategoricalNB", "GaussianNB"),
-    ),
-    "sklearn.neural_network._multilayer_perceptron": (
-        "partial_fit",
-        ("BaseMultilayerPerceptron", "MLPClassifier", "MLPRegressor"),
-    ),
-    "sklearn.neural_network._rbm": ("partial_fit", ("BernoulliRBM",)),
-}
-"""Module -> the method that makes a step, and the classes that may define it; versions differ."""
-
 
 def hook_classes(module: ModuleType) -> None:
     """Hook the method of each class of ``module`` that defines it."""
-    method, names = CLASSES[module.__name__]
+    method, names = ROUND_CLASSES[module.__name__]
     counted = functools.partial(_counted, PARTIAL_FIT if method == "partial_fit" else ROUND)
     for name in names:
         owner = getattr(module, name, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,9 +21,15 @@ from traceviz.analyses.host.own_function import OwnFunction, calling_function, o
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import counted, format_ns, format_number, format_ratio
 from traceviz.report import STEADY_STEP_TIME, Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.report.findings.registry import record_of
+
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv615_garbage_collection as tv615
+else:
+    tv615 = Later("traceviz.report.findings.tv615_garbage_collection")
 
 FEW = 30
 """A share of fewer samples is reported with *about*."""
@@ -115,7 +122,10 @@ class HostLimits:
     @property
     def function(self) -> OwnFunction | None:
         """The largest function, if no kind alone shows how much it takes."""
-        return None if self.largest is None or _is_of_one_kind(self.largest) else self.largest
+        if (whole := self.largest) is None:
+            return None
+        kind = max(whole.by_group, key=whole.by_group.__getitem__)
+        return None if kind in _OF_PART and whole.by_group[kind] >= ONE_KIND * whole.time_ns else whole
 
     def part(self, group: str) -> Part | None:
         """Return the part of this key."""
@@ -189,20 +199,25 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
     def _found(self, result: HostLimits) -> Iterator[Finding]:
         steps = result.steps
         is_small = result.operators is not None and self._are_small(result.operators)
+        is_named = is_small and _is_same(result.function, result.working) and not self._are_few(result.operators)
         if steps is not None:
             yield from self._collects(result, steps)
             yield from self._contends(result, steps)
-            if result.function is not None and not (is_small and _is_same(result.function, result.working)):
+            if result.function is not None and not is_named:
                 yield _of_function(result.function, steps)
             for part in result.parts:
                 least = self.python_share if part.group == "python" else self.least_share
                 is_sampled = part.samples is None or part.samples >= self.least_samples
-                if (
-                    part.group in _OF_PART
-                    and part.share >= least
-                    and is_sampled
-                    and not _computes_elsewhere(part, result)
-                    and not _is_of_function(part, result, steps)
+                # A wait for threads that compute for the main thread is no starvation.
+                others, function = result.meanwhile, result.function
+                computes_elsewhere = (part.group == "lock" and others is not None) and (
+                    others.activity == "compute" and others.share >= MOSTLY
+                )
+                in_function = function is not None and function.has_most_of(
+                    part.group, round(part.share * steps.step_ns)
+                )
+                if (part.group in _OF_PART and part.share >= least and is_sampled) and not (
+                    computes_elsewhere or in_function
                 ):
                     yield _of_part(_OF_PART[part.group], part, result, steps)
         if result.operators is not None and is_small:
@@ -227,7 +242,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("collection_ns", "each, mean", round(steps.collections.total / max(result.collections, 1)), "ns"),
         )
         advice = record_of("TV615").advice
-        own = advice if steps.is_called else tuple(line for line in advice if not line.startswith(_NO_CALLS))
+        own = advice if steps.is_called else tuple(line for line in advice if line != tv615.WITHOUT_CALLS)
         cost, heading = round(share * steps.judged_ns), "garbage collection"
         yield finding("TV615", message, facts, cost, steps.judged_ns, steps.words, advice=own, heading=heading)
 
@@ -238,10 +253,11 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             return
         _, location, _ = gil.others.row(0)
         number = counted(round(gil.threads), "thread")
+        about = "about " if steps.samples is not None and steps.samples < FEW else ""
         among = f", among them {result.threads[0]}" if len(result.threads) > 1 else ""
         message = (
             f"GIL: {number} want Python's interpreter lock at once{among} in {placed(location)}: the steps wait for it "
-            f"in {_about(steps)}{format_ratio(share)} of their time."
+            f"in {about}{format_ratio(share)} of their time."
         )
         facts = (
             Fact("share", "of the steps", share, "ratio"),
@@ -255,6 +271,10 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
     def _are_small(self, operators: SmallOperators) -> bool:
         is_many = operators.per_step >= self.small_calls and operators.steps >= FEW_STEPS
         return is_many and operators.median_ns <= self.small_ns and operators.share >= self.python_share
+
+    def _are_few(self, operators: SmallOperators | None) -> bool:
+        """Return whether a step has few examples."""
+        return operators is not None and operators.batch is not None and operators.batch <= self.small_batch
 
     def _of_operators(self, operators: SmallOperators, function: OwnFunction | None) -> Finding:
         """Return a finding on small operators, with the function of the program that calls most of them."""
@@ -271,10 +291,10 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("batch", "examples in a batch", operators.batch, "count"),
         )
         code, heading, message = "TV611", "small operators", f"Small operators: {calls} in the median: {taken}."
-        if operators.batch is not None and operators.batch <= self.small_batch:
+        if self._are_few(operators):
             code, heading = "TV616", "small batch"
             message = (
-                f"Small batch: {counted(operators.batch, 'example')} a step, and {calls}: {taken}, nearly as long as "
+                f"Small batch: {counted(operators.batch or 0, 'example')} a step, and {calls}: {taken}, nearly as long as "
                 "for many examples."
             )
         cost = round(operators.share * operators.step_ns)
@@ -301,14 +321,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             f"The program is bound by its own computing: {format_ratio(share)} of {within_sentence(steps.words)}"
             f"{parts[0].mostly}."
         )
-        yield finding(
-            "TV617",
-            message,
-            (Fact("share", "of the steps", share, "ratio"),),
-            0,
-            steps.judged_ns,
-            steps.words,
-        )
+        facts = (Fact("share", "of the steps", share, "ratio"),)
+        yield finding("TV617", message, facts, 0, steps.judged_ns, steps.words)
 
     def describe(self, result: HostLimits) -> Section:
         """Describe the activities of the main thread in the steps, and the figures of the findings."""
@@ -374,20 +388,26 @@ _ABOUT_SMALL = 3
 """Number of lines of TV611's advice that are about small operators."""
 
 
-def _about(steps: StepSamples) -> str:
-    return "about " if steps.samples is not None and steps.samples < FEW else ""
-
-
 def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> Finding:
     """Return a finding about an activity of the main thread."""
     of, where = within_sentence(steps.words), placed(part.location)
     match code:
         case "TV610":
             heading = "Saving" if _SAVES in part.activity else "Input and output"
-            said = f"{part.words} of {of} is {_reads_or_writes(part, where)}"
+            calls = [(call, share) for leaf, share in part.calls if (call := called(leaf))]
+            if calls and calls[0][1] >= MOSTLY * part.share:  # a single call only if it takes most of the time
+                what = f"{calls[0][0]} in {where}"
+            else:
+                listed = " and ".join(f"{call} ({format_ratio(share)})" for call, share in calls[:2])
+                inside = "spent in" if part.function_share >= MOSTLY else "spent so, most of all in"
+                what = f"{inside} {where}{f': {listed}' if listed else ''}"
+            said = f"{part.words} of {of} is {what}"
         case "TV613":
             heading, does = _waits_for(part)
-            said = f"in {part.words} of {of} the main thread {does} in {where}{_others(result.meanwhile)}"
+            others, also = result.meanwhile, ""
+            if others is not None and others.share >= MOSTLY / 2:
+                also = f"; meanwhile {others.thread} {_DOES.get(others.activity, 'is in')} {placed(others.location)}"
+            said = f"in {part.words} of {of} the main thread {does} in {where}{also}"
         case "TV614":
             heading = "Logging"
             said = f"{part.words} of {of} is spent on messages and metrics{part.mostly}"
@@ -419,25 +439,14 @@ WORTH_A_FUNCTION = 0.3
 """A function that calls small operators is named if it takes this share of the steps."""
 
 
-def _is_same(one: OwnFunction, other: OwnFunction | None) -> bool:
-    return other is not None and other.location == one.location and other.share >= WORTH_A_FUNCTION
+def _is_same(one: OwnFunction | None, other: OwnFunction | None) -> bool:
+    return one is not None and other is not None and other.location == one.location and other.share >= WORTH_A_FUNCTION
 
 
 ONE_KIND = 0.8
 """If one kind with its own finding has this part of a function's time, only that finding is reported."""
 _LISTED = 0.1
 """Kinds with at least this part of the time of a function are listed."""
-
-
-def _is_of_one_kind(function: OwnFunction) -> bool:
-    largest = max(function.by_group, key=function.by_group.__getitem__)
-    return largest in _OF_PART and function.by_group[largest] >= ONE_KIND * function.time_ns
-
-
-def _is_of_function(part: Part, result: HostLimits, steps: StepSamples) -> bool:
-    """Return whether most of a part is time of the function that is reported as a whole."""
-    function = result.function
-    return function is not None and function.has_most_of(part.group, round(part.share * steps.step_ns))
 
 
 def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
@@ -495,18 +504,6 @@ def _stalls(pool: StalledPool, *, is_hint: bool) -> Finding:
     return finding("TV621", message, known(facts), cost, pool.step_ns, words, heading=heading, is_hint=is_hint)
 
 
-def _reads_or_writes(part: Part, where: str) -> str:
-    """Return the call that reads or writes, and its place; a single call only if it takes most of the time."""
-    calls = [(called(leaf), share) for leaf, share in part.calls if called(leaf)]
-    if calls and calls[0][1] >= MOSTLY * part.share:
-        return f"{calls[0][0]} in {where}"
-    listed = " and ".join(f"{call} ({format_ratio(share)})" for call, share in calls[:2])
-    inside = "spent in" if part.function_share >= MOSTLY else "spent so, most of all in"
-    return f"{inside} {where}{f': {listed}' if listed else ''}"
-
-
-_NO_CALLS = "Do not call gc.collect()"
-"""Start of the advice for programs that call the garbage collector themselves."""
 _SAVES = "saving"
 """Activity of a part whose purpose is to save."""
 
@@ -522,13 +519,6 @@ def _waits_for(part: Part) -> tuple[str, str]:
     return "Locks", "waits for a lock"
 
 
-def _others(meanwhile: Meanwhile | None) -> str:
-    if meanwhile is None or meanwhile.share < MOSTLY / 2:
-        return ""
-    verb = _DOES.get(meanwhile.activity, "is in")
-    return f"; meanwhile {meanwhile.thread} {verb} {placed(meanwhile.location)}"
-
-
 _DOES = {
     "sleep": "sleeps in",
     "io": "reads or writes in",
@@ -537,12 +527,6 @@ _DOES = {
     "gil": "runs",
     "lock": "waits in",
 }
-
-
-def _computes_elsewhere(part: Part, result: HostLimits) -> bool:
-    """Return whether the main thread waits for threads that compute for it, which is no starvation."""
-    others = result.meanwhile
-    return part.group == "lock" and others is not None and others.activity == "compute" and others.share >= MOSTLY
 
 
 def called(leaf: str) -> str:
@@ -563,17 +547,18 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
     main = steps.of_main.with_columns((pl.col("samples") * pl.col("part")).alias("share_of_samples"))
     activity = pl.when(pl.col("kind") == _SAVES).then(pl.lit(_SAVES)).otherwise("activity").alias("activity")
     sums = pl.col("time_ns").sum(), pl.col("share_of_samples").sum()
-    alike = main.group_by("meaning", "group", "waits_for").agg(
+    by_meaning = main.group_by("meaning", "group", "waits_for").agg(
         pl.col("kind", "location", "activity", "leaf").first(), *sums
     )
-    said = alike.with_columns(pl.col(pl.Categorical).cast(pl.String)).with_columns(activity)
-    summed = said.group_by("group", "location", "activity", "leaf", "waits_for").agg(*sums)
+    named = by_meaning.with_columns(pl.col(pl.Categorical).cast(pl.String)).with_columns(activity)
+    summed = named.group_by("group", "location", "activity", "leaf", "waits_for").agg(*sums)
     order = ["time_ns", "location", "activity", "leaf"]
     found = []
     for (group,), rows in summed.group_by("group"):  # once per kind
         ordered = rows.sort(order, descending=[True, False, False, False])
         ordered = ordered.with_columns(pl.col("location").str.replace(r":\d+ ", " ").alias("function"))
-        function, in_function = _largest(ordered, "function")
+        by_function = ordered.group_by("function").agg(pl.col("time_ns").sum())
+        function, in_function = by_function.sort("time_ns", "function", descending=[True, False]).row(0)
         own = ordered.filter(pl.col("function").eq_missing(function))
         by_line = own.group_by("location", maintain_order=True).agg(
             pl.col("time_ns").sum(), pl.first("leaf", "activity", "waits_for")
@@ -598,13 +583,6 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
             )
         )
     return tuple(sorted(found, key=lambda part: (-part.share, part.group)))
-
-
-def _largest(rows: pl.DataFrame, column: str) -> tuple[str | None, int]:
-    """Return the value of ``column`` that takes most time, and that time."""
-    sums = rows.group_by(column).agg(pl.col("time_ns").sum())
-    value, time_ns = sums.sort("time_ns", column, descending=[True, False]).row(0)
-    return value, int(time_ns)
 
 
 def _meanwhile(steps: StepSamples, names: dict[int, str | None]) -> Meanwhile | None:

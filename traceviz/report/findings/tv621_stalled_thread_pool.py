@@ -1,7 +1,6 @@
 """Finding TV621: stalled thread pool."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import COMPUTING
+from traceviz.report.findings.record import COMPUTING, FindingRecord
 
 RECORD = FindingRecord(
     code="TV621",
@@ -29,8 +28,6 @@ RECORD = FindingRecord(
     references=("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
     section="host_limits",
     explains=("host",),
-    certainty="measured",
     hint_if="Only other programs take the cores, and a function of the program takes 20 % of the steps.",
     tables=COMPUTING,
-    place=None,
 )

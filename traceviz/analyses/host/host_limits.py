@@ -294,8 +294,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         if self._are_few(operators):
             code, heading = "TV616", "small batch"
             message = (
-                f"Small batch: {counted(operators.batch or 0, 'example')} a step, and {calls}: {taken}, nearly as long as "
-                "for many examples."
+                f"Small batch: {counted(operators.batch or 0, 'example')} a step, and {calls}: {taken}, nearly as long "
+                "as for many examples."
             )
         cost = round(operators.share * operators.step_ns)
         own = _advice(code, small=True)

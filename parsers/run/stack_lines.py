@@ -54,6 +54,8 @@ class About(msgspec.Struct, frozen=True):
     """Samples per step."""
     gradients: Number | None = None
     """1 if gradients were computed in it, 0 if they would have been seen and were not."""
+    parameter_bits: Number | None = None
+    """Bits of the parameters that it trains."""
 
 
 class ProcessLine(msgspec.Struct, frozen=True, array_like=True, tag="process"):

@@ -357,6 +357,7 @@ class _Placed:
         about, cost = self.recording.about, self.recording.cost.get("cpu_ns")
         known: dict[str, Any] = {"process.role": self.recording.role, "process.parent_pid": about.ppid}
         known |= {"process.batch": about.batch or None, "process.gradients": about.gradients}
+        known["process.parameter_bits"] = about.parameter_bits
         wall_ns = self.end_ns - self.zero_ns
         if isinstance(cost, int | float) and 0 <= cost < LONGEST_NS and wall_ns > 0:
             known["stacks.cost"] = f"{cost / wall_ns:.5f}"

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-STANDARD = r"^(threading|queue|selectors|socket|json/|logging/|multiprocessing/|<frozen|importlib/)"
+STANDARD = r"^(threading|contextlib|queue|selectors|socket|json/|logging/|multiprocessing/|<frozen|importlib/)"
 NS_PER_SAMPLE = 10
 
 

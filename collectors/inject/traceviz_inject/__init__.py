@@ -6,7 +6,7 @@
 ``hooks``             run a function once the program has imported a module
 ``step_clock``        the one step clock
 ``steps``             the sources of the clock: ``keras``, ``tensorflow``, ``jax``; ``torch``, ``paddle``, ``mxnet``,
-                      which share ``loop``
+                      which share ``loop``; ``rounds``: XGBoost, LightGBM, scikit-learn
 ``profilers``         ``window``: a profiler's window on the clock; ``tensorflow``, ``jax``, ``torch``, ``nvtx_ranges``
 ``stacks``            ``recording``: the stacks of all threads from the start, and the parts of the run that hooks
                       report; ``discovered_loop``: the loop of an unknown framework, found in stacks
@@ -38,7 +38,10 @@ STACKS = "TRACEVIZ_INJECT_STACKS"
 """Environment variable with the stack samples per second; empty if sampling is not requested. Sampling starts first,
 and most Pythons must not load the reader of the settings."""
 
-FRAMEWORKS = ("jax", "keras", "mxnet", "nvtx", "paddle", "tensorflow", "tf_keras", "torch")
+FRAMEWORKS = (
+    *("jax", "keras", "lightgbm", "mxnet", "nvtx", "paddle", "sklearn"),
+    *("tensorflow", "tf_keras", "torch", "xgboost"),
+)
 """Packages whose import starts everything else."""
 
 STEP_SOURCES = ("steps.jax", "steps.keras", "phases.install", "steps.tensorflow")

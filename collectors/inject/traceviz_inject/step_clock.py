@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 SOURCES = (
     *("keras", "paddle_fit", "jax_step", "tf_step"),
     *("torch_optimizer", "paddle_optimizer", "mxnet_optimizer"),
+    *("boosting_round", "partial_fit"),
     *("torch_loader", "paddle_loader", "mxnet_loader", "tf_iterator"),
+    "torch_gradients",
     *("jax_call", "tf_call", "torch_call", "paddle_call", "mxnet_call"),
     *("program_step", "found_update"),
 )
-"""Sources of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, then calls
-that only repeat; if no framework makes any, ``traceviz.step``, and calls that look like an optimizer."""
+"""Sources of steps, the most trusted first: Keras' batches, the program's own annotations, optimizer steps, rounds of
+libraries, then batches, gradients of a program without optimizer, and calls that only repeat; if no framework makes
+any, ``traceviz.step``, and calls that look like an optimizer."""
 
 DECLARED = frozenset({"jax_step", "tf_step"})
 """Sources whose steps the program itself annotates: no other marks are needed."""

@@ -105,7 +105,7 @@ def test_start_up_that_is_partly_the_programs_own_work_is_said_by_imports_and_th
     assert first_sentence(report) == (
         "Steps are 16.7 % of this run; 83.3 % is start-up (imports 50.0 %, export (train.py:95) 33.3 %)"
     )
-    assert message(report, "TV704").endswith("83.3 % of the run, 10.0 s (imports 50.0 %, export (train.py:95) 33.3 %).")
+    assert "TV704" not in codes(report)  # a run of 12 s mostly starts up
 
 
 def test_a_long_start_up_leaves_the_sentence_to_what_leads_within_the_steps():
@@ -130,13 +130,17 @@ def test_a_long_start_up_is_what_a_run_is_about_in_whose_steps_nothing_leads():
     assert shorter.verdict.sentence.startswith("In steps, 25.0 % of this run (75.0 % is start-up): ")
 
 
-@pytest.mark.parametrize(("seconds", "found"), [(2, False), (3, True)])
-def test_from_a_fifth_of_the_run_on_start_up_is_a_finding_unless_it_is_imports_of_less_than_half_a_minute(
+@pytest.mark.parametrize(("seconds", "found"), [(9, False), (11, True)])
+def test_from_half_of_a_short_run_on_start_up_is_a_finding_unless_it_is_imports_of_less_than_half_a_minute(
     seconds, found
 ):
     assert ("TV704" in codes(run(startup=seconds, stepping=10, imports=False))) is found
     assert "TV704" not in codes(run(startup=seconds, stepping=10))
-    assert ("TV704" in codes(run(startup=10 * seconds, stepping=100))) is found
+
+
+@pytest.mark.parametrize(("seconds", "found"), [(24, False), (26, True)])
+def test_from_a_fifth_of_a_run_of_two_minutes_on_imports_are_a_finding(seconds, found):
+    assert ("TV704" in codes(run(startup=seconds, stepping=100))) is found
 
 
 @pytest.mark.parametrize(
@@ -280,3 +284,18 @@ def test_start_up_does_not_lead_over_a_cause_that_was_measured_in_the_steps():
 )
 def test_a_sentence_after_a_colon_begins_small_unless_with_a_name(text, within):
     assert continue_sentence(text) == within
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ([("run.status", "failed"), ("run.exit.code", "3")], "The program failed (exit code 3). "),
+        ([("run.status", "failed"), ("run.ending.reason", "out of memory")], "The program failed (out of memory). "),
+        ([("run.status", "killed"), ("run.ending.reason", "SIGKILL")], "The program was killed (SIGKILL). "),
+        ([("run.status", "finished"), ("run.exit.code", "0")], ""),
+        ([("run.status", "interrupted"), ("run.exit.code", "130")], ""),
+    ],
+)
+def test_a_program_that_failed_with_exit_code_3_is_said_first(settings, says):
+    report = analyze(tables(kernels=[(0, 10, "gemm")], settings=settings))
+    assert report.verdict.sentence.startswith(says or "One kernel")

@@ -402,6 +402,13 @@ class TestGrowth:
         (finding,) = findings(self.grows(memory, span_ns=100 * SECOND))
         assert (finding.code, evidence(finding)["memory_bytes"] > 1100 * MIB) == ("TV605", True)
 
+    @pytest.mark.parametrize(("source", "codes"), [("torch", []), ("nsys", ["TV605"])])
+    def test_of_8_mebibytes_a_second_while_a_profiler_in_the_program_records_is_its_own(self, source, codes):
+        memory = [500 + 8 * number for number in range(100)]
+        windows = [(0, 100 * SECOND, "requested", {"source": source})]
+        found = findings(self.grows(memory, span_ns=100 * SECOND, windows=windows))
+        assert [finding.code for finding in found] == codes
+
     def test_that_ends_in_the_first_half_is_none(self):
         assert findings(self.grows([*range(500, 1000, 10), *[1000] * 50], span_ns=100 * SECOND)) == ()
 

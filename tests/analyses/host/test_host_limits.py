@@ -171,6 +171,10 @@ class TestLocks:
         )
         assert found([(COMPUTES, 2), self.WAITS], [computes]) == {}
 
+    def test_a_sleep_of_4_tenths_is_not_advised_to_look_at_another_thread(self):
+        (finding,) = found([(COMPUTES, 6), (f"{MAIN} > train.py:30 train > time.sleep", 4, 0.0)]).values()
+        assert [line.split()[0] for line in finding.advice] == ["Sleep"]
+
     @pytest.mark.parametrize(
         ("frames", "says"),
         [
@@ -311,6 +315,21 @@ class TestSmallOperators:
         found = small_operators(view)
         assert (found.share, found.median_ns) == (pytest.approx(share, abs=0.0005), 10_000)
 
+    def test_of_a_function_with_60_percent_of_the_steps_are_said_by_that_function(self):
+        refresh = (f"{MAIN} > ema.py:8 refresh > torch/functional.py:9 norm", 6)
+        learns = (f"{MAIN} > torch/_tensor.py:5 backward", 4)
+        calls = [(n * STEP + k * MS // 4, MS // 5, "aten::mul", "op") for n in range(10) for k in range(400)]
+        calls = [(start, dur // 2, name, kind) for start, dur, name, kind in calls]
+        marks = [(n * STEP, STEP, n) for n in range(10)]
+        given = {"span_ns": 10 * STEP, "marks": marks, "host_ops": calls, "run": {"framework": "PyTorch"}}
+        finding = {f.code: f for f in analyze(recorded([refresh, learns], **given)).findings}["TV611"]
+        assert finding.message.startswith(
+            "The function refresh (ema.py:8) takes 60.0 % of the steps, in small operators: 400 operator calls a step"
+        )
+        rest = (f"{MAIN} > ema.py:8 refresh > torch/functional.py:9 norm", 2)
+        finding = {f.code: f for f in analyze(recorded([rest, (learns[0], 8)], **given)).findings}["TV611"]
+        assert finding.message.startswith("Small operators: 400 operator calls a step")
+
 
 class TestStalledPool:
     """Steps of 100 calls that use one thread, and 20 that use two and may stall."""
@@ -435,6 +454,12 @@ class TestOwnFunction:
     def test_of_one_kind_is_said_by_the_finding_of_that_kind(self):
         saves = (f"{MAIN} > train.py:88 export > os.fsync", 5, 0.0)
         assert found([self.TRAINS, saves, (f"{MAIN} > train.py:91 main", 2)]).keys() == {"TV610", "TV611"}
+
+    def test_that_averages_with_the_framework_is_said_if_its_python_is_a_fifth_of_the_steps(self):
+        computes, python = f"{MAIN} > ema.py:8 refresh > torch/functional.py:9 norm", f"{MAIN} > ema.py:9 refresh"
+        rest = (f"{MAIN} > train.py:91 main", 1)
+        assert found([self.TRAINS, (computes, 4), (python, 2), rest])["TV622"].share == pytest.approx(0.6)
+        assert "TV622" not in found([self.TRAINS, (computes, 5), (python, 1), rest])
 
     def test_called_for_the_input_in_60_percent_is_the_inputs(self):
         load = f"{MAIN} > torch/utils/data/dataloader.py:9 __next__ > train.py:23 pad"

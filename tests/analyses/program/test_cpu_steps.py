@@ -42,6 +42,14 @@ def test_the_operators_that_take_the_time_are_named_by_what_they_compute():
     assert "channels_last" in finding.advice[0]
 
 
+@pytest.mark.parametrize(("bits", "is_said"), [("64", True), ("32", False)])
+def test_parameters_of_64_bits_are_said_with_advice_for_32(bits, is_said):
+    settings = [("process.parameter_bits", bits)]
+    (finding,) = ANALYSIS.judge(result((0, 740, "aten::mm", "op"), settings=settings))
+    assert finding.message.startswith("Matrix products take 74.0 % of the steady step time in 64-bit floats") is is_said
+    assert finding.advice[0].startswith("Train in 32 bits") is is_said
+
+
 @pytest.mark.parametrize(("dur", "codes"), [(199, []), (200, ["TV606"])])
 def test_a_family_is_named_from_a_fifth_of_the_time_on(dur, codes):
     assert [finding.code for finding in ANALYSIS.judge(result((0, dur, "aten::mm", "op")))] == codes

@@ -21,6 +21,8 @@ PLACES = {
     "parts": "phases.step_parts",
     "phases": "phases.run_phases",
     "recorder": "profilers.window",
+    "rounds": "steps.rounds",
+    "sampler": "stacks.sampler",
     "stack_interning": "stacks.interning",
     "stack_recording": "stacks.recording",
     "steps": "step_clock",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import polars as pl
+
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts, run_parts
 from traceviz.analyses.derived.view import TraceView
@@ -25,9 +27,11 @@ class WholeRunAnalysis(Analysis[RunParts]):
         least_share: Share of the run from which on validation, saving and time between steps are findings.
         hint_share: Up to this share of the run, validation is for information, since it may be intended. All time
             outside of steps together is no finding up to this share.
-        least_startup: Share of the run from which on its start-up is a finding.
-        long_startup_ns: If the start-up is shorter, only its time without imports counts, for information. All short
-            runs import.
+        least_startup: Share of a long run from which on its start-up is a finding.
+        long_run_ns: A run of this length is long,
+        most_startup: and one that spends this share of it and
+        long_startup_ns: this time on its start-up. In others, only the start-up without imports counts, for
+            information, from that share on, because all short runs import.
     """
 
     slug = "whole_run"
@@ -38,6 +42,8 @@ class WholeRunAnalysis(Analysis[RunParts]):
     least_share: float = 0.05
     hint_share: float = 0.20
     least_startup: float = 0.20
+    long_run_ns: int = 120_000_000_000
+    most_startup: float = 0.5
     long_startup_ns: int = 30_000_000_000
 
     def run(self, trace: TraceView) -> RunParts | Skipped:
@@ -63,9 +69,10 @@ class WholeRunAnalysis(Analysis[RunParts]):
         in_loop = run.times["saving"].intersect(run.loop).total if "saving" in run.times else 0
         if in_loop >= self.least_share * run.run_ns:
             yield self._finding("TV703", run, ("saving",), "The loop waits for checkpoints", cost_ns=in_loop)
-        is_long = run.time_ns(*STARTUP) >= self.long_startup_ns
+        is_most = run.share(*STARTUP) >= self.most_startup and run.time_ns(*STARTUP) >= self.long_startup_ns
+        is_long = run.run_ns >= self.long_run_ns or is_most
         counted = STARTUP if is_long else ("preparation",) if where_of(run, ("preparation",)) else ()
-        if run.share(*counted) >= self.least_startup:
+        if run.share(*counted) >= (self.least_startup if is_long else self.most_startup):
             is_hint = not is_long
             yield self._finding("TV704", run, STARTUP, "The first step waits for start-up", is_hint=is_hint)
         if run.share("between") >= self.least_share:
@@ -152,6 +159,22 @@ def _places(run: RunParts) -> Grid | None:
         for place in places
     )
     return Grid(columns, rows, "Where outside of steps") if rows else None
+
+
+_FAILED = {"failed": "failed", "killed": "was killed"}
+"""Outcomes of a run that its headline states."""
+
+
+def describe_failure(trace: TraceView) -> str:
+    """Return the sentence about a program that failed or was killed; empty for others."""
+    settings = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
+    run = dict(settings.filter(pl.col("key").str.starts_with("run.")).iter_rows())
+    verb = _FAILED.get(run.get("run.ending.outcome") or run.get("run.status", ""), "")
+    if not verb:
+        return ""
+    code = run.get("run.exit.code")
+    reason = run.get("run.ending.reason") or (f"exit code {code}" if code else "")
+    return f"The program {verb}{f' ({reason})' if reason else ''}."
 
 
 START_UP = "start-up"

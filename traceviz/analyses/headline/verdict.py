@@ -9,6 +9,7 @@ import polars as pl
 
 from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.capture.totals import PrintedTotals
+from traceviz.analyses.capture.whole_run import describe_failure
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.capture.time_spent import begins_late, describe_time_before_work
@@ -113,7 +114,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     if is_judged and not (has_whole_run(whole_run) or late or lanes):
         run = describe_capture(trace, choice.lead)
     cause = run.candidate.key if run.candidate else cause
-    return Verdict(pipeline.verdict.code, fit_sentences(run.before(sentences)), cause, run.among(choice.candidates))
+    told = [(0, describe_failure(trace)), *run.before(sentences)]
+    return Verdict(pipeline.verdict.code, fit_sentences(told), cause, run.among(choice.candidates))
 
 
 def _options(
@@ -257,7 +259,8 @@ def _describe_own_work(trace: TraceView, results: dict[str, Any], time: Judged) 
     function = working_function(trace)  # not one in which a model learns, as all steps do
     is_large = function is not None and function.share >= WORTH_A_FUNCTION
     where = f", {format_ratio(function.share)} in {function.words}" if function is not None and is_large else ""
-    return f"The program {verb} in {format_ratio(share)} of {time.whole}{where}{_list_families(steps, time, share)}."
+    base = f"{format_ratio(share)} of {time.whole}{steps.precision_words}"
+    return f"The program {verb} in {base}{where}{_list_families(steps, time, share)}."
 
 
 def _list_families(steps: CpuSteps, time: Judged, own_share: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -17,7 +17,7 @@ from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.gil import Contention, contention
-from traceviz.analyses.host.own_function import OwnFunction, own_function
+from traceviz.analyses.host.own_function import OwnFunction, calling_function, own_function
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
@@ -74,8 +74,11 @@ class Part:
 
     @property
     def mostly(self) -> str:
-        """The place, after a comma."""
-        return f"{', mostly in' if self.location_share >= MOSTLY else ', most of all in'} {placed(self.location)}"
+        """The place, after a comma; with its own share of the steps if it is the smaller part."""
+        place = placed(self.location)
+        if self.location_share >= MOSTLY:
+            return f", mostly in {place}"
+        return f", most of all in {place} ({format_ratio(self.location_share * self.share)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ class HostLimits:
         collections: Garbage collections in the steps.
         operators: Small operators of the steps that a profiler recorded.
         stalled: Operators in the steps whose threads wait for cores.
-        function: A function that takes much of the steps without training, if no kind alone shows how much.
+        largest: The function that takes most of the steps without training; ``None`` if it is below ``python_share``.
+        working: The same among functions that may compute for the model.
     """
 
     steps: StepSamples | None
@@ -112,7 +116,16 @@ class HostLimits:
     collections: int
     operators: SmallOperators | None
     stalled: StalledPool | None
-    function: OwnFunction | None
+    largest: OwnFunction | None
+    working: OwnFunction | None
+
+    @property
+    def function(self) -> OwnFunction | None:
+        """The largest function, if no kind alone shows how much it takes."""
+        if (whole := self.largest) is None:
+            return None
+        kind = max(whole.by_group, key=whole.by_group.__getitem__)
+        return None if kind in _OF_PART and whole.by_group[kind] >= ONE_KIND * whole.time_ns else whole
 
     def part(self, group: str) -> Part | None:
         """Return the part of this key."""
@@ -157,7 +170,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             few = f"fewer than {LEAST_SAMPLES} samples of stacks lie in steps"
             return self.skipped(few if found is not None else "no stacks were sampled in steps")
         if steps is None:
-            return HostLimits(None, (), None, (), None, 0, operators, stalled_pool(trace), None)
+            return HostLimits(None, (), None, (), None, 0, operators, stalled_pool(trace), None, None)
         gil = contention(steps)
         names = dict(trace.frame("threads", "thread_id", pl.col("name").cast(pl.String)).iter_rows())
         wanting = [
@@ -165,10 +178,6 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         ]
         # With a device, steps wait only while it idles. The parts of that time then show the causes.
         function = None if steps.has_device else own_function(trace, steps, self.python_share)
-        if function is not None:
-            largest = max(function.by_group, key=function.by_group.__getitem__)
-            if largest in _OF_PART and function.by_group[largest] >= ONE_KIND * function.time_ns:
-                function = None
         return HostLimits(
             steps,
             _parts(steps),
@@ -179,6 +188,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             operators,
             stalled_pool(trace),
             function,
+            None if steps.has_device else calling_function(trace, steps),
         )
 
     def judge(self, result: HostLimits) -> tuple[Finding, ...]:
@@ -188,10 +198,12 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
 
     def _found(self, result: HostLimits) -> Iterator[Finding]:
         steps = result.steps
+        is_small = result.operators is not None and self._are_small(result.operators)
+        is_named = is_small and _is_same(result.function, result.working) and not self._are_few(result.operators)
         if steps is not None:
             yield from self._collects(result, steps)
             yield from self._contends(result, steps)
-            if result.function is not None:
+            if result.function is not None and not is_named:
                 yield _of_function(result.function, steps)
             for part in result.parts:
                 least = self.python_share if part.group == "python" else self.least_share
@@ -208,13 +220,12 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
                     computes_elsewhere or in_function
                 ):
                     yield _of_part(_OF_PART[part.group], part, result, steps)
-        if (small := result.operators) is not None and (
-            (small.per_step >= self.small_calls and small.steps >= FEW_STEPS)
-            and (small.median_ns <= self.small_ns and small.share >= self.python_share)
-        ):
-            yield self._of_operators(small)
+        if result.operators is not None and is_small:
+            yield self._of_operators(result.operators, result.working)
         if result.stalled is not None:
-            yield _stalls(result.stalled)
+            # On a busy machine, a function of the program is the cause that the program can change
+            is_hint = result.stalled.fits_machine and result.largest is not None
+            yield _stalls(result.stalled, is_hint=is_hint)
 
     def _collects(self, result: HostLimits, steps: StepSamples) -> Iterator[Finding]:
         share = steps.collections.total / steps.step_ns
@@ -261,12 +272,17 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         is_many = operators.per_step >= self.small_calls and operators.steps >= FEW_STEPS
         return is_many and operators.median_ns <= self.small_ns and operators.share >= self.python_share
 
-    def _of_operators(self, operators: SmallOperators) -> Finding:
+    def _are_few(self, operators: SmallOperators | None) -> bool:
+        """Return whether a step has few examples."""
+        return operators is not None and operators.batch is not None and operators.batch <= self.small_batch
+
+    def _of_operators(self, operators: SmallOperators, function: OwnFunction | None) -> Finding:
+        """Return a finding on small operators, with the function of the program that calls most of them."""
         calls = (
             f"{format_number(round(operators.per_step))} operator calls a step, {format_ns(operators.median_ns)} each"
         )
         taken = f"they and the Python between them take {format_ratio(operators.share)} of steady step time"
-        facts = (
+        facts: tuple[Fact, ...] = (
             Fact("per_step", "operator calls in a step", operators.per_step, "number"),
             Fact("median_ns", "each, in the median", operators.median_ns, "ns"),
             Fact("share", "of the steps", operators.share, "ratio"),
@@ -275,14 +291,20 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("batch", "examples in a batch", operators.batch, "count"),
         )
         code, heading, message = "TV611", "small operators", f"Small operators: {calls} in the median: {taken}."
-        if operators.batch is not None and operators.batch <= self.small_batch:
+        if self._are_few(operators):
             code, heading = "TV616", "small batch"
             message = (
-                f"Small batch: {counted(operators.batch, 'example')} a step, and {calls}: {taken}, nearly as long as "
-                "for many examples."
+                f"Small batch: {counted(operators.batch or 0, 'example')} a step, and {calls}: {taken}, nearly as long "
+                "as for many examples."
             )
         cost = round(operators.share * operators.step_ns)
         own = _advice(code, small=True)
+        if function is not None and function.share >= WORTH_A_FUNCTION and code == "TV611":
+            facts = (*facts, Fact("location", "mostly in", function.location))
+            message = (
+                f"The function {function.words} takes {format_ratio(function.share)} of the steps, in small operators: "
+                f"{calls} in the median. {taken[0].upper()}{taken[1:]}."
+            )
         return finding(
             code, message, known(facts), cost, operators.step_ns, STEADY_STEP_TIME, advice=own, heading=heading
         )
@@ -404,7 +426,21 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
         Fact("high", "at most", part.interval[1], "ratio"),
     )
     name = heading if heading == "Python" else heading.lower()
-    return _finding(code, f"{heading}: {said}.", known(facts), part.share, steps, name)
+    found = _finding(code, f"{heading}: {said}.", known(facts), part.share, steps, name)
+    lines = _LINES_ON_WAITS.get(heading) if code == "TV613" else None
+    return found if lines is None else replace(found, advice=tuple(found.advice[line] for line in lines))
+
+
+_LINES_ON_WAITS = {"Sleep": (3,), "Starved": (2, 0), "Waiting": (0, 1), "Locks": (1, 0)}
+"""Lines of TV613's advice that fit what the main thread waits for, the best first."""
+
+
+WORTH_A_FUNCTION = 0.3
+"""A function that calls small operators is named if it takes this share of the steps."""
+
+
+def _is_same(one: OwnFunction | None, other: OwnFunction | None) -> bool:
+    return one is not None and other is not None and other.location == one.location and other.share >= WORTH_A_FUNCTION
 
 
 ONE_KIND = 0.8
@@ -443,7 +479,7 @@ _KINDS = {
 """Names of kinds within the sentence about a function."""
 
 
-def _stalls(pool: StalledPool) -> Finding:
+def _stalls(pool: StalledPool, *, is_hint: bool) -> Finding:
     """Return a finding on operators whose threads wait for cores."""
     cores = counted(round(pool.usable), "core")
     left = f", and the program may use {cores}"
@@ -464,7 +500,8 @@ def _stalls(pool: StalledPool) -> Finding:
         Fact("mean_ns", "on average", pool.mean_ns, "ns"),
     )
     cost, heading = round(pool.share * pool.step_ns), "threads wait for cores"
-    return finding("TV621", message, known(facts), cost, pool.step_ns, STEADY_STEP_TIME, heading=heading)
+    words = STEADY_STEP_TIME
+    return finding("TV621", message, known(facts), cost, pool.step_ns, words, heading=heading, is_hint=is_hint)
 
 
 _SAVES = "saving"

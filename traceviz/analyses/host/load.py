@@ -6,16 +6,19 @@ The figures are one frozen value, from which the findings about the host follow.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+import polars as pl
 
+from traceviz.analyses.derived.frames import end_ns, having, intervals
 from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host import samples as host_samples
 from traceviz.analyses.host.samples import Machine, Series
+from traceviz.core.arrays.intervals import IntervalSet
 
 GROWTH_PARTS = 10
 """Number of parts of the time. Growth is judged by the least memory in each part."""
@@ -204,7 +207,7 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
         throttled=_percent(means.get(host_samples.THROTTLED)),
         threads_max=None if threads is None else round(float(threads.values.max())),
         gpu_share=_percent(max((float(values.mean()) for values in gpus if values.any()), default=None)),
-        growth=_growth(of_host, window[0] if steady_time(trace) else None, steps, growth_share),
+        growth=_growth(of_host, window[0] if steady_time(trace) else None, steps, growth_share, _recording_time(trace)),
         neighbours=_neighbours(of_host, window, machine, "steady steps" if steps.step_ns else "whole run"),
     )
 
@@ -273,7 +276,33 @@ LEAST_SAMPLES = 10
 """Least number of samples for figures of a time."""
 
 
-def _growth(of_host: dict[str, Series], first_step_ns: int | None, steps: StepUse, share: float) -> Growth | None:
+def _recording_time(trace: TraceView) -> IntervalSet:
+    """Return the time in which a profiler in the program records or saves, and takes memory of the program for that."""
+    windows = trace.frame("windows", "start_ns", end_ns(), pl.col("source").cast(pl.String)).drop_nulls()
+    phases = trace.frame("phases", "start_ns", end_ns(), pl.col("kind").cast(pl.String)).drop_nulls()
+    return intervals(windows.filter(pl.col("source").is_in(_IN_PROGRAM))).union(
+        intervals(having(phases, "kind", "recording"))
+    )
+
+
+_IN_PROGRAM = ("torch", "tensorflow", "jax")
+"""Profilers that keep their events in the memory of the program."""
+
+
+def _without_growth(memory: Series, recording: IntervalSet) -> Series:
+    """Return ``memory`` without its changes between samples of which one lies in ``recording``."""
+    is_recording = recording.overlap(memory.times[:-1], memory.times[1:]) > 0
+    changes = np.where(is_recording, 0.0, np.diff(memory.values))
+    return replace(memory, values=memory.values[0] + np.concatenate([[0.0], np.cumsum(changes)]))
+
+
+def _growth(
+    of_host: dict[str, Series],
+    first_step_ns: int | None,
+    steps: StepUse,
+    share: float,
+    recording: IntervalSet,
+) -> Growth | None:
     """Return growth of the program's memory, if the least memory of each part of the training keeps rising.
 
     The least counts, because memory that a step takes and returns is no growth. There must be no more processes at the
@@ -283,6 +312,7 @@ def _growth(of_host: dict[str, Series], first_step_ns: int | None, steps: StepUs
     if memory is None:
         return None
     window = _training(memory, first_step_ns)
+    memory = _without_growth(memory, recording)
     least = _least(memory, window)
     started = _least(processes, window) if processes is not None else None
     if least is None or (started is not None and started[-1] > started[0]):

@@ -33,6 +33,8 @@ FREE = 0.05
 """A function counts as not training if it trains in less than this part of its time."""
 FOREIGN = 0.5
 """Least part of a reported function's time outside of framework computing, which may be the model's."""
+FOREIGN_OF_STEPS = 0.2
+"""From this share of the steps on, that time suffices whatever its part."""
 _LEARNS = (
     r"^torch/(autograd/|optim/)|^torch/_tensor\.py backward$|^ (\w+\.)*(run_backward|backward)$"
     r"|^(lightning|pytorch_lightning|accelerate|deepspeed|fastai)/|^transformers/trainer\.py "
@@ -107,6 +109,11 @@ def working_function(trace: TraceView) -> OwnFunction | None:
     in_operators = operators.intersect(recorded).total / recorded.total if recorded.total and len(operators) else 1.0
     if computes > (in_operators + UNSEEN_PYTHON) * steps.step_ns:
         return None
+    return calling_function(trace, steps)
+
+
+def calling_function(trace: TraceView, steps: StepSamples) -> OwnFunction | None:
+    """Return the largest function in which no model learns, and that no model calls; it may compute for the model."""
     return _largest(trace, steps, 0.0, least_foreign=0.0, excluded=_LEARNS, callers=_MODEL)
 
 
@@ -145,7 +152,11 @@ def _largest(
         pl.col("time_ns").sum(), pl.col("time_ns").filter("foreign").sum().alias("foreign_ns")
     )
     large = sums.filter(
-        (pl.col("time_ns") >= least_share * steps.step_ns) & (pl.col("foreign_ns") >= least_foreign * pl.col("time_ns"))
+        (pl.col("time_ns") >= least_share * steps.step_ns)
+        & (
+            pl.col("foreign_ns")
+            >= pl.min_horizontal(least_foreign * pl.col("time_ns"), FOREIGN_OF_STEPS * steps.step_ns)
+        )
     ).sort("time_ns", "file", "function", descending=[True, False, False])
     for file, function in large[["file", "function"]].iter_rows():
         found = _own_function_of(named, file, function, steps)

@@ -38,6 +38,8 @@ LEAST_NS = 1_000
 """Usual times below this are not resolved."""
 LEAST_SHARE = 0.20
 """Least share of the steps in stalls for a search for their reason."""
+LEAST_OF_NEIGHBOURS = 0.50
+"""The same if the pool fits the machine, and only other programs take its cores: below it, the machine is busy."""
 _THREADS = r"^collector\.\w+\.threads\.intra_op$"
 
 
@@ -66,6 +68,11 @@ class StalledPool:
     mean_ns: int
 
     @property
+    def fits_machine(self) -> bool:
+        """True if the pool has no more threads than the program may use cores: only other programs make it stall."""
+        return self.threads <= round(self.usable)
+
+    @property
     def share(self) -> float:
         """Share of the steps in which operators stalled."""
         return min(self.stalled_ns / self.step_ns, 1.0) if self.step_ns else 0.0
@@ -91,6 +98,8 @@ def stalled_pool(trace: TraceView) -> StalledPool | None:
     neighbours = host_load(trace, all_series(trace), host, 1.0).neighbours
     free = None if neighbours is None else max(host.usable - neighbours.busy_cores, 0.0)
     if threads <= round(host.usable if free is None else free):
+        return None
+    if threads <= round(host.usable) and stalled_ns < LEAST_OF_NEIGHBOURS * step_ns:
         return None
     worst = stalled.row(0, named=True)
     usual, mean = round(worst["usual_ns"]), round(worst["mean_ns"])

@@ -408,6 +408,8 @@ def _caveat(trace: TraceView) -> str:
     return f"{reason}, so this is an upper bound"
 
 
+_LEARNS = "process.gradients"
+"""Setting of a process: 0 if hooks would have seen gradients and saw none."""
 _TAKE_FROM = {
     "pytorch": (
         "take batches from a torch.utils.data.DataLoader, or wrap the code that takes the next one in "
@@ -423,8 +425,13 @@ _TAKE_FROM = {
 
 
 def _how_to_annotate(trace: TraceView) -> Remedy:
-    """Return advice to make the wait for input visible in a framework's trace; empty for others."""
-    if "host_ops" not in trace.tables:
+    """Return advice to make the wait for input visible in a framework's trace; empty for others.
+
+    A program that only applies a model takes requests, not batches.
+    """
+    settings = trace.frame("settings", pl.col("key", "value").cast(pl.String))
+    stated = settings.filter(pl.col("key") == _LEARNS)["value"]
+    if "host_ops" not in trace.tables or (stated.len() and not (stated != "0").any()):
         return NO_REMEDY
     ways = [words for name, words in _TAKE_FROM.items() if name in trace.frameworks] or list(_TAKE_FROM.values())
     words = ", or ".join(ways)

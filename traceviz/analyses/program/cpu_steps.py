@@ -60,6 +60,10 @@ _WORDS: dict[str, str] = {
     "native": "compiled code",
 }
 _FUSE = "Fuse it with what is around. PyTorch: torch.compile; TensorFlow: tf.function(jit_compile=True)."
+_IN_32_BITS = (
+    "Train in 32 bits unless the program needs more: convert data of NumPy with .float() or astype('float32'), and "
+    "leave torch.set_default_dtype at float32."
+)
 _ADVICE: dict[str, str] = {
     "convolution": (
         "Use the CPU's wide units. PyTorch: model and inputs in memory_format=torch.channels_last, and bfloat16 "
@@ -99,6 +103,7 @@ class CpuSteps:
         judged_ns: Judged time, summed over processes.
         judged_words: Text that names the judged time.
         sampled: True if stacks were sampled. Lines are then those that ran.
+        is_double: True if the parameters that the program trains have 64 bits.
     """
 
     groups: pl.DataFrame
@@ -106,6 +111,12 @@ class CpuSteps:
     judged_ns: int
     judged_words: str
     sampled: bool = False
+    is_double: bool = False
+
+    @property
+    def precision_words(self) -> str:
+        """Clause on the precision of the parameters, if it is unusual: *in 64-bit floats*; empty otherwise."""
+        return " in 64-bit floats" if self.is_double else ""
 
     def largest(self, kinds: frozenset[KindKey]) -> dict[str, Any] | None:
         """Return the group of these kinds with most time: a row of ``groups``; ``None`` if there is none."""
@@ -146,7 +157,8 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         of_operators = having(grouped, "kind", "operator").group_by("group", "label", "type")
         operators = of_operators.agg(pl.col("time_ns", "calls").sum())
         operators = operators.sort("time_ns", "type", "group", descending=[True, False, False])
-        return CpuSteps(_groups(grouped), operators, judged_ns, judged_words(trace), sampled)
+        words = judged_words(trace)
+        return CpuSteps(_groups(grouped), operators, judged_ns, words, sampled, is_double(trace))
 
     def judge(self, result: CpuSteps) -> tuple[Finding, ...]:
         """Return TV606 for the operators that take the time, and TV607 for other work of the program."""
@@ -203,6 +215,16 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
             rows = result.operators.with_columns(part)  # host_waits shows them with their places to readers
             blocks = (*blocks, frame_grid(operators, rows, "Operators", audience="machine"))
         return Section(self.slug, self.title, blocks)
+
+
+_BITS = "process.parameter_bits"
+"""Setting of a process: bits of the parameters that it trains."""
+
+
+def is_double(trace: TraceView) -> bool:
+    """Return whether a process trains parameters of 64 bits, as hooks in it saw."""
+    settings = trace.frame("settings", pl.col("key", "value").cast(pl.String))
+    return bool(((settings["key"] == _BITS) & (settings["value"] == "64")).fill_null(value=False).any())
 
 
 def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
@@ -282,8 +304,9 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
             if kind is not None and time >= _WORTH_NAMING * time_ns
         ]
         takes = "take" if label.endswith("s") or " and " in label else "takes"
-        message = f"{label} {takes} {of_judged} of the {result.judged_words}: {', '.join(parts)}."
-        lines = tuple(filter(None, [_ADVICE.get(str(largest["group"]))]))
+        base = f"{of_judged} of the {result.judged_words}{result.precision_words}"
+        message = f"{label} {takes} {base}: {', '.join(parts)}."
+        lines = tuple(filter(None, [_IN_32_BITS if result.is_double else "", _ADVICE.get(str(largest["group"]))]))
     else:
         where = f", in {shortened(largest['where'], line=result.sampled)}" if largest["where"] else ""
         name, part = shortened(largest["largest"], line=result.sampled), largest["largest_ns"] / result.judged_ns

@@ -11,7 +11,7 @@ RECORD = FindingRecord(
     ),
     why="Nothing is computed while the main thread waits for a file, a pipe or a socket.",
     advice=(
-        "Do it less often: every N steps or minutes, not in each step.",
+        "What is written: do it less often, every N steps or minutes. What is read: read it before the loop, or ahead.",
         (
             "Do it beside the steps, on another thread or process. PyTorch: "
             "torch.distributed.checkpoint.async_save, or copy the state and write it from a thread; JAX: orbax's "

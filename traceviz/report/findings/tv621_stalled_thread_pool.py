@@ -7,8 +7,8 @@ RECORD = FindingRecord(
     slug="stalled-thread-pool",
     what=(
         "No device was captured, PyTorch divides an operator among more threads than cores are free, and in at least "
-        "20 % of the steps operators stall: their mean is far above what a tenth of their calls take, five times as "
-        "far as that of most calls of the program."
+        "20 % of the steps (50 % if only other programs take the cores) operators stall: their mean is far above what "
+        "a tenth of their calls take, five times as far as that of most calls of the program."
     ),
     why=(
         "A parallel operator ends with the last of its threads. While one of them waits for a core, the others wait "
@@ -28,5 +28,6 @@ RECORD = FindingRecord(
     references=("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
     section="host_limits",
     explains=("host",),
+    hint_if="Only other programs take the cores, and a function of the program takes 20 % of the steps.",
     tables=COMPUTING,
 )

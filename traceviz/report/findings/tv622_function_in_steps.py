@@ -12,8 +12,8 @@ RECORD = FindingRecord(
     ),
     why="The steps wait for it: plots, metrics, monitors and simulations in the loop cost more than they seem to.",
     advice=(
-        "Do it less often: every N steps or minutes, or once after the loop.",
-        "Do it beside the steps: hand its data to another process or thread.",
+        "A plot, a metric, a log: do it less often, every N steps or minutes, or once after the loop.",
+        "What each step needs (a batch, an environment): prepare it in another process, or compute on whole arrays.",
         "See what takes its time: traceviz report RUN --section host_time, and the flame graph of the page.",
     ),
     misleads="A function whose work is the purpose of the program, such as the environment of an agent.",

@@ -5,7 +5,10 @@ from traceviz.report.findings.record import RUN, FindingRecord, TimelinePlace
 RECORD = FindingRecord(
     code="TV704",
     slug="slow-start",
-    what="At least 20 % of the run and 30 s pass before its first step; or 20 % of it, imports and compilation apart.",
+    what=(
+        "A run of two minutes or more spends at least 20 % of it before its first step; or a shorter one half of it "
+        "and 30 s; or half of it without imports and compilation."
+    ),
     why="Each start, also after a failure, waits for it, and the devices with it.",
     advice=(
         "Prepare data once and keep the result; load it lazily or in workers.",
@@ -13,10 +16,11 @@ RECORD = FindingRecord(
         "Keep compiled programs: torch.compile and JAX have caches on disk.",
     ),
     misleads=(
-        "Short runs for a test mostly start up. Below 30 s, imports do not count, and the rest is for information."
+        "Short runs for a test mostly start up. Below 30 s of start-up, imports do not count, and the rest is "
+        "for information."
     ),
     section="whole_run",
-    hint_if="Imports and compilation are most of it, or it is shorter than 30 s.",
+    hint_if="Imports and compilation are most of it, or the start-up is shorter than 30 s in a run below two minutes.",
     is_of_run=True,
     tables=RUN,
     place=TimelinePlace("run_part", "the longest part of the start", ("imports", "preparation")),

@@ -33,6 +33,7 @@ OF_SOURCE = {
     "paddle_loader": PADDLE,
     "paddle_optimizer": PADDLE,
     "torch_call": TORCH,
+    "torch_gradients": TORCH,
     "torch_loader": TORCH,
     "torch_optimizer": TORCH,
 }

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from ..config import Settings
 
-BATCH, GRADIENTS = "batch", "gradients"
-"""Names of facts: samples of a step of this process; whether gradients were computed, 1 or 0."""
+BATCH, GRADIENTS, BITS = "batch", "gradients", "parameter_bits"
+"""Names of facts: samples of a step of this process; whether gradients were computed, 1 or 0; bits of parameters."""
 
 EPOCHS_OF_KERAS = "keras.src.trainers.epoch_iterator"
 DIFFERENTIATION = {
@@ -51,6 +51,18 @@ def _hook_gradients(module: ModuleType) -> None:
 def none_yet() -> None:
     """Note that no gradients were computed so far; a program that computes none only applies a model."""
     note_fact(GRADIENTS, 0, unless_known=True)
+
+
+def note_precision(optimizer: Any) -> None:
+    """Note the bits of the first parameter of an optimizer of torch; without optimizer, of new tensors."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    groups = getattr(optimizer, "param_groups", None)
+    kind = groups[0]["params"][0].dtype if groups and groups[0]["params"] else torch.get_default_dtype()
+    bits = {torch.float64: 64, torch.float32: 32, torch.float16: 16, torch.bfloat16: 16}.get(kind)
+    if bits:
+        note_fact(BITS, bits)
 
 
 def _hook_keras(module: ModuleType) -> None:

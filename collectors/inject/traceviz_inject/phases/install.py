@@ -48,7 +48,38 @@ MXNET_HOOKS = {
 }
 """The same for Apache MXNet."""
 
-STEP_HOOKS = {**TORCH_HOOKS, **PADDLE_HOOKS, **MXNET_HOOKS}
+ROUND_CLASSES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "lightgbm.basic": ("update", ("Booster",)),
+    "xgboost.core": ("update", ("Booster",)),
+    "sklearn.cluster._kmeans": ("partial_fit", ("MiniBatchKMeans",)),
+    "sklearn.decomposition._dict_learning": ("partial_fit", ("MiniBatchDictionaryLearning",)),
+    "sklearn.decomposition._incremental_pca": ("partial_fit", ("IncrementalPCA",)),
+    "sklearn.decomposition._lda": ("partial_fit", ("LatentDirichletAllocation",)),
+    "sklearn.decomposition._nmf": ("partial_fit", ("MiniBatchNMF",)),
+    "sklearn.linear_model._passive_aggressive": (
+        "partial_fit",
+        ("PassiveAggressiveClassifier", "PassiveAggressiveRegressor"),
+    ),
+    "sklearn.linear_model._stochastic_gradient": (
+        "partial_fit",
+        ("BaseSGDClassifier", "BaseSGDRegressor", "SGDClassifier", "SGDOneClassSVM", "SGDRegressor"),
+    ),
+    "sklearn.naive_bayes": (
+        "partial_fit",
+        ("BaseDiscreteNB", "_BaseDiscreteNB", "CategoricalNB", "GaussianNB"),
+    ),
+    "sklearn.neural_network._multilayer_perceptron": (
+        "partial_fit",
+        ("BaseMultilayerPerceptron", "MLPClassifier", "MLPRegressor"),
+    ),
+    "sklearn.neural_network._rbm": ("partial_fit", ("BernoulliRBM",)),
+}
+"""Module -> the method that makes a step, and the classes that may define it; versions differ."""
+
+ROUND_HOOKS = dict.fromkeys(ROUND_CLASSES, ("steps.rounds", "hook_classes"))
+"""The same for boosting and scikit-learn."""
+
+STEP_HOOKS = {**TORCH_HOOKS, **PADDLE_HOOKS, **MXNET_HOOKS, **ROUND_HOOKS}
 
 BATCH_HOOKS = {
     "keras.src.backend.jax.trainer": ("phases.keras_parts", "hook_iterators"),
@@ -69,7 +100,7 @@ SEEN_BY_TENSORFLOW = frozenset({"keras.src.backend.tensorflow.trainer"})
 
 
 def install(settings: Settings) -> None:
-    """Wait for torch, PaddlePaddle and MXNet, and for modules that show parts of a loop if a collector marks them.
+    """Wait for libraries that make steps, and for modules that show parts of a loop if a collector marks them.
 
     NVTX ranges mark all parts. The JAX profiler marks the taking of batches, which happens outside of JAX.
     """

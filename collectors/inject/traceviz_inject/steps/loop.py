@@ -41,6 +41,10 @@ _BATCHES, _ALL, _LOADER = "_traceviz_batches", "_traceviz_all_batches", "_tracev
 """Attributes of a loader's iterator: batches taken from it, its total number if known, its loader's token."""
 
 
+FEWEST_GRADIENTS = 3
+"""Backward passes without any step of an optimizer after which they count as steps."""
+
+
 class Token:
     """Represents a loader without keeping it alive: the loader may be deleted while its iterator is still in use."""
 
@@ -110,6 +114,8 @@ class Loop:
         self._epoch_begun_ns = self._last_step_ns = 0
         self._own_batches = self._own_steps = 0
         self._learnt_in: int | None = None
+        self._precise_in: int | None = None
+        self._computing_gradients = self._gradients = 0
 
     @property
     def is_taking(self) -> bool:
@@ -184,10 +190,22 @@ class Loop:
             PARTS.epoch_ends()
 
     def gradients_begin(self) -> None:
-        """Note that gradients are computed: something learns."""
+        """Note that gradients are computed, which may compute gradients again: something learns."""
+        self._computing_gradients += 1
         if self._learnt_in != CLOCK.recording:
             self._learnt_in = CLOCK.recording
             note_fact(training.GRADIENTS, 1)
+
+    def gradients_end(self, source: str) -> None:
+        """Note that they were computed: the step of a program that changes its weights itself, without an optimizer."""
+        self._computing_gradients -= 1
+        if self._computing_gradients or self._stepping_thread:
+            return
+        self._gradients += 1
+        if self._gradients == FEWEST_GRADIENTS:
+            training.note_precision(None)
+        if self._gradients >= FEWEST_GRADIENTS:
+            CLOCK.boundary(source)
 
     def optimizer_begins(self) -> bool:
         """Note the start of an optimizer's step; return whether it is the outermost: optimizers wrap others."""
@@ -200,6 +218,9 @@ class Loop:
         self._stepping -= 1
         if self._stepping or not done or not self._optimizers.leads(optimizer, weakref.ref(optimizer)):
             return
+        if self._precise_in != CLOCK.recording:
+            self._precise_in = CLOCK.recording
+            training.note_precision(optimizer)
         last = self._last_loader()
         if last is not None and last is not self._training_loader():
             if last.opened_ns > self._last_step_ns:  # else the program takes its batches from several at once

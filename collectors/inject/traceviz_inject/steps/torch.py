@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LOOP = Loop("torch", "torch_optimizer", "torch_loader", "torch_call")
 """The loop of this process."""
 
+GRADIENTS = "torch_gradients"
+"""Source of steps of a program without optimizer."""
+
 
 def hook_optimizer(module: ModuleType) -> None:
     """Hook the steps of every optimizer, in any class that defines them, outside of torch's own range for them."""
@@ -64,8 +67,9 @@ def hook_dataloader(module: ModuleType) -> None:
 
 
 def hook_autograd(module: ModuleType) -> None:
-    """Hook every backward pass: ``Tensor.backward`` calls the function of this module."""
+    """Hook all computing of gradients: ``Tensor.backward`` calls the function of this module."""
     hooks.replace(module, "backward", _seen_backward)
+    hooks.replace(module, "grad", _seen_backward)
     training.none_yet()
 
 
@@ -75,10 +79,13 @@ def _seen_backward(backward: Any) -> Any:
         if _is_compiling():
             return backward(*arguments, **named)
         _gradients_begin()
-        if not PARTS.is_heard:
-            return backward(*arguments, **named)
-        with PARTS.part(step_parts.BACKWARD):
-            return backward(*arguments, **named)
+        try:
+            if not PARTS.is_heard:
+                return backward(*arguments, **named)
+            with PARTS.part(step_parts.BACKWARD):
+                return backward(*arguments, **named)
+        finally:
+            _gradients_end(GRADIENTS)
 
     return seen
 
@@ -120,5 +127,6 @@ def hook_compiler(module: ModuleType) -> None:
 
 
 _gradients_begin = guarded(LOOP.gradients_begin)
+_gradients_end = guarded(LOOP.gradients_end)
 _call_begins = guarded(LOOP.call_begins)
 _call_ends = guarded(LOOP.call_ends)

@@ -364,3 +364,22 @@ def test_what_is_nameless_in_a_function_is_that_function():
     frames = [(0, None, "tokenize", "data.py", 7), (1, 0, "tokenize.<locals>.<listcomp>", "data.py", 8)]
     parts = parts_of([PROGRAM, *steps(20)], [sampled(0, 100, 1)], frames)
     assert [place.name for place in parts.places["preparation"]] == ["tokenize (data.py:7)"]
+
+
+LOOP_FRAMES = (
+    (0, None, "main", "train.py", 50),
+    (1, 0, "train", "train.py", 30),
+    (2, 1, "update", "train.py", 41),
+    (3, 1, "draw", "train.py", 44),
+    (4, 0, "prepare", "train.py", 12),
+    (5, None, "main", "train.py", 48),
+)
+
+
+@pytest.mark.parametrize(("early", "times"), [(2, (150, 50)), (4, (0, 200)), (5, (0, 200))])
+def test_lines_of_the_loop_before_the_first_counted_step_are_its_first_steps(early, times):
+    counted = [(at * 20 * MS, 20 * MS, "step", "found_update f", {"thread_id": 0}) for at in range(10, 20)]
+    stacks = [sampled(0, 50, 4), sampled(50, 200, early)]
+    stacks += [sampled(at, at + 10, 2 + at // 10 % 2) for at in range(200, 400, 10)]
+    parts = parts_of([(0, 400 * MS, "program", "train.py", {"thread_id": None}), *counted], stacks, LOOP_FRAMES)
+    assert (parts.time_ns("warmup") // MS, parts.time_ns("preparation") // MS) == times

@@ -72,6 +72,10 @@ KINDS = {
         "train.py:9 main > torch/_functorch/_aot_autograd/runtime_wrappers.py:2200 backward > "
         "torch/_inductor/compile_fx.py:9 compile_fx > torch/fx/a.py:3 run"
     ): ("compilation", "compute"),
+    # Python's own library serves its caller: a numeric library, or the program
+    "train.py:9 main > sklearn/utils/validation.py:9 check_array > contextlib.py:141 __exit__": ("compute", "compute"),
+    "train.py:9 main > contextlib.py:141 __exit__": ("python", "python"),
+    "threading.py:982 run > threading.py:9 work": ("python", "python"),
     # A progress bar is logging for its own time, never for the iterable that it wraps
     "train.py:9 main > tqdm/std.py:1180 __iter__": ("logging", "python"),
     "train.py:9 main > tqdm/std.py:1180 __iter__ > tqdm/std.py:1240 update > sys.stderr.write": ("logging", "io"),

@@ -220,3 +220,22 @@ def test_calls_of_a_gluon_model_are_steps_where_nothing_trains(inject) -> None:
     model.inner = Block()  # type: ignore[attr-defined]
     assert [model(rows) for rows in range(5)] == [1, 2, 3, 4, 5]
     assert (inject.steps.CLOCK.source, inject.steps.CLOCK.steps_seen) == ("mxnet_call", 5)
+
+
+def test_gradients_are_steps_from_the_third_on_where_no_optimizer_takes_any(inject) -> None:
+    module = SimpleNamespace(grad=lambda: None)
+    module.backward = lambda: module.grad()  # noqa: PLW0108 computed again within by the hooked function: the same step
+    inject.torch_steps.hook_autograd(module)
+    for _ in range(5):
+        module.backward()
+    assert (inject.steps.CLOCK.source, inject.steps.CLOCK.steps_seen) == ("torch_gradients", 3)
+
+
+def test_gradients_before_the_steps_of_an_optimizer_are_0_steps(inject) -> None:
+    module = SimpleNamespace(backward=lambda: None)
+    inject.torch_steps.hook_autograd(module)
+    optimizer = torch_of(inject).optimizer()
+    for _ in range(5):
+        module.backward()
+        optimizer.step()
+    assert (inject.steps.CLOCK.source, inject.steps.CLOCK.steps_seen) == ("torch_optimizer", 5)

@@ -159,6 +159,42 @@ def find_occasional_work(main: MainProcess, tree: StackTree, places: Array) -> t
     return in_long & (lines >= 0), lines
 
 
+LOOP_SHARE = 0.98
+"""A line with this share of the steps encloses the loop."""
+OF_LOOP = 0.05
+"""A line below it with this share of the steps belongs to the loop."""
+
+
+def find_early_loop(main: MainProcess, tree: StackTree, places: Array) -> Mask:
+    """Return samples before the first counted step that lie in lines of the loop: its first steps were not counted.
+
+    Hooks count from the first end of a step on, or, if they find an unknown loop in samples, from a later one.
+    Start-up does not reach the lines into which the steps divide below the line that encloses them::
+
+        main:50 > prepare:12                  start-up
+        main:50 > train:30                    encloses the steps
+                  train:30 > update:41        their lines, also before the first step that was counted
+                  train:30 > batch:52
+    """
+    starts, ends = (main.steps[name].to_numpy() for name in ("start_ns", "end_ns"))
+    nothing = np.zeros(places.size, dtype=bool)
+    if not starts.size or not places.size:
+        return nothing
+    row_starts, row_ends = (main.rows[name].to_numpy() for name in ("start_ns", "end_ns"))
+    middle = (row_starts + row_ends) // 2
+    step = np.maximum(np.searchsorted(starts, middle, "right") - 1, 0)
+    within = (middle >= starts[step]) & (middle < ends[step]) & (places >= 0)
+    before = (middle < starts[0]) & (places >= 0)
+    if main.rows["samples"].to_numpy()[within].sum() < MIN_SAMPLES or not before.any():
+        return nothing
+    total = _inclusive_times(tree, places[within], (row_ends - row_starts)[within])
+    whole = int((row_ends - row_starts)[within].sum())
+    enclosing = np.flatnonzero(total >= LOOP_SHARE * whole)
+    loop = int(enclosing[-1]) if enclosing.size else -1  # callees have higher rows than their callers
+    is_line = (tree.parent == loop) & (total >= OF_LOOP * whole)
+    return np.asarray(before & (tree.around(is_line)[places] >= 0), dtype=bool)
+
+
 def _inclusive_times(tree: StackTree, places: Array, times: Array) -> Array:
     """Return the time of each frame including its callees."""
     own = np.zeros(tree.parent.size, np.int64)

@@ -24,6 +24,7 @@ from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.run_parts.main_process import (
     MIN_SAMPLES,
     MainProcess,
+    find_early_loop,
     find_occasional_work,
     main_process,
     saves,
@@ -171,6 +172,7 @@ def _layers_by_place(main: MainProcess, told: _Evidence, before: list[IntervalSe
         ("steps", IntervalSet.of(starts[~warmup], ends[~warmup])),
         (UNSAMPLED, unsampled),
         ("imports", imports.clip(main.begin_ns, first)),
+        ("warmup", told.rows(find_early_loop(main, told.tree, told.places)).clip(main.begin_ns, first)),
         ("preparation", IntervalSet.span(main.begin_ns, first)),
         ("after", IntervalSet.span(last, until)),
         ("shutdown", IntervalSet.span(last, main.end_ns)),

@@ -86,6 +86,8 @@ INTERPRETER = "python-interpreter"
 
 ORIGIN_CALLED = "native"
 """Origin of compiled code: functions that Python called, with only their names known."""
+STANDARD = "standard"
+"""Origin of Python's own library."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,14 +171,15 @@ def with_purpose(frames: pl.DataFrame) -> pl.DataFrame:
 def with_activity(frames: pl.DataFrame) -> pl.DataFrame:
     """Add ``activity`` to distinct frames (``file, function, origin``): what a thread does in such a frame.
 
-    It is null for compiled code with a name that no rule knows, since the activity of its caller is more specific.
+    It is null for compiled code and for functions of Python's own library that no rule knows, since the activity of
+    the caller is more specific: a numeric library that checks its arguments computes.
     """
     text, own = frame_text(pl.col("file"), pl.col("function")), pl.col("origin") == "program"
     rules = [pl.when(text.str.contains(pattern) & ~own).then(pl.lit(kind)) for kind, pattern in catalogue().activities]
     # Python's own frames have a file
     compiled = (pl.col("file") == "") & (pl.col("origin") != ORIGIN_CALLED) & (pl.col("function") != INTERPRETER)
     rules.append(pl.when(compiled).then(pl.lit("native")))
-    python = pl.when(pl.col("origin") != ORIGIN_CALLED).then(pl.lit("python"))
+    python = pl.when(~pl.col("origin").is_in([ORIGIN_CALLED, STANDARD])).then(pl.lit("python"))
     return frames.with_columns(pl.coalesce(*rules, python).alias("activity"))
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import IMPORTED, SCRIPT
-from traceviz.analyses.derived.stacks.kinds import is_import, purpose_frames, with_activity, with_purpose
+from traceviz.analyses.derived.stacks.kinds import STANDARD, is_import, purpose_frames, with_activity, with_purpose
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array
 
@@ -154,12 +154,20 @@ def stack_meanings(trace: TraceView) -> pl.DataFrame:
         [
             frames["stack_id"],
             purpose.alias("purpose"),
-            _gathered(frames["activity"], tree.around(frames["activity"].is_not_null().to_numpy())),
+            _activities(frames, tree),
             pl.Series("inside", (serves >= 0) & (tree.around(own) >= serves)),
             *(_gathered(texts[name], place) for name in ("location", "function")),
             texts["location"].alias("leaf"),
         ]
     )
+
+
+def _activities(frames: pl.DataFrame, tree: StackTree) -> pl.Series:
+    """Return the activity of each stack: that of its innermost frame with one; else Python, if Python is in it."""
+    known = _gathered(frames["activity"], tree.around(frames["activity"].is_not_null().to_numpy()))
+    is_python = tree.around((frames["origin"] == STANDARD).fill_null(value=False).to_numpy()) >= 0
+    python = pl.when(pl.Series(is_python)).then(pl.lit("python"))
+    return pl.select(pl.coalesce(known, python).alias("activity")).to_series()
 
 
 def function_names(tree: StackTree) -> pl.Series:

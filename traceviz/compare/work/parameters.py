@@ -100,7 +100,9 @@ def _layers(side: Side) -> Iterator[tuple[Layer, Shape, float]]:
             if found:
                 size, weight = found
                 layer = _LAYERS.get(name, name), weight[::-1] if name == "addmm" else weight
-                yield layer, size, _number(row["calls_per_step"]) * steps / side.rank_steps
+                # Mixed precision records a layer twice: in 32 bits, and within that in 16. Older reports do not say so.
+                calls = row.get("outer_calls_per_step", row["calls_per_step"])
+                yield layer, size, _number(calls) * steps / side.rank_steps
 
 
 def _input_and_weight(text: str, place: int, weight: int) -> tuple[Shape, Shape] | None:

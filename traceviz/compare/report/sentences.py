@@ -7,7 +7,8 @@ from traceviz.compare.changes.whole_runs import BETTER, WORSE
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.effect import Effect, Outcome
 from traceviz.compare.remark import in_capital
-from traceviz.compare.report.change_table import percent_ends
+from traceviz.compare.report.capture_sentences import describe_captures, describe_few_steps
+from traceviz.compare.report.change_table import from_to, percent_ends
 from traceviz.compare.report.whole_runs import epochs_words, quality_words
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.sides import Side
@@ -33,12 +34,15 @@ def verdict_sentence(comparison: Comparison) -> str:
     against = f" than {pair.base.label}" if many and pair.judgement.outcome in _CHANGED else ""
     if pair.judgement.outcome is Outcome.UNKNOWN:
         figures = f" {in_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}." if effect else ""
-        return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}{quality_words(pair.quality)}"
+        seen = describe_few_steps(pair)
+        seen = f"{seen}{_name_changes(pair)}" if seen else describe_captures(pair, comparison.basis)
+        return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}{seen}{quality_words(pair.quality)}"
     assert effect is not None
     caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
     figures = f"{measured(comparison)} {effect_words(effect)}.{_format_medians(comparison, effect)}"
     quality = quality_words(pair.quality, _GOES.get(pair.judgement.outcome, ""))
     reason = _name_cause(pair) if comparison.basis.is_step else _name_part(pair) if comparison.basis is TOTAL else ""
+    reason = reason or describe_captures(pair, comparison.basis)
     whole_run, total = "", pair.measures.of(TOTAL.key)
     if total is not None and total.ratio is not None and comparison.basis is not TOTAL:
         chance = ", which may be chance" * (total.verdict == Outcome.UNKNOWN)
@@ -74,7 +78,10 @@ def measured(comparison: Comparison, average: str = "mean", *, of_steps: bool = 
 
 
 def on_average(comparison: Comparison) -> str:
-    """Return the unit of calls and times as text: ``per step, on average``."""
+    """Return the unit of calls and times as text: ``per step, on average``, ``in the whole captures``."""
+    if comparison.sides[0].of_captures:
+        several = any(len(side.reports) > 1 for side in comparison.sides)
+        return "per run, on average" if several else "in the whole captures"
     return f"per {unit_of(comparison.options.per)}, on average" if comparison.options.per else "per step, on average"
 
 
@@ -98,13 +105,6 @@ def _format_medians(comparison: Comparison, effect: Effect) -> str:
         return ""
     medians = from_to(effect.base_median_ns, effect.new_median_ns)
     return f" {in_capital(measured(comparison, 'median'))} {medians} ({format_change(change, 'ratio')})."
-
-
-def from_to(base_ns: float, new_ns: float) -> str:
-    """Format two durations; show the unit once if it is the same."""
-    base, new = format_ns(base_ns), format_ns(new_ns)
-    number, _, unit = base.rpartition(" ")
-    return f"{number if unit == new.rpartition(' ')[2] else base} → {new}"
 
 
 def interval(effect: Effect) -> str:

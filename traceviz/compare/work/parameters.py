@@ -125,6 +125,14 @@ def in_common(base: Parameters, new: Parameters) -> float:
     )
 
 
+def are_same_layers(base: Side, new: Side) -> bool:
+    """Return whether both sides use the same weights, and give them equally large inputs, as shapes show."""
+    before, after = parameters(base), parameters(new)
+    if before is None or after is None:
+        return False
+    return in_common(before, after) >= ALIKE and sizes_of_inputs(before, after) is None
+
+
 def only_in(base: Parameters, new: Parameters) -> list[str]:
     """Return the layers that only the first side has, the most used first: ``convolution [64, 3, 7, 7]``."""
     layers = sorted(base.uses.keys() - new.uses.keys(), key=lambda layer: (-base.uses[layer], layer))

@@ -20,6 +20,7 @@ from traceviz.compare.changes.by_name import (
 )
 from traceviz.compare.changes.captures import CaptureChanges, capture_changes
 from traceviz.compare.changes.findings import FindingChanges, compare_findings
+from traceviz.compare.changes.functions import FunctionChange, compare_functions
 from traceviz.compare.changes.machine_use import DeviceChanges, HostChanges, compare_device_use, compare_host
 from traceviz.compare.changes.whole_runs import MeasureChanges, QualityChanges, compare_measures, compare_quality
 from traceviz.compare.comparability import remarks
@@ -61,6 +62,7 @@ class Pair:
     findings: FindingChanges
     changed: tuple[Changed, ...]
     captures: tuple[CaptureChanges, ...] = ()
+    function: FunctionChange | None = None
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -225,6 +227,7 @@ def _pair(base: Side, new: Side, options: CompareOptions, basis: Basis) -> Pair:
         compare_findings(base, new),
         settings_changed(base, new),
         capture_changes(base, new),
+        compare_functions(base, new),
     )
 
 

@@ -232,7 +232,7 @@ def _gathering(
     return Gathering(exposed_ns, str(totals.sort("dur_ns", "place", descending=[True, False])["place"][0]))
 
 
-def _shared_streams(  # noqa: PLR0917 (what the analysis has at hand)
+def _shared_streams(
     trace: TraceView,
     communication: pl.DataFrame,
     computing: pl.DataFrame,

@@ -12,7 +12,7 @@ from traceviz.compare.effect import Outcome
 from traceviz.compare.remark import in_capital
 from traceviz.compare.report.change_table import from_to
 from traceviz.compare.sides.basis import Basis
-from traceviz.compare.sides.capture_work import KERNELS, OPERATORS, WorkKind, device_time
+from traceviz.compare.sides.capture_work import KERNELS, WorkKind, device_time
 from traceviz.compare.sides.sides import Side, fact, rows, whole
 from traceviz.compare.work.parameters import are_same_layers
 from traceviz.core.units import format_change, format_ns

@@ -50,6 +50,7 @@ def verdict_sentence(comparison: Comparison) -> str:
         whole_run = f" {in_capital(TOTAL.words)} {from_to(total.base, total.new)} ({change})."
     if epochs := epochs_words(pair.measures):
         whole_run += f" {epochs}"
+    reason += _name_function(pair)
     return f"{who}{head}{against}: {figures}{reason}{whole_run}{quality}{_name_changes(pair)}{caveats}"
 
 
@@ -154,6 +155,25 @@ _NO_CAUSE = frozenset({"other", "unexplained"})
 """Parts of a run that do not explain why it takes longer."""
 _ALL = 1.005
 """Largest share of the difference reported as a share. A part beyond it was partly offset by other parts."""
+
+
+def _name_function(pair: Pair) -> str:
+    """Return `` 95 % of the gain is monitor (train.py), mostly run (subprocess.py): 12.1 ms → none per step.``."""
+    found, effect = pair.function, pair.judgement.effect
+    if found is None or effect is None or pair.judgement.outcome not in _CHANGED:
+        return ""
+    if (found.new_ns - found.base_ns) * effect.difference_ns <= 0:
+        return ""
+    times = from_to(found.base_ns, found.new_ns)
+    if not found.new_ns:
+        times = f"{format_ns(found.base_ns)} → none"
+    elif not found.base_ns:
+        times = f"none → {format_ns(found.new_ns)}"
+    called = f", above all {found.called}" if found.called else ""
+    change = "gain" if effect.difference_ns < 0 else "loss"
+    share = "Most" if found.share > _ALL else f"{found.share * 100:.0f} %"
+    where = "per step" if found.per_step else "in all"
+    return f" {share} of the {change} in the main thread is {found.name}{called} ({times} {where}, by samples)."
 
 
 _NAMED = 3

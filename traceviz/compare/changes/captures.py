@@ -10,7 +10,7 @@ from traceviz.compare.changes.events import EventChange, changes_by_name, event_
 from traceviz.compare.kernel_pairs import ALIKE, Events, PerStep, base_name, matches
 from traceviz.compare.sides.capture_work import KERNELS, OPERATORS, OPS, PROGRAMS, RANGES, WorkKind, capture_events
 from traceviz.compare.sides.sides import Side
-from traceviz.core.units import format_number
+from traceviz.core.units import counted, format_number
 
 NEARLY_ALL = 0.95
 """Share of the time of both sides in events called equally often from which captures do the same work."""
@@ -46,7 +46,8 @@ class CaptureChanges:
             (change for change in self.changes if not are_as_often(change)),
             key=lambda change: (-max(change.base_ns, change.new_ns), change.name),
         )
-        more = f", and {len(other) - _NAMED} other {self.kind.events} differ too" if len(other) > _NAMED else ""
+        rest = len(other) - _NAMED
+        more = f"; {counted(rest, f'other {self.kind.events[:-1]}')} too" if rest > 0 else ""
         return f"{'; '.join(_counts(change, base, new) for change in other[:_NAMED])}{more}"
 
 

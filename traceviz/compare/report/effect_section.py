@@ -243,6 +243,11 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
             f"One run has one {comparison.basis.words}: how much a restart of the program alone changes is not known, "
             "and a difference of less than a fifth is not judged. Several runs of a side (--group) tell."
         )
+    elif comparison.basis.work and any(not effect.runs for effect in effects):
+        yield (
+            "Intervals cover the scatter of launches in one run per side; variation between runs is not included. To "
+            "include it, give each side several runs (--group)."
+        )
     elif any(not effect.runs for effect in effects):
         yield (
             "Intervals are of the steps of one run of each side: how much a restart of the program alone changes "

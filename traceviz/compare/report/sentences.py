@@ -39,7 +39,8 @@ def verdict_sentence(comparison: Comparison) -> str:
         return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}{seen}{quality_words(pair.quality)}"
     assert effect is not None
     caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
-    figures = f"{measured(comparison)} {effect_words(effect)}.{_format_medians(comparison, effect)}"
+    what = "" if comparison.basis.work and pair.judgement.outcome in _CHANGED else f"{measured(comparison)} "
+    figures = f"{what}{effect_words(effect)}.{_format_medians(comparison, effect)}"
     quality = quality_words(pair.quality, _GOES.get(pair.judgement.outcome, ""))
     reason = _name_cause(pair) if comparison.basis.is_step else _name_part(pair) if comparison.basis is TOTAL else ""
     reason = reason or describe_captures(pair, comparison.basis)
@@ -59,11 +60,16 @@ _CHANGED = frozenset(_GOES)
 
 
 def outcome_words(pair: Pair) -> str:
-    """Return ``2.99× faster``, ``1.10× slower``, ``No change`` or ``Cannot judge``."""
+    """Return ``2.99× faster``, ``1.10× slower``, ``No change`` or ``Cannot judge``; of captures ``Kernel time 1.2×
+    shorter``, as their work says nothing of how long the program takes.
+    """
     outcome, effect = pair.judgement.outcome, pair.judgement.effect
     if effect is None or outcome not in _CHANGED:
         return in_capital(outcome.value)
     factor = effect.speedup if outcome is Outcome.FASTER else 1 / effect.speedup
+    if pair.judgement.basis.work:
+        longer = "shorter" if outcome is Outcome.FASTER else "longer"
+        return f"{in_capital(pair.judgement.basis.words)} {format_value(factor, 'factor')} {longer}"
     return f"{format_value(factor, 'factor')} {outcome.value}"
 
 
@@ -171,7 +177,7 @@ def _name_function(pair: Pair) -> str:
         times = f"none → {format_ns(found.new_ns)}"
     called = f", above all {found.called}" if found.called else ""
     change = "gain" if effect.difference_ns < 0 else "loss"
-    share = "Most" if found.share > _ALL else f"{found.share * 100:.0f} %"
+    share = "All" if found.share > _ALL else f"{found.share * 100:.0f} %"
     where = "per step" if found.per_step else "in all"
     return f" {share} of the {change} in the main thread is {found.name}{called} ({times} {where}, by samples)."
 

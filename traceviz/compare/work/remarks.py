@@ -56,7 +56,9 @@ def capture_remarks(base: Side, new: Side, kind: WorkKind) -> Iterator[Remark]:
         return
     other = found.describe_other(base, new)
     vouch = "If it is the same work, say so with --same-work"
-    yield Remark("capture-work", Severity.ERROR, f"the captures hold different work ({other}). {vouch}", "verdict")
+    yield Remark(
+        "capture-work", Severity.ERROR, f"the captures hold different work: counts differ ({other}). {vouch}", "verdict"
+    )
 
 
 def _requests(base: Side, new: Side) -> Remark | None:

@@ -254,11 +254,9 @@ def _compare_run_settings(base: Side, new: Side) -> Iterator[Changed]:
     for key in changed:
         was, now = before.get(key, "unset"), after.get(key, "unset")
         label = _THREADS.get(key, key)
-        # The environment only sets what a framework states by itself.
-        is_cause_of_other = threads and key not in _THREADS and (was, now) != ("unset", "unset") and "THREADS" in key
-        yield Changed(
-            f"setting.{key}", label, was, now, "" if is_cause_of_other else f"{label} {now} rather than {was}"
-        )
+        # A framework states the number of threads that the environment asked for: it is named once.
+        is_again = key not in _THREADS and any((before.get(one), after.get(one)) == (was, now) for one in threads)
+        yield Changed(f"setting.{key}", label, was, now, "" if is_again else f"{label} {now} rather than {was}")
     yield from _compare_arguments(base, new)
 
 

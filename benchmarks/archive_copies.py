@@ -171,7 +171,7 @@ def _task(name: str, archive: str) -> Callable[[], int]:
     from traceviz.archive.request import ReportRequest, report_for
     from traceviz.archive.storage.store import Store
     from traceviz.render.options import RenderOptions
-    from traceviz.render.terminal.renderer import TerminalRenderer
+    from traceviz.render.terminal.page import TerminalRenderer
 
     store, options = Store.at(archive), RenderOptions()
 

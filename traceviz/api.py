@@ -38,8 +38,7 @@ from traceviz.untrusted.errors import foreign_errors_in_words
 if TYPE_CHECKING:
     from traceviz.compare.compare import Comparison
     from traceviz.compare.report.document import document
-    from traceviz.report.pictures.flame import Flame
-    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.report.pictures.values import Flame, Pictures
     from traceviz.trace.tables import TraceTables
 
 __all__ = [
@@ -179,8 +178,8 @@ def pictured(
     tables = _part(sources, read, None, selection)
     from traceviz.analyses.run import analyze_view, view
     from traceviz.pictures.flame.flames import flames
-    from traceviz.pictures.timeline.pictures import timeline_and_places
-    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.pictures.timeline.places import timeline_and_places
+    from traceviz.report.pictures.values import Pictures
 
     trace = view(tables, options)
     report = analyze_view(trace, sections)

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from traceviz.compare.options import Against, CompareOptions, Tables
     from traceviz.gates.gates import GateResult, Gates
     from traceviz.report import Report
-    from traceviz.report.pictures.flame import Flame
-    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.report.pictures.values import Flame, Pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,7 @@ def _two_traces(sides: tuple[Path, ...], how: _How) -> tuple[Path, Path] | None:
 
 def _pictures(flames: tuple[Flame, ...]) -> Pictures | None:
     """Return the pictures for the page of the comparison; ``None`` if there are none."""
-    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.report.pictures.values import Pictures
 
     return Pictures(flames=flames) if flames else None
 

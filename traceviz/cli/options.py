@@ -29,7 +29,7 @@ from traceviz.core.errors import OutputError, UsageError
 from traceviz.core.sanitize import one_line, visible
 from traceviz.core.units import parse_bytes, parse_ns
 from traceviz.parsers.base import Progress, ReadOptions, silent
-from traceviz.render.figures import declared
+from traceviz.render.figures import registry as figure_registry
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 
 if TYPE_CHECKING:
@@ -373,11 +373,11 @@ def check_figure_format(figure: str | None, format_name: str) -> None:
 
 def figure_option(*schemas: str) -> Callable[[Any], Any]:
     """Make the option of a command whose documents have one of these schemas; it refuses figures of other schemas."""
-    known = declared.own_names(*schemas)
+    known = figure_registry.own_names(*schemas)
 
     def chosen(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
         if name is not None:
-            declared.check_figure(name, *schemas)
+            figure_registry.check_figure(name, *schemas)
         return name
 
     def completed(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

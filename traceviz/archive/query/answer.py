@@ -21,7 +21,7 @@ from traceviz.core.units import Unit, Value, counted, format_value
 from traceviz.render.csv import CsvRenderer
 from traceviz.render.markdown import data
 from traceviz.render.options import RenderOptions
-from traceviz.render.terminal.renderer import TerminalRenderer
+from traceviz.render.terminal.page import TerminalRenderer
 from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
 from traceviz.report.verdicts import VerdictCode
 from traceviz.trace.schema import TABLES

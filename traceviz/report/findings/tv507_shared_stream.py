@@ -1,7 +1,6 @@
 """Finding TV507: communication and compute share a stream."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import COMMUNICATION
+from traceviz.report.findings.record import COMMUNICATION, FindingRecord
 
 RECORD = FindingRecord(
     code="TV507",
@@ -32,5 +31,4 @@ RECORD = FindingRecord(
     is_candidate=False,
     is_of_ranks=True,
     tables=COMMUNICATION,
-    place=None,
 )

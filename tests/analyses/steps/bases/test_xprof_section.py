@@ -2,7 +2,7 @@
 
 import pytest
 
-from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, statements
+from traceviz.analyses.steps.bases.xprof_section import Shares, conclusion, statements
 
 
 def shares(**given):
@@ -30,9 +30,13 @@ def test_the_sentence_on_input_begins_at_20_5_and_3_percent(given, bound):
         ({"output": 0.05}, ["Your program is MODERATELY output-bound because 5.0%"]),
         ({"output": 0.0499}, []),
         ({"kernel_launch": 0.0299}, []),
+        ({"kernel_launch": 0.03}, ["3.0 % of the total step time sampled is spent on 'Kernel Launch'."]),
+        ({"device_collectives": 0.15}, ["15.0 % of the total step time sampled is spent on 'Device Collective"]),
+        ({"input": 0.05, "other": 0.03}, ["3.0 % of the total step time sampled is spent on 'All Others' time."]),
+        ({"input": 0.04, "other": 0.5}, []),  # then the conclusion is about it
     ],
 )
-def test_output_is_mentioned_from_5_percent_on(given, begins):
+def test_output_is_mentioned_from_5_percent_on_and_the_rest_from_3_percent_on(given, begins):
     found = statements(shares(**given), tf_data=False)
     assert [sentence[: len(words)] for sentence, words in zip(found, begins, strict=True)] == begins
 

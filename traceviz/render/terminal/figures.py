@@ -1,18 +1,4 @@
-"""Several curves in one plot of characters, with a mark for each, strokes for intervals, and a legend.
-
-::
-
-    • tensorflow  × pytorch  │ 95 % interval
-    423/s ┤                         •
-          │             │ ····•····
-    212/s ┤     •·······•···       ×
-          │     ×······×···········
-      0/s ┤
-          └─────┬───────┬──────────┬
-                8       16         32
-
-A cell that several curves cross shows the last of them. Without colour, marks distinguish the curves.
-"""
+"""Figures as lines: curves over time, and stacked bars of several sides with one legend."""
 
 from __future__ import annotations
 
@@ -25,9 +11,10 @@ from rich.text import Text
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import format_value
-from traceviz.render.figures.of_sections import MOST_PANELS
-from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel
-from traceviz.render.terminal.lines import INDENT, QUIET, clip, pad, paragraph, shorten, widest
+from traceviz.render.figures.reading import MOST_PANELS
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel, StackedBars
+from traceviz.render.terminal.blocks import cells_of, fill
+from traceviz.render.terminal.lines import INDENT, QUIET, clip, pad, paragraph, shorten, shorten_apart, widest
 
 HEIGHT = 9
 """Rows of the only panel's plot, without its axis."""
@@ -103,19 +90,6 @@ class _Curve:
         return min(max(x.place(point.x) + self.aside, 0), x.last)
 
 
-def _curves(panel: Panel, x: _Scale) -> list[_Curve]:
-    """Return the curves that have marks, and the references."""
-    found: list[_Curve] = []
-    marked = [line for line in panel.lines if line.style != "dashed"][: len(MARKS)]
-    for line in panel.lines:
-        if line.style == "dashed":
-            found.append(_Curve(line, None, 0))
-        elif line in marked:
-            number = marked.index(line)
-            found.append(_Curve(line, number, (2 * number - len(marked) + 1) // 2 if x.margin else 0))
-    return found
-
-
 def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
     """Draw the first panels with one legend; empty if there is no room, or no values."""
     panels = [panel for panel in curves.panels[:MOST_PANELS] if _values(panel)]
@@ -126,19 +100,17 @@ def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
     lines = _legend(panels, width, color=color)
     for number, (panel, rows) in enumerate(drawn):
         lines += [Text()] if number else []
-        heading = _heading(panel) if len(drawn) > 1 else ""  # the title of the section names a single panel
-        lines += paragraph(sentence(heading), width, first=" " * INDENT, style=QUIET)
-        lines += [_styled(row, color=color) for row in rows]
+        if len(drawn) > 1:  # the title of the section names a single panel
+            heading = f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}"
+            lines += paragraph(sentence(heading), width, first=" " * INDENT, style=QUIET)
+        for row in rows:
+            styled = ((character, _style(index, color=color)) for character, index in row)
+            lines.append(Text.assemble(" " * INDENT, *styled))
     return lines
 
 
 def _values(panel: Panel) -> list[float]:
     return [point.y for line in panel.lines[: len(MARKS)] for point in line.points if point.y is not None]
-
-
-def _heading(panel: Panel) -> str:
-    """Return ``CPU, of 2 cores``."""
-    return f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}"
 
 
 def _legend(panels: Sequence[Panel], width: int, *, color: bool) -> list[Text]:
@@ -148,7 +120,8 @@ def _legend(panels: Sequence[Panel], width: int, *, color: bool) -> list[Text]:
     if len(lines) > 1:
         room = max((width - INDENT) // min(len(lines), 3) - 4, 12)
         entries = [
-            (_mark(index), shorten(line.label, room), _style(index, color=color)) for index, line in _kept(lines)
+            (_mark(index), shorten(line.label, room), _style(index, color=color))
+            for index, line in enumerate(lines[: len(MARKS)])
         ]
     if any(line.style == "dashed" for line in panels[0].lines):
         entries.append((_DASH, "ideal or by Amdahl's law", QUIET))
@@ -164,24 +137,12 @@ def _legend(panels: Sequence[Panel], width: int, *, color: bool) -> list[Text]:
     return legend
 
 
-def _kept(lines: Sequence[Line]) -> Iterator[tuple[int, Line]]:
-    return enumerate(lines[: len(MARKS)])
-
-
 def _mark(index: int) -> str:
     return MARKS[index % len(MARKS)]
 
 
 def _style(index: int | None, *, color: bool) -> str:
     return f"color({COLORS[index % len(COLORS)]})" if color and index is not None else ""
-
-
-def _styled(row: Sequence[Cell], *, color: bool) -> Text:
-    """Convert a row of cells to styled text."""
-    text = Text(" " * INDENT)
-    for character, index in row:
-        text.append(character, _style(index, color=color))
-    return text
 
 
 def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
@@ -193,7 +154,31 @@ def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
         return []
     horizontal = _horizontal(panel, x, cells)
     canvas: list[list[Cell]] = [[(" ", None)] * cells for _ in range(height)]
-    _draw(canvas, _curves(panel, horizontal), horizontal, vertical)
+    found: list[_Curve] = []
+    marked = [line for line in panel.lines if line.style != "dashed"][: len(MARKS)]
+    for line in panel.lines:
+        if line.style == "dashed":
+            found.append(_Curve(line, None, 0))
+        elif line in marked:
+            number = marked.index(line)
+            found.append(_Curve(line, number, (2 * number - len(marked) + 1) // 2 if horizontal.margin else 0))
+    # Draw strokes first, then connections of points, and marks on top.
+    for curve in found:
+        for point in curve.measured:
+            _stroke(canvas, curve, point, horizontal, vertical)
+    for curve in found:
+        if curve.line.style != "points":
+            for first, second in pairwise(curve.line.points):
+                _connect(canvas, curve, first, second, horizontal, vertical)
+    for curve in found:
+        if curve.number is not None:
+            for point in curve.measured:
+                _put(
+                    canvas,
+                    curve.column(point, horizontal),
+                    vertical.place(point.y or 0.0),
+                    (_mark(curve.number), curve.number),
+                )
     rows = [
         [*_plain(f"{label} {'┤' if label.strip() else '│'}"), *row] for label, row in zip(labels, canvas, strict=True)
     ]
@@ -244,21 +229,6 @@ def _labels(scale: _Scale, axis: Axis) -> list[str]:
 def _rounded(value: float) -> float | int:
     """Return whole numbers as integers: 25 threads."""
     return int(value) if float(value).is_integer() else round(value, 1) if abs(value) >= 10 else value
-
-
-def _draw(canvas: list[list[Cell]], curves: Sequence[_Curve], x: _Scale, y: _Scale) -> None:
-    """Draw strokes first, then connections of points, and marks on top."""
-    for curve in curves:
-        for point in curve.measured:
-            _stroke(canvas, curve, point, x, y)
-    for curve in curves:
-        if curve.line.style != "points":
-            for first, second in pairwise(curve.line.points):
-                _connect(canvas, curve, first, second, x, y)
-    for curve in curves:
-        if curve.number is not None:
-            for point in curve.measured:
-                _put(canvas, curve.column(point, x), y.place(point.y or 0.0), (_mark(curve.number), curve.number))
 
 
 def _stroke(canvas: list[list[Cell]], curve: _Curve, point: CurvePoint, x: _Scale, y: _Scale) -> None:
@@ -320,3 +290,50 @@ def _names(ticks: Sequence[tuple[int, int, str]], cells: int) -> str:
     for _, begin, text in ticks:
         line = pad(line, begin) + text
     return clip(line, cells)
+
+
+_LONGEST_LABEL = 26
+_GAP = 2
+_LEAST_OF_BARS = 16
+
+
+def stacked_lines(figure: StackedBars, width: int, *, color: bool) -> list[Text]:
+    """Draw a line for each bar, scaled to the longest, and the legend; empty if there is no room."""
+    longest = max((row.total for row in figure.rows), default=0.0)
+    labels = shorten_apart([row.label for row in figure.rows], min(_LONGEST_LABEL, width // 3))
+    label_width = widest(labels)
+    cells = width - INDENT - label_width - 1
+    if longest <= 0 or cells < _LEAST_OF_BARS:
+        return []
+    places = {key: place for place, (key, _) in enumerate(figure.classes)}
+    lines = paragraph(sentence(figure.axis.label), width, first=" " * INDENT, style=QUIET)
+    for label, row in zip(labels, figure.rows, strict=True):
+        line = Text(" " * INDENT + pad(label, label_width) + " ")
+        shares = tuple(part.value / longest for part in row.parts)
+        for part, count in zip(row.parts, cells_of(shares, cells), strict=True):
+            character, style = fill(places[part.key], color=color)
+            line.append(character * count, style)
+        lines.append(line)
+    return [*lines, *_legend_of_bars(figure, width - INDENT, color=color)]
+
+
+def _legend_of_bars(figure: StackedBars, width: int, *, color: bool) -> list[Text]:
+    """Return fills and names, in as many columns as fit, read downwards."""
+    names = shorten_apart([label for _, label in figure.classes], max(width - 2, 1))
+    entry = 2 + widest(names)
+    columns = max(1, (width + _GAP) // (entry + _GAP))
+    height = math.ceil(len(names) / columns)
+    lines = [Text(" " * INDENT) for _ in range(height)]
+    for place, name in enumerate(names):
+        line = lines[place % height]
+        line.append(" " * _GAP if place >= height else "")
+        line.append(*fill(place, color=color))
+        line.append(" " + pad(name, entry - 2))
+    return lines
+
+
+def picture_lines(picture: Curves | StackedBars, width: int, *, color: bool) -> list[Text]:
+    """Draw a picture as lines of characters; empty if there is no room for it."""
+    if isinstance(picture, Curves):
+        return curves_lines(picture, width, color=color)
+    return stacked_lines(picture, width, color=color)

@@ -1,4 +1,4 @@
-"""A timeline: lanes of spans, curves, and arrows between spans, as values.
+"""Pictures of a page in addition to the report, as values: a timeline, flame graphs, and places of findings.
 
 A :class:`Lane` is one stream, one thread, the steps of one rank. Nested and overlapping spans lie in several rows of a
 lane. The spans of one :class:`Row` never overlap, so a row is a sequence of gaps and spans. Names are indices into
@@ -155,3 +155,64 @@ class Timeline:
     events: int = 0
     kept: int = 0
     details: tuple[Detail, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flame:
+    """One tree. Nodes are numbered depth-first: a node, then all inside it; siblings mostly by time, the largest first.
+
+    Args:
+        key: Stable key: ``operators-host``, ``modules-device``, ``ranges-host``, ``stacks-samples``.
+        label: Readable label.
+        measure: Source of the time: the host, the device, or sampled stacks.
+        whole: The time of the root as text: ``29 steady steps``.
+        parents: Node around each node; -1 for those at the top.
+        names: Texts of the nodes.
+        families: Keys of colours (:mod:`traceviz.render.palette`).
+        classes: Key and label of each class of step time; empty if the time is not divided.
+        times: Inclusive nanoseconds, one row per node, one column per class; one column if there are no classes.
+        base: The same of the other side of a difference; ``None`` if this is not a difference.
+        places: ``file:line`` of a node, empty if there is none.
+        steps: Number of steps that the time covers; 0 if it is not time of steps.
+    """
+
+    key: str
+    label: str
+    measure: Literal["host", "device", "samples"]
+    whole: str
+    parents: Array
+    names: tuple[str, ...]
+    families: tuple[str, ...]
+    classes: tuple[tuple[str, str], ...]
+    times: Array
+    base: Array | None = None
+    places: tuple[str, ...] = ()
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The place of a finding in the timeline.
+
+    Args:
+        code: Code of the finding.
+        start_ns: Start, on the trace's clock.
+        end_ns: End.
+        lane: Key of the lane that shows it; empty if no single lane does.
+        label: Description as text: ``the longest wait for input, 4.66 ms in step 12``.
+    """
+
+    code: str
+    start_ns: int
+    end_ns: int
+    lane: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """A timeline, flame graphs, and the places of findings in the timeline; each may be missing."""
+
+    timeline: Timeline | None = None
+    flames: tuple[Flame, ...] = ()
+    places: tuple[Place, ...] = ()

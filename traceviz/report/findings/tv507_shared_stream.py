@@ -29,6 +29,5 @@ RECORD = FindingRecord(
     explains=("communication",),
     certainty="at most",
     is_candidate=False,
-    is_of_ranks=True,
     tables=COMMUNICATION,
 )

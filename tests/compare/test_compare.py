@@ -15,8 +15,9 @@ from tests.compare.sides_of import side as side_of_steps
 from traceviz.compare.compare import compare
 from traceviz.compare.effect import Effect, Outcome
 from traceviz.compare.options import CompareOptions
+from traceviz.compare.report.change_table import from_to
 from traceviz.compare.report.document import document
-from traceviz.compare.report.sentences import effect_words, from_to, main_cause
+from traceviz.compare.report.sentences import effect_words, main_cause
 from traceviz.compare.sides import sides as of_sides
 from traceviz.compare.sides.sides import Side
 from traceviz.core.errors import DamagedTraceError, UsageError

@@ -28,9 +28,9 @@ from traceviz.compare.sides.units_of_work import mixtures
 from traceviz.compare.work.amounts import same_kernels_per_step
 from traceviz.compare.work.parameters import BY_SHAPES
 from traceviz.compare.work.programs import OF_MODULES, Programs, programs
-from traceviz.compare.work.remarks import VOUCH, work_remarks
+from traceviz.compare.work.remarks import VOUCH, capture_remarks, work_remarks
 from traceviz.core.units import counted, format_ratio, format_value
-from traceviz.report import IN_STEPS, Report, Severity
+from traceviz.report import Report, Severity
 
 FEW_STEPS = 10
 """Step count below which intervals are wide and one slow step moves them."""
@@ -53,6 +53,8 @@ def remarks(base: Side, new: Side, options: CompareOptions, basis: Basis = STEP)
     of_programs = Programs() if options.same_work else programs(base, new)
     any_step = bool(options.per) or not basis.is_step
     known = [] if options.same_work else list(work_remarks(base, new, of_programs, per_unit=any_step))
+    if basis.work and not options.same_work:
+        known.extend(capture_remarks(base, new, basis.work))
     known.extend(
         remark for check in _CHECKS if basis.is_step or check not in _ABOUT_STEPS for remark in check(base, new)
     )
@@ -370,7 +372,7 @@ def _other_kernels(base: Side, new: Side, changes: KernelChanges) -> Remark:
 
 def _check_bytes(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on different numbers of bytes copied to the device."""
-    if why_not(base, new, "copies", "copies", IN_STEPS):
+    if why_not(base, new, "copies", "copies", per_step=True):
         return
     before, after = (bytes_by_kind(side).get("h2d", Fraction(0)) for side in (base, new))
     if max(before, after) > FEW_BYTES and abs(after - before) > MORE_BYTES * max(before, after):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -18,7 +18,9 @@ from traceviz.compare.changes.by_name import (
     compare_kernels,
     compare_stages,
 )
+from traceviz.compare.changes.captures import CaptureChanges, capture_changes
 from traceviz.compare.changes.findings import FindingChanges, compare_findings
+from traceviz.compare.changes.functions import FunctionChange, compare_functions
 from traceviz.compare.changes.machine_use import DeviceChanges, HostChanges, compare_device_use, compare_host
 from traceviz.compare.changes.whole_runs import MeasureChanges, QualityChanges, compare_measures, compare_quality
 from traceviz.compare.comparability import remarks
@@ -59,6 +61,8 @@ class Pair:
     host: HostChanges
     findings: FindingChanges
     changed: tuple[Changed, ...]
+    captures: tuple[CaptureChanges, ...] = ()
+    function: FunctionChange | None = None
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -171,6 +175,8 @@ def compare(
         raise UsageError("A comparison takes two sides.", only, "Name the base and the sides to compare with it.")
     basis = basis_of(sides, options.measure, options.per)
     scaled = per_unit(sides, options.per) if options.per else tuple(sides)
+    if not (sides[0].steps and any(side.steps for side in sides[1:])):
+        scaled = tuple(replace(side, of_captures=True) for side in scaled)
     base, *others = scaled
     pairs = tuple(_pair(base, new, options, basis) for new in others)
 
@@ -220,6 +226,8 @@ def _pair(base: Side, new: Side, options: CompareOptions, basis: Basis) -> Pair:
         compare_host(base, new),
         compare_findings(base, new),
         settings_changed(base, new),
+        capture_changes(base, new),
+        compare_functions(base, new),
     )
 
 

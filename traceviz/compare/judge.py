@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from traceviz.compare.effect import Effect, Outcome, effect, effect_of_runs, outcome_of
 from traceviz.compare.options import Limits
@@ -59,6 +59,8 @@ def judge(base: Side, new: Side, limits: Limits, forbidding: str = "", basis: Ba
     if why or before is None or after is None:
         return Judgement(Outcome.UNKNOWN, None, why, basis)
     difference = effect_of_runs(before.values, after.values, (before.within, after.within))
+    if basis.work:
+        limits = replace(limits, min_effect=max(limits.min_effect, limits.clock))
     if not difference.runs and difference.ratio and (was_busy(base) or was_busy(new)):
         why = "one run of each side, on a machine that other programs used; more runs of each side would tell"
         return Judgement(Outcome.UNKNOWN, difference, why, basis)

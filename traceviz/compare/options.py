@@ -20,12 +20,14 @@ class Limits:
         widest: An interval that contains zero and reaches further than this share of the base is inconclusive.
         alone: For one run per side without an interval, a difference below this share of the base is not judged.
             Restarts of one program may differ as much.
+        clock: Smaller differences of the work of whole captures are no change: the clock of a device varies as much.
     """
 
     min_effect: float = 0.01
     min_steps: int = 5
     widest: float = 0.1
     alone: float = 0.2
+    clock: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)

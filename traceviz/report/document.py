@@ -47,6 +47,8 @@ STEADY_STEP_TIME = "steady step time"
 """``share_of`` of findings that lie in steady steps."""
 TAG = "tag."
 """Prefix of the keys of facts that are tags of a run."""
+SETTING = "setting."
+"""Prefix of the keys of facts that are settings of a run: numbers of threads, environment variables."""
 
 Audience = Literal["all", "machine"]
 """Audience of a block: all readers, or only programs that read the JSON report."""

@@ -28,6 +28,37 @@ def test_compute_on_another_device_hides_nothing():
     assert (result.exposed_ns, result.overlap_share) == (100, 0.0)
 
 
+def test_communication_on_the_stream_of_the_computing_is_a_finding_with_its_streams():
+    # stream 7   |compute|communication|compute|communication|
+    rows = [(0, 100, GEMM), (100, 40, NCCL), (140, 100, GEMM), (240, 60, NCCL)]
+    same = [(*row, {"stream": 7}) for row in rows]
+    result = run(kernels=same)
+    assert (result.shared.share, result.shared.exposed_ns) == (1.0, 100)
+    assert "stream 7" in result.shared.streams
+    assert [found.code for found in CommunicationAnalysis().judge(result)] == ["TV504", "TV507"]
+
+
+@pytest.mark.parametrize(
+    ("streams", "share"),
+    [
+        ({NCCL: 9, GEMM: 7}, 0.0),  # healthy: a stream of its own, although nothing overlaps
+        ({NCCL: None, GEMM: None}, None),  # not recorded
+    ],
+)
+def test_communication_on_other_streams_or_on_unknown_ones_is_not_said_to_share_one(streams, share):
+    rows = [(0, 100, GEMM), (100, 40, NCCL), (140, 100, GEMM), (240, 60, NCCL)]
+    result = run(kernels=[(*row, {"stream": streams[row[2]]}) for row in rows])
+    assert result.shared.share == share
+    assert [found.code for found in CommunicationAnalysis().judge(result)] == ["TV504"]
+
+
+def test_a_stream_with_little_of_the_compute_is_not_that_of_the_computing():
+    # stream 9 packs and communicates; stream 7 computes
+    rows = [(0, 100, GEMM, 7), (100, 5, GEMM, 9), (105, 60, NCCL, 9), (165, 100, GEMM, 7)]
+    result = run(kernels=[(start, dur, name, {"stream": stream}) for start, dur, name, stream in rows])
+    assert (result.shared.share, result.shared.exposed_ns) == (0.0, 0)
+
+
 def test_two_collectives_at_once_are_two_totals_and_one_busy_time():
     result = run(kernels=[(0, 100, NCCL, {"stream": 2}), (50, 100, NCCL, {"stream": 3})])
     assert (int(result.by_name["total_ns"].sum()), result.busy_ns, result.exposed_ns) == (200, 150, 150)

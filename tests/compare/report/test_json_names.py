@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.compare.sections_of import facts, measures, parts, section, table, tagged
+from tests.compare.sections_of import run as run_of_steps
 from tests.compare.tables.studies import run, study
 from tests.conftest import REPOSITORY
 from traceviz import api
@@ -34,7 +35,24 @@ def documents(samples):
     named = [replace(side, label=name) for side, name in zip(sides, SAMPLES, strict=True)]
     crossed = [run(TAG * n, TAG=TAG, N=n, learned={"NAME": n}) for TAG in (1, 2) for n in (1, 2, 4)]
     studies = {"cross": True, "curve": "N", "scaling": "N", "measures": ("step", "NAME")}
-    return document(compare(named)), document(compare(named, by=("TAG",))), document(study(crossed, ["TAG"], **studies))
+    return (
+        document(compare(named)),
+        document(compare(named, by=("TAG",))),
+        document(study(crossed, ["TAG"], **studies)),
+        document(compare([capture("a"), capture("b"), capture("c")])),
+    )
+
+
+def capture(name):
+    """Return a side without steps, with events of every kind that whole captures are compared by."""
+    events = "calls total_ns host_self_ns", (2, 10, 10)
+    sections = (
+        section("device_programs", table("By program", f"name {events[0]}", ("jit_f(1)", *events[1]))),
+        section("operators", table("", f"name {events[0]}", ("aten::mm", *events[1]))),
+        section("framework_ops", table("By op", f"op {events[0]}", ("MatMul", *events[1]))),
+        section("ranges", table("With running numbers as N", f"name {events[0]}", ("epoch N", *events[1]))),
+    )
+    return Side(name, (replace(run_of_steps(0), sections=sections),))
 
 
 def host():

@@ -147,3 +147,39 @@ def test_every_change_of_a_path_says_what_was_changed():
     ]
     path = list(page.grids("effect"))[1]
     assert [row[-1] for row in path.rows] == ["workers 4", None, "workers 4"]
+
+
+def stated(command="python train.py", **settings):
+    values = {"command": command} | {f"setting.{key.replace('__', '.')}": value for key, value in settings.items()}
+    return section("run", facts(**values))
+
+
+def test_threads_are_named_once_though_the_environment_set_them():
+    found = changed(
+        stated(threads__intra_op="32", OMP_NUM_THREADS="32"), stated(threads__intra_op="2", OMP_NUM_THREADS="2")
+    )
+    assert [change.brief for change in found] == ["threads of an operator 2 rather than 32", ""]
+    assert [(change.base, change.new) for change in found] == [("32", "2"), ("32", "2")]
+
+
+def test_a_variable_of_one_side_was_unset_on_the_other():
+    found = changed(stated(threads__intra_op="2"), stated(threads__intra_op="2", MKL_NUM_THREADS="1"))
+    assert [change.brief for change in found] == ["MKL_NUM_THREADS 1 rather than unset"]
+
+
+@pytest.mark.parametrize(
+    ("command", "brief"),
+    [
+        ("python train.py --threads 2", ["arguments 2 rather than 32"]),
+        ("python train.py --threads 32 --compile", ["arguments --compile rather than none"]),
+        ("python train.py --threads 32", []),
+        ("python other.py --threads 2", []),  # another program
+    ],
+)
+def test_arguments_of_the_same_script_are_compared_word_by_word(command, brief):
+    found = changed(stated("python train.py --threads 32"), stated(command))
+    assert [change.brief for change in found] == brief
+
+
+def test_runs_that_state_no_settings_have_none_changed():
+    assert changed(section("run"), stated(threads__intra_op="2")) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import counted, format_ns, format_signal, format_value
-from traceviz.report import TAG, Fact, Facts, Section, Skipped
+from traceviz.report import SETTING, TAG, Fact, Facts, Section, Skipped
 
 _COST = "stop_cost_ns"
 """Key under which a collector states the time that the program waited for it to stop and save."""
@@ -85,8 +86,18 @@ class RunAnalysis(Analysis[RunFacts]):
         machine = {"duration_ns", "exit_code"}  # the fact "ended" shows these to readers
         shown = tuple(fact for fact in facts if fact.value is not None and fact.key not in machine)
         tags = tuple(Fact(f"{TAG}{key}", key, value) for key, value in result.under("tag.").items())
-        rest = (*(fact for fact in facts if fact.value is not None and fact.key in machine), *tags)
+        settings = tuple(Fact(f"{SETTING}{key}", key, value) for key, value in _settings(result).items())
+        rest = (*(fact for fact in facts if fact.value is not None and fact.key in machine), *tags, *settings)
         return Section(self.slug, self.title, (Facts(shown), *((Facts(rest, audience="machine"),) if rest else ())))
+
+
+_THREADS = re.compile(r"^collector\.\w+\.(threads\.\w+)$")
+
+
+def _settings(run: RunFacts) -> dict[str, str]:
+    """Return the settings that change the speed of a program: ``threads.intra_op``, ``OMP_NUM_THREADS``."""
+    threads = {match[1]: value for key, value in run.stated.items() if (match := _THREADS.match(key))}
+    return threads | run.under("env.")
 
 
 def _ending(run: RunFacts) -> str:

@@ -58,7 +58,8 @@ class HostTime:
     Args:
         steps: Time in steps: all counted steps of the run, else those that are judged.
         outside: Time outside of steps.
-        functions: ``function, inclusive_ns, self_ns`` of the main threads, in steps if there are any.
+        functions: ``function, inclusive_ns, self_ns`` of the main threads, in steps if there are any. ``own`` are those
+            of the program.
         threads: ``process, thread, kind, function, location, time_ns, samples, of_thread`` of all other threads.
         sampled: True if stacks were sampled; else Python functions were recorded.
         has_steps: True if there are steps.
@@ -167,6 +168,7 @@ class HostTimeAnalysis(Analysis[HostTime]):
             Column("inclusive_ns", "Inclusive", "ns", 0),
             Column("share_of_part", "Share", "ratio", 0, additive=True),
             Column("self_ns", "Self", "ns", 1, additive=True),
+            Column("own", "Of the program", "bool", 9),
         )
         rows = result.functions.with_columns(
             without_module(pl.col("function")), share("inclusive_ns", whole_ns, "share_of_part")
@@ -227,7 +229,7 @@ def _summed(rows: pl.DataFrame, *keys: str) -> pl.DataFrame:
 
 
 def _functions(trace: TraceView, within: dict[int, IntervalSet], did: dict[int, pl.DataFrame]) -> pl.DataFrame:
-    """Return ``function, inclusive_ns, self_ns`` of the main threads, those with most inclusive time first.
+    """Return ``function, inclusive_ns, self_ns, own`` of the main threads, those with most inclusive time first.
 
     Functions of libraries count only if they take time themselves. Pure callers are left out.
     """
@@ -239,7 +241,7 @@ def _functions(trace: TraceView, within: dict[int, IntervalSet], did: dict[int, 
     counts = pl.col("own") | (pl.col("self_ns") >= OF_LIBRARIES * int(sums["self_ns"].sum()))
     descending = [True, True, False]
     ordered = sums.filter(counts & (pl.col("inclusive_ns") > 0))
-    return ordered.sort("inclusive_ns", "self_ns", "function", descending=descending).drop("own").head(MOST_ROWS)
+    return ordered.sort("inclusive_ns", "self_ns", "function", descending=descending).head(MOST_ROWS)
 
 
 def _sampled_functions(trace: TraceView, rank: int, within: IntervalSet) -> pl.DataFrame:

@@ -149,6 +149,7 @@ _COLUMNS = (
     Column("backward_ns", "Backward", "ns", 5),
     Column("device_self_per_step_ns", "Device self per step", "ns", 9),
     Column("host_self_per_step_ns", "Host self per step", "ns", 9),
+    Column("outer_calls_per_step", "Per step, not within itself", "number", 9),
 )
 _SHAPES = Column("shapes", "Input shapes", "text", 1)
 _ON_DEVICE = ("device_self_ns", "share_of_device_op_time", "device_ns", "tensor_core_eligible")
@@ -184,6 +185,7 @@ def _amounts(trace: TraceView, operators: OperatorCalls) -> Iterator[tuple[str, 
     yield "backward_ns", np.where(operators.outer, backward, 0)
     steady = _in_steady_steps(trace, tree.calls)
     yield "steady_calls", np.where(steady, once, 0)
+    yield "steady_outer_calls", np.where(steady & operators.outer, once, 0)  # autocast calls a layer within itself
     yield "steady_host_ns", np.where(steady, operators.host_self, 0)
     steady_device = np.where(steady, operators.device_self, 0)
     if operators.replayed.height:  # operators in graphs work when the graph is launched, not when it was captured
@@ -198,11 +200,12 @@ def _amounts(trace: TraceView, operators: OperatorCalls) -> Iterator[tuple[str, 
 _SUMS = (
     *("calls", "host_ns", "host_self_ns", "device_ns", "device_self_ns", "backward_ns"),
     *("kernel_ns", "eligible_ns", "tensor_core_ns"),
-    *("steady_calls", "steady_host_ns", "steady_device_ns"),
+    *("steady_calls", "steady_outer_calls", "steady_host_ns", "steady_device_ns"),
 )
 
 _PER_STEP = {
     "steady_calls": "calls_per_step",
+    "steady_outer_calls": "outer_calls_per_step",
     "steady_device_ns": "device_self_per_step_ns",
     "steady_host_ns": "host_self_per_step_ns",
 }

@@ -10,6 +10,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.capture.kind import why_no_device_work
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.work import communication_names, exposed, judged_device_ns
 from traceviz.analyses.derived.frames import are_named, having, knowing, parts_by, unions_by
 from traceviz.analyses.derived.host.copy_purposes import places_of, telling_ranges
@@ -44,6 +45,24 @@ MOSTLY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class SharedStreams:
+    """Communication on streams that also run at least half of the compute kernels of their device.
+
+    Args:
+        share: Its share of the time of all communication; ``None`` if streams were not recorded.
+        exposed_ns: Its part that is exposed, within judged time and without waiting for other ranks.
+        streams: Names of the streams for people.
+    """
+
+    share: float | None = None
+    exposed_ns: int = 0
+    streams: str = ""
+
+
+NO_STREAMS = SharedStreams()
+
+
+@dataclass(frozen=True, slots=True)
 class CommunicationTimes:
     """Communication kernels by name, and their union over streams, summed over devices.
 
@@ -57,6 +76,7 @@ class CommunicationTimes:
         judged_ns: Judged time of all devices.
         judged_words: Text that names the judged time.
         gathering: Communication that was called in ranges that gather sharded parameters.
+        shared: Communication on streams of the computing.
     """
 
     by_name: pl.DataFrame
@@ -68,6 +88,7 @@ class CommunicationTimes:
     judged_ns: int
     judged_words: str
     gathering: Gathering = NOT_GATHERING
+    shared: SharedStreams = NO_STREAMS
 
     @property
     def overlap_share(self) -> float | None:
@@ -83,28 +104,31 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         exposed_share: Exposed communication from this share of the judged time on is a finding.
         tolerance: Ends of a collective on two ranks that differ by at least this share of the time between collectives
             are not aligned. Waiting is then not known.
+        shared_share: Exposed communication on the stream of the computing is a finding from this share of the judged
+            time on.
     """
 
     slug = "communication"
     title = "Communication"
-    rules = ("TV504",)
+    rules = ("TV504", "TV507")
 
     exposed_share: float = 0.10
     tolerance: float = 0.1
+    shared_share: float = 0.02
 
     def run(self, trace: TraceView) -> CommunicationTimes | Skipped:
         """Separate communication kernels from compute kernels and overlay them per device."""
         described = "collectives" in trace.tables and trace.tables.rows("collectives")
         if (why := why_no_device_work(trace)) and not described:
             return self.skipped(why)
-        columns = ("start_ns", "dur_ns", "device_id", "process_id", "name", "correlation_id")
+        columns = ("start_ns", "dur_ns", "device_id", "process_id", "name", "correlation_id", "stream")
         kernels = trace.frame("kernels", *columns)
         if names := communication_names(trace):
             is_communication = are_named(kernels["name"], names)
-            communication = kernels.filter(is_communication)
-            compute = unions_by(kernels.filter(~is_communication), "device_id")
+            communication, computing = kernels.filter(is_communication), kernels.filter(~is_communication)
+            compute = unions_by(computing, "device_id")
         else:
-            communication, compute = kernels.head(0), trace.kernel_unions
+            communication, computing, compute = kernels.head(0), kernels.head(0), trace.kernel_unions
         waiting = waiting_in_collectives(trace, self.tolerance)
         alone = [
             (part.intersect(judged_time(trace, process)), waiting.get(process, IntervalSet.empty()))
@@ -121,10 +145,31 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             judged_ns=judged_device_ns(trace),
             judged_words=judged_words(trace),
             gathering=_gathering(trace, communication, compute, waiting),
+            shared=_shared_streams(trace, communication, computing, compute, waiting),
         )
 
     def judge(self, result: CommunicationTimes) -> tuple[Finding, ...]:
-        """Return TV504 if devices do nothing but communicate for long."""
+        """Return TV504 if devices do nothing but communicate for long, and TV507 if their streams force them to."""
+        return (*self._exposed(result), *self._shared(result))
+
+    def _shared(self, result: CommunicationTimes) -> tuple[Finding, ...]:
+        shared = result.shared
+        is_most = shared.share is not None and shared.share >= MOSTLY
+        if not is_most or not shared.exposed_ns or shared.exposed_ns < self.shared_share * result.judged_ns:
+            return ()
+        message = (
+            f"Communication and compute run in order on {shared.streams}, so they cannot overlap: "
+            f"{format_ratio(shared.exposed_ns / result.judged_ns)} of the {result.judged_words} is such communication "
+            f"({format_ns(shared.exposed_ns)})."
+        )
+        evidence = (
+            Fact("streams", "streams", shared.streams),
+            Fact("exposed_ns", "exposed communication on them", shared.exposed_ns, "ns"),
+            Fact("shared_share", "of all communication", shared.share, "ratio"),
+        )
+        return (finding("TV507", message, evidence, shared.exposed_ns, result.judged_ns, result.judged_words),)
+
+    def _exposed(self, result: CommunicationTimes) -> tuple[Finding, ...]:
         cost = result.judged_exposed_ns
         if not cost or cost < self.exposed_share * result.judged_ns:
             return ()
@@ -154,6 +199,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             Fact("total_ns", "kernel time, summed", int(result.by_name["total_ns"].sum()), "ns"),
             Fact("exposed_ns", "not hidden by compute", result.exposed_ns, "ns"),
             Fact("overlap_share", "hidden by compute", result.overlap_share, "ratio"),
+            Fact("shared_share", "on streams of the computing", result.shared.share, "ratio"),
             Fact("waiting_ns", "of it waiting for other ranks", result.waiting_ns, "ns"),
             Fact("busy_ns", "device time", result.busy_ns, "ns"),
             Fact("calls", "calls", int(result.by_name["calls"].sum()), "count"),
@@ -189,3 +235,39 @@ def _gathering(
         return NOT_GATHERING
     totals = pl.concat(places).group_by("place").agg(pl.col("dur_ns").sum())
     return Gathering(exposed_ns, str(totals.sort("dur_ns", "place", descending=[True, False])["place"][0]))
+
+
+def _shared_streams(
+    trace: TraceView,
+    communication: pl.DataFrame,
+    computing: pl.DataFrame,
+    compute: dict[int, IntervalSet],
+    waiting: Mapping[int, IntervalSet],
+) -> SharedStreams:
+    """Find the streams with at least half of the compute of a device, and the communication on them."""
+    if not communication.height or communication["stream"].null_count() or _has_programs(trace):
+        return NO_STREAMS
+    keys = ("process_id", "device_id")
+    of_stream = knowing(computing, "stream").group_by(*keys, "stream").agg(pl.col("dur_ns").sum())
+    main = of_stream.filter(pl.col("dur_ns") >= MOSTLY * pl.col("dur_ns").sum().over(keys))
+    shared = communication.join(main.select(*keys, "stream"), on=[*keys, "stream"], how="semi")
+    exposed_ns = sum(
+        part.intersect(judged_time(trace, process)).subtract(waiting.get(process, IntervalSet.empty())).total
+        for process, own in parts_by(shared, "process_id").items()
+        for part in exposed(own, compute).values()
+    )
+    share_of_all = ratio(int(shared["dur_ns"].sum()), int(communication["dur_ns"].sum()))
+    devices = device_names(trace)
+    pairs = shared.select("device_id", "stream").unique().sort("device_id", "stream").rows()
+    named = [f"stream {stream} ({devices[device]})" for device, stream in pairs]
+    rest = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return SharedStreams(share_of_all, exposed_ns, f"{(', ' if rest else ' and ').join(named[:_NAMED])}{rest}")
+
+
+_NAMED = 2
+"""Most streams that are named."""
+
+
+def _has_programs(trace: TraceView) -> bool:
+    """Return whether compiled programs run on the devices: their order is that of the compiler, not of streams."""
+    return "device_ops" in trace.tables and bool(trace.tables.rows("device_ops"))

@@ -11,7 +11,7 @@ from traceviz.compare.changes.figures import no_steps, why_not
 from traceviz.compare.kernel_pairs import Events, How, Match, PerStep, matches
 from traceviz.compare.sides.sides import Side, apportion, grid, rows, whole
 from traceviz.core.units import format_ratio
-from traceviz.report import IN_STEPS, Grid
+from traceviz.report import Grid
 from traceviz.report.verdicts import InputVerdict
 
 _STAGE_COLUMNS = frozenset({"stage", "kind", "self_ns", "path"})
@@ -105,7 +105,7 @@ def compare_kernels(base: Side, new: Side) -> KernelChanges:
 
     :mod:`traceviz.compare.kernel_pairs` has the rules.
     """
-    if why := why_not(base, new, "kernels", "kernels", IN_STEPS):
+    if why := why_not(base, new, "kernels", "kernels", per_step=True):
         return KernelChanges(why_not=why)
     pairs = match_kernels(base, new)
     before, after = base.kernels, new.kernels
@@ -118,7 +118,7 @@ def compare_kernels(base: Side, new: Side) -> KernelChanges:
             f"cannot compare kernels: only {format_ratio(common)} of kernel time is in kernels of both sides, and "
             f"{named} may call the same ones differently"
         )
-    changes = () if why else event_changes(pairs, before, after)
+    changes = () if why else event_changes(pairs, before, after, of_captures=base.of_captures)
     return KernelChanges(changes, round(total_ns(before.values())), round(total_ns(after.values())), common, why)
 
 
@@ -168,9 +168,9 @@ class CopyChanges:
 
 def compare_copies(base: Side, new: Side) -> CopyChanges:
     """Compare copies and fills by kind."""
-    if why := why_not(base, new, "copies", "copies", IN_STEPS):
+    if why := why_not(base, new, "copies", "copies", per_step=True):
         return CopyChanges(why_not=why)
-    changes = changes_by_name(base.events("copies", "kind"), new.events("copies", "kind"))
+    changes = changes_by_name(base.events("copies", "kind"), new.events("copies", "kind"), of_captures=base.of_captures)
     sizes = [_whole_bytes(side) for side in (base, new)]
     return CopyChanges(tuple(CopyChange(times, *(size.get(times.name, 0) for size in sizes)) for times in changes))
 
@@ -179,7 +179,7 @@ def bytes_by_kind(side: Side) -> dict[str, Fraction]:
     """Return the bytes copied per steady step, by kind; empty if copies were not recorded."""
     totals: dict[str, int] = {}
     for report in side.reports:
-        for row in rows(grid(report, "copies", IN_STEPS)):
+        for row in rows(grid(report, "copies", side.events_title("copies"))):
             totals[str(row["kind"])] = totals.get(str(row["kind"]), 0) + whole(row["bytes"])
     return {kind: side.per_step(total) for kind, total in totals.items()}
 
@@ -258,10 +258,10 @@ def compare_api(base: Side, new: Side) -> ApiChanges:
 
 def _api_in_steps(base: Side, new: Side) -> tuple[dict[str, EventChange], tuple[int, int] | None]:
     """Return functions per steady step, and the time of all; nothing if a side has no steady steps."""
-    if why_not(base, new, "cuda_api", "CUDA API calls", IN_STEPS):
+    if why_not(base, new, "cuda_api", "CUDA API calls", per_step=True):
         return {}, None
     before, after = (side.events("cuda_api", group="domain") for side in (base, new))
-    changes = {change.name: change for change in changes_by_name(before, after)}
+    changes = {change.name: change for change in changes_by_name(before, after, of_captures=base.of_captures)}
     return changes, (round(total_ns(before.values())), round(total_ns(after.values())))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from traceviz.compare.kernel_pairs import Events, How, Match, PerStep
+from traceviz.compare.kernel_pairs import ALIKE, Events, How, Match, PerStep
 from traceviz.compare.sides.sides import apportion
 
 SAME = 0.02
@@ -64,8 +64,18 @@ class EventChange:
         return self.difference_ns / self.base_ns if self.base_ns else None
 
 
-def event_changes(matches: Sequence[Match], base: Events, new: Events) -> tuple[EventChange, ...]:
-    """Return a change for every match, the largest difference first."""
+def event_changes(
+    matches: Sequence[Match], base: Events, new: Events, *, of_captures: bool = False
+) -> tuple[EventChange, ...]:
+    """Return a change for every match, the largest difference first.
+
+    Args:
+        matches: Names on both sides.
+        base: Events of the base.
+        new: Events of the new side.
+        of_captures: True for whole captures, which may hold more or less of the same work: names that they do not call
+            equally often are then faster or slower by the time of a call.
+    """
     before = [_merge(base, match.base) for match in matches]
     after = [_merge(new, match.new) for match in matches]
     whole_before, whole_after = _whole_ns(before), _whole_ns(after)
@@ -77,7 +87,7 @@ def event_changes(matches: Sequence[Match], base: Events, new: Events) -> tuple[
             new_calls=after[index].calls,
             base_ns=whole_before[index],
             new_ns=whole_after[index],
-            status=_status_of(match, before[index].ns, after[index].ns),
+            status=_status_of(match, *_compared_ns(before[index], after[index], of_captures=of_captures)),
             was=match.base[0] if match.how in {How.BASE_NAME, How.FAMILY} else "",
         )
         for index, match in enumerate(matches)
@@ -85,13 +95,21 @@ def event_changes(matches: Sequence[Match], base: Events, new: Events) -> tuple[
     return tuple(sorted(changes, key=lambda change: (-abs(change.difference_ns), -change.base_ns, change.name)))
 
 
-def changes_by_name(base: Events, new: Events) -> tuple[EventChange, ...]:
+def _compared_ns(before: PerStep, after: PerStep, *, of_captures: bool) -> tuple[Fraction, Fraction]:
+    """Return the times that decide about the status: of all calls, or if counts differ in captures, of one."""
+    fewer, more = sorted((before.calls, after.calls))
+    if not of_captures or not fewer or fewer >= (1 - ALIKE) * more:
+        return before.ns, after.ns
+    return before.ns / before.calls, after.ns / after.calls
+
+
+def changes_by_name(base: Events, new: Events, *, of_captures: bool = False) -> tuple[EventChange, ...]:
     """Return a change for every name; the same name on both sides is the same event."""
     matches = [
         Match((name,) * (name in base), (name,) * (name in new), How.NAME if name in base and name in new else How.NOT)
         for name in dict.fromkeys((*base, *new))
     ]
-    return event_changes(matches, base, new)
+    return event_changes(matches, base, new, of_captures=of_captures)
 
 
 def total_ns(events: Iterable[PerStep]) -> Fraction:

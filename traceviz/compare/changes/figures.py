@@ -10,7 +10,7 @@ from traceviz.core.units import Unit, Value
 from traceviz.report import Report
 
 
-def why_not(base: Side, new: Side, slug: str, events: str, title: str = "") -> str:
+def why_not(base: Side, new: Side, slug: str, events: str, *, per_step: bool = False) -> str:
     """Return why a section cannot be compared; empty if it can.
 
     Args:
@@ -18,17 +18,18 @@ def why_not(base: Side, new: Side, slug: str, events: str, title: str = "") -> s
         new: The other.
         slug: The section.
         events: Text for the events of the section.
-        title: Its grid of steady steps, if that is needed.
+        per_step: True if its grid of events in steady steps is needed; of whole captures, that of all events.
     """
     missing = {side.label: why for side in (base, new) if (why := _missing(side, slug, events))}
     if len(missing) == 2 and len(set(missing.values())) == 1:
         return f"neither {base.label} nor {new.label} recorded {events}{_because(base, slug)}"
     if missing:
         return "; ".join(f"{label} {why}" for label, why in missing.items())
-    if not title:
+    if not per_step:
         return ""
-    if not (base.steps and new.steps):
+    if not base.of_captures and not (base.steps and new.steps):
         return no_steps(base, new)
+    title = base.events_title(slug)
     older = [side.label for side in (base, new) if any(grid(report, slug, title) is None for report in side.reports)]
     why = f"the report of {' and '.join(older)} does not tell of {events} per step: make it again from the trace"
     return why if older else ""

@@ -15,6 +15,7 @@ from traceviz.compare.compare import Pair
 from traceviz.compare.remark import in_capital
 from traceviz.compare.report.change_table import Blocks, Cell, change_table, change_words, of_part
 from traceviz.compare.report.whole_runs import measure_blocks, quality_blocks
+from traceviz.compare.sides.capture_work import OPERATORS, OPS, PROGRAMS, RANGES, WorkKind
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.work.settings import Changed
 from traceviz.core.units import Value, format_value
@@ -37,6 +38,16 @@ _CALLS: tuple[Cell[EventChange], ...] = (
     (Column("base_calls", "Calls, base", "number", 4, additive=True), lambda change: _number(change.base_calls)),
     (Column("new_calls", "Calls, new", "number", 4, additive=True), lambda change: _number(change.new_calls)),
 )
+
+
+_PER_CALL: tuple[Cell[EventChange], ...] = (
+    (Column("base_call_ns", "Per call, base", "ns", 4), lambda change: _per_call(change.base_ns, change.base_calls)),
+    (Column("new_call_ns", "Per call, new", "ns", 4), lambda change: _per_call(change.new_ns, change.new_calls)),
+)
+
+
+def _per_call(total_ns: int, calls: Fraction) -> Value:
+    return float(total_ns / calls) if calls else None
 
 
 def _number(exact: Fraction) -> Value:
@@ -75,9 +86,25 @@ def kernel_blocks(pair: Pair, per: str) -> Blocks:
         (Column("was", "Was", "text", 8), lambda change: change.was or None),
         (Column("family", "Family", "text", 5), lambda change: change.group),
         *_CALLS,
+        *_PER_CALL,
         *_TIMES,
     )
     return [Facts((*facts, *counts)), change_table(cells, kernels.changes, per)], ""
+
+
+def _capture_blocks(kind: WorkKind) -> BlocksOfPair:
+    """Return the function that lists events of a kind by name, over whole captures."""
+
+    def blocks(pair: Pair, per: str) -> Blocks:
+        found = next((found for found in pair.captures if found.kind is kind), None)
+        if found is None:
+            return [], f"no {kind.events} are in both captures"
+        name: Cell[EventChange] = (Column("name", kind.events.capitalize(), "text", 0), lambda change: change.name)
+        words = f"{kind.words}, the largest change first" if kind.is_per_run else f"{kind.words}, {per}"
+        table = change_table((_STATUS, name, *_CALLS, *_PER_CALL, *_TIMES), found.changes, words)
+        return [table], ""
+
+    return blocks
 
 
 def api_blocks(pair: Pair, per: str) -> Blocks:
@@ -244,7 +271,11 @@ CHANGE_SECTIONS: tuple[tuple[str, str, BlocksOfPair], ...] = (
     ("measures", "The whole run in figures", measure_blocks),
     ("quality", "Quality", quality_blocks),
     ("changed", "What was changed", changed_blocks),
+    (PROGRAMS.name, "Compiled programs", _capture_blocks(PROGRAMS)),
     ("kernels", "Kernels", kernel_blocks),
+    (OPERATORS.name, "Operators", _capture_blocks(OPERATORS)),
+    (OPS.name, "Framework ops", _capture_blocks(OPS)),
+    (RANGES.name, "Ranges", _capture_blocks(RANGES)),
     ("cuda_api", "CUDA API", api_blocks),
     ("copies", "Copies", copy_blocks),
     ("input_pipeline", "Input pipeline", stage_blocks),
@@ -254,3 +285,5 @@ CHANGE_SECTIONS: tuple[tuple[str, str, BlocksOfPair], ...] = (
     ("findings", "Findings", finding_blocks),
 )
 """Slug, title and blocks of every section of changes, in the order of the document."""
+OF_CAPTURES = frozenset({PROGRAMS.name, OPERATORS.name, OPS.name, RANGES.name})
+"""Sections that only comparisons of whole captures have, and of programs, whose runs are compared one by one."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from traceviz.compare.effect import Ends
-from traceviz.core.units import Unit, Value, format_change
+from traceviz.core.units import Unit, Value, format_change, format_ns
 from traceviz.report import Block, Column, Grid
 
 C = TypeVar("C")
@@ -50,3 +50,10 @@ def percent_ends(interval: Ends, unit: str = "") -> tuple[str, str]:
     """
     low, high = (format_change(end, "ratio") if end <= FAR else f">+{FAR * 100:.0f}{unit}" for end in interval)
     return low.removesuffix(" %"), high
+
+
+def from_to(base_ns: float, new_ns: float) -> str:
+    """Format two durations; show the unit once if it is the same."""
+    base, new = format_ns(base_ns), format_ns(new_ns)
+    number, _, unit = base.rpartition(" ")
+    return f"{number if unit == new.rpartition(' ')[2] else base} → {new}"

@@ -10,7 +10,7 @@ from traceviz.compare.changes.whole_runs import PartChange
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.remark import Remark
 from traceviz.compare.report.by_side import api_by_side, classes_by_side, host_by_side, parts_by_side
-from traceviz.compare.report.change_sections import CHANGE_SECTIONS, BlocksOfPair, resources_by_side
+from traceviz.compare.report.change_sections import CHANGE_SECTIONS, OF_CAPTURES, BlocksOfPair, resources_by_side
 from traceviz.compare.report.change_table import Cell, change_table
 from traceviz.compare.report.effect_section import effect_section
 from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
@@ -48,7 +48,12 @@ SECTIONS = (
 
 def document(comparison: Comparison) -> Report:
     """Return the report with all sections; if there are several pairs, the one shown in full comes first."""
-    changes = [_changes(comparison, *change_section) for change_section in CHANGE_SECTIONS]
+    changes = [
+        _changes(comparison, *change_section)
+        for change_section in CHANGE_SECTIONS
+        if change_section[0] not in OF_CAPTURES
+        or any(_has_captures(pair, change_section[0]) for pair in comparison.pairs)
+    ]
     sections = [
         *table_sections(comparison),
         _effect(comparison),
@@ -63,6 +68,10 @@ def document(comparison: Comparison) -> Report:
         skipped=tuple(section for section in changes if isinstance(section, Skipped)),
         schema=COMPARISON,
     )
+
+
+def _has_captures(pair: Pair, slug: str) -> bool:
+    return any(found.kind.name == slug for found in pair.captures)
 
 
 def _effect(comparison: Comparison) -> Section:
@@ -202,7 +211,7 @@ def classes_table(pair: Pair, attribution: Attribution) -> tuple[Cell[ClassChang
 def _classes(comparison: Comparison, pair: Pair) -> Iterator[Block]:
     attribution = pair.attribution
     if attribution is None:
-        of_runs = "the parts of the run are not known of both sides"
+        of_runs = "neither the parts of a run nor those of steps are known of both sides"
         yield Prose(f"Cannot be told: {pair.why_no_attribution if comparison.basis.is_step else of_runs}.")
         return
     mean = measured(comparison, of_steps=True)

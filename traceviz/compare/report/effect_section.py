@@ -10,7 +10,8 @@ from traceviz.compare.changes.by_name import sees_input
 from traceviz.compare.compare import Comparison, Pair, PathChange
 from traceviz.compare.effect import Effect, Ends, Outcome
 from traceviz.compare.judge import Judgement, without_figure
-from traceviz.compare.report.sentences import class_name_of, from_to, interval, main_cause, measured
+from traceviz.compare.report.change_table import from_to
+from traceviz.compare.report.sentences import class_name_of, interval, main_cause, measured
 from traceviz.compare.sides.basis import cell as how_it_ended
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
@@ -241,6 +242,11 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         yield (
             f"One run has one {comparison.basis.words}: how much a restart of the program alone changes is not known, "
             "and a difference of less than a fifth is not judged. Several runs of a side (--group) tell."
+        )
+    elif comparison.basis.work and any(not effect.runs for effect in effects):
+        yield (
+            "Intervals cover the scatter of launches in one run per side; variation between runs is not included. To "
+            "include it, give each side several runs (--group)."
         )
     elif any(not effect.runs for effect in effects):
         yield (

@@ -7,7 +7,8 @@ from traceviz.compare.changes.whole_runs import BETTER, WORSE
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.effect import Effect, Outcome
 from traceviz.compare.remark import in_capital
-from traceviz.compare.report.change_table import percent_ends
+from traceviz.compare.report.capture_sentences import describe_captures, describe_few_steps
+from traceviz.compare.report.change_table import from_to, percent_ends
 from traceviz.compare.report.whole_runs import epochs_words, quality_words
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.sides import Side
@@ -33,12 +34,16 @@ def verdict_sentence(comparison: Comparison) -> str:
     against = f" than {pair.base.label}" if many and pair.judgement.outcome in _CHANGED else ""
     if pair.judgement.outcome is Outcome.UNKNOWN:
         figures = f" {in_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}." if effect else ""
-        return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}{quality_words(pair.quality)}"
+        seen = describe_few_steps(pair)
+        seen = f"{seen}{_name_changes(pair)}" if seen else describe_captures(pair, comparison.basis)
+        return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}{seen}{quality_words(pair.quality)}"
     assert effect is not None
     caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
-    figures = f"{measured(comparison)} {effect_words(effect)}.{_format_medians(comparison, effect)}"
+    what = "" if comparison.basis.work and pair.judgement.outcome in _CHANGED else f"{measured(comparison)} "
+    figures = f"{what}{effect_words(effect)}.{_format_medians(comparison, effect)}"
     quality = quality_words(pair.quality, _GOES.get(pair.judgement.outcome, ""))
     reason = _name_cause(pair) if comparison.basis.is_step else _name_part(pair) if comparison.basis is TOTAL else ""
+    reason = reason or describe_captures(pair, comparison.basis)
     whole_run, total = "", pair.measures.of(TOTAL.key)
     if total is not None and total.ratio is not None and comparison.basis is not TOTAL:
         chance = ", which may be chance" * (total.verdict == Outcome.UNKNOWN)
@@ -46,6 +51,7 @@ def verdict_sentence(comparison: Comparison) -> str:
         whole_run = f" {in_capital(TOTAL.words)} {from_to(total.base, total.new)} ({change})."
     if epochs := epochs_words(pair.measures):
         whole_run += f" {epochs}"
+    reason += _name_function(pair)
     return f"{who}{head}{against}: {figures}{reason}{whole_run}{quality}{_name_changes(pair)}{caveats}"
 
 
@@ -54,11 +60,16 @@ _CHANGED = frozenset(_GOES)
 
 
 def outcome_words(pair: Pair) -> str:
-    """Return ``2.99× faster``, ``1.10× slower``, ``No change`` or ``Cannot judge``."""
+    """Return ``2.99× faster``, ``1.10× slower``, ``No change`` or ``Cannot judge``; of captures ``Kernel time 1.2×
+    shorter``, as their work says nothing of how long the program takes.
+    """
     outcome, effect = pair.judgement.outcome, pair.judgement.effect
     if effect is None or outcome not in _CHANGED:
         return in_capital(outcome.value)
     factor = effect.speedup if outcome is Outcome.FASTER else 1 / effect.speedup
+    if pair.judgement.basis.work:
+        longer = "shorter" if outcome is Outcome.FASTER else "longer"
+        return f"{in_capital(pair.judgement.basis.words)} {format_value(factor, 'factor')} {longer}"
     return f"{format_value(factor, 'factor')} {outcome.value}"
 
 
@@ -74,7 +85,10 @@ def measured(comparison: Comparison, average: str = "mean", *, of_steps: bool = 
 
 
 def on_average(comparison: Comparison) -> str:
-    """Return the unit of calls and times as text: ``per step, on average``."""
+    """Return the unit of calls and times as text: ``per step, on average``, ``in the whole captures``."""
+    if comparison.sides[0].of_captures:
+        several = any(len(side.reports) > 1 for side in comparison.sides)
+        return "per run, on average" if several else "in the whole captures"
     return f"per {unit_of(comparison.options.per)}, on average" if comparison.options.per else "per step, on average"
 
 
@@ -98,13 +112,6 @@ def _format_medians(comparison: Comparison, effect: Effect) -> str:
         return ""
     medians = from_to(effect.base_median_ns, effect.new_median_ns)
     return f" {in_capital(measured(comparison, 'median'))} {medians} ({format_change(change, 'ratio')})."
-
-
-def from_to(base_ns: float, new_ns: float) -> str:
-    """Format two durations; show the unit once if it is the same."""
-    base, new = format_ns(base_ns), format_ns(new_ns)
-    number, _, unit = base.rpartition(" ")
-    return f"{number if unit == new.rpartition(' ')[2] else base} → {new}"
 
 
 def interval(effect: Effect) -> str:
@@ -154,6 +161,25 @@ _NO_CAUSE = frozenset({"other", "unexplained"})
 """Parts of a run that do not explain why it takes longer."""
 _ALL = 1.005
 """Largest share of the difference reported as a share. A part beyond it was partly offset by other parts."""
+
+
+def _name_function(pair: Pair) -> str:
+    """Return `` 95 % of the gain is monitor (train.py), mostly run (subprocess.py): 12.1 ms → none per step.``."""
+    found, effect = pair.function, pair.judgement.effect
+    if found is None or effect is None or pair.judgement.outcome not in _CHANGED:
+        return ""
+    if (found.new_ns - found.base_ns) * effect.difference_ns <= 0:
+        return ""
+    times = from_to(found.base_ns, found.new_ns)
+    if not found.new_ns:
+        times = f"{format_ns(found.base_ns)} → none"
+    elif not found.base_ns:
+        times = f"none → {format_ns(found.new_ns)}"
+    called = f", above all {found.called}" if found.called else ""
+    change = "gain" if effect.difference_ns < 0 else "loss"
+    share = "All" if found.share > _ALL else f"{found.share * 100:.0f} %"
+    where = "per step" if found.per_step else "in all"
+    return f" {share} of the {change} in the main thread is {found.name}{called} ({times} {where}, by samples)."
 
 
 _NAMED = 3

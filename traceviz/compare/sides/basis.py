@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceviz.compare.effect import typical
+from traceviz.compare.sides.capture_work import WORK, WorkKind, work_of
 from traceviz.compare.sides.measures import Measure, endings, measures_of
 from traceviz.compare.sides.sides import Side, fact
 from traceviz.core.errors import UsageError
@@ -80,9 +81,14 @@ class Basis:
         """True if steps are compared."""
         return not self.key
 
+    @property
+    def work(self) -> WorkKind | None:
+        """The kind of work of whole captures that is compared, if there are neither steps nor a total time."""
+        return WORK.get(self.key)
+
     def measure(self, side: Side) -> Measure | None:
         """Return the time of every run of a side; ``None`` if it has none, or steps are compared."""
-        return measures_of(side).get(self.key)
+        return work_of(side, self.key) if self.work else measures_of(side).get(self.key)
 
     def typical_ns(self, side: Side) -> float | None:
         """Return the time of a side; over several runs, their geometric mean. ``None`` if it was not measured."""
@@ -105,7 +111,9 @@ BASES = (
 
 
 def basis_of(sides: Sequence[Side], name: str, per: str = "") -> Basis:
-    """Return the basis of a comparison: the requested one, else steps, or total time if no two sides have steps.
+    """Return the basis of a comparison: the requested one, else steps.
+
+    If no two sides have steps, it is the total time, or if there is none, the first kind of work in two captures.
 
     Args:
         sides: All of them, the base first.
@@ -130,4 +138,11 @@ def basis_of(sides: Sequence[Side], name: str, per: str = "") -> Basis:
     by_steps = base.steps and any(side.steps for side in others)
     by_total = TOTAL.measure(base) and any(TOTAL.measure(side) for side in others)
     has_stopped = any(map(endings, sides))  # a stop then explains why nothing can be compared
-    return TOTAL if (by_total or has_stopped) and not by_steps else STEP
+    if by_steps:
+        return STEP
+    if by_total or has_stopped:
+        return TOTAL
+    for key, kind in WORK.items():
+        if work_of(base, key) and any(work_of(side, key) for side in others):
+            return Basis(kind.name, key, kind.words)
+    return STEP

@@ -27,12 +27,15 @@ class Side:
         reports: A report of each run.
         per: Units of work per step (samples of a batch, ...); durations are per unit.
         why_base: Why it is the base by default: ``the first given``; empty if the user named the base.
+        of_captures: True if events of whole captures are compared, because no two sides have steps. "Per step" then
+            means per run.
     """
 
     label: str
     reports: tuple[Report, ...] = field(repr=False)
     per: Fraction = Fraction(1)
     why_base: str = ""
+    of_captures: bool = False
 
     @cached_property
     def runs(self) -> tuple[Times, ...]:
@@ -133,7 +136,7 @@ class Side:
         return self.events("kernels", group="family")
 
     def events(self, slug: str, key: str = "name", group: str = "") -> Events:
-        """Return events in steady steps over all runs, per step or per unit of its work.
+        """Return events in steady steps over all runs, per step or per unit of its work; or of whole captures, per run.
 
         Args:
             slug: Section: ``kernels``, ``cuda_api`` or ``copies``.
@@ -144,8 +147,8 @@ class Side:
             Events by that column; empty if a report of the side lacks the section, as they were not recorded.
         """
         sums: dict[str, tuple[int, int, str]] = {}
-        for report in self._reports_with_steps or self.reports:
-            events = grid(report, slug, IN_STEPS)
+        for report in self.reports if self.of_captures else self._reports_with_steps or self.reports:
+            events = grid(report, slug, self.events_title(slug))
             if events is None:
                 return {}
             for row in rows(events):
@@ -157,8 +160,14 @@ class Side:
             for name, (calls, total, kind) in sums.items()
         }
 
+    def events_title(self, slug: str) -> str:
+        """Return the title of the grid of events in steady steps; of all events if whole captures are compared."""
+        return IN_STEPS if not self.of_captures else "By kind" if slug == "copies" else ""
+
     def per_step(self, total: int) -> Fraction:
         """Return a sum over all steady steps per step of a rank, or per unit of work; exact."""
+        if self.of_captures:
+            return Fraction(total, max(len(self.reports), 1))
         return Fraction(total, max(self.rank_steps, 1)) / self.per
 
     @cached_property

@@ -129,14 +129,15 @@ def _operators(side: Side) -> list[_Work]:
     attributed = side.facts("operators", "attributed_share")
     if any(_number(share) < ATTRIBUTED for share in attributed):
         return []
-    on_device = _any_value(side, "operators", "device_self_per_step_ns")
-    time = "device_self_per_step_ns" if on_device else "host_self_per_step_ns"
+    on_device = _any_value(side, "operators", "device_self_ns" if side.of_captures else "device_self_per_step_ns")
+    per = "" if side.of_captures else "_per_step"
+    time = f"device_self{per}_ns" if on_device else f"host_self{per}_ns"
     work = []
     for report, weight in _weigh_reports(side):
         for row in rows(next(report.grids("operators"), None)):
-            if row.get("calls_per_step") is not None:
+            if row.get(f"calls{per}") is not None:
                 name = str(row["name"])
-                amounts = _number(row["calls_per_step"]) * weight, _number(row.get(time)) * weight
+                amounts = _number(row[f"calls{per}"]) * weight, _number(row.get(time)) * weight
                 work.append(_Work(name, *amounts, kind_of(name)))
     return _merge_names(work)
 
@@ -166,7 +167,10 @@ def _kernels(side: Side) -> list[_Work]:
 
 
 def _weigh_reports(side: Side) -> Iterator[tuple[Report, float]]:
-    """Yield reports with steady steps, and their share of all steps."""
+    """Yield reports with steady steps, and their share of all steps; if captures are compared, all in equal shares."""
+    if side.of_captures:
+        yield from ((report, 1 / len(side.reports)) for report in side.reports)
+        return
     total = side.rank_steps
     for report, steps in zip(side.reports, side.rank_steps_by_run, strict=True):
         if steps:

@@ -100,7 +100,9 @@ def _layers(side: Side) -> Iterator[tuple[Layer, Shape, float]]:
             if found:
                 size, weight = found
                 layer = _LAYERS.get(name, name), weight[::-1] if name == "addmm" else weight
-                yield layer, size, _number(row["calls_per_step"]) * steps / side.rank_steps
+                # Mixed precision records a layer twice: in 32 bits, and within that in 16. Older reports do not say so.
+                calls = row.get("outer_calls_per_step", row["calls_per_step"])
+                yield layer, size, _number(calls) * steps / side.rank_steps
 
 
 def _input_and_weight(text: str, place: int, weight: int) -> tuple[Shape, Shape] | None:
@@ -121,6 +123,14 @@ def in_common(base: Parameters, new: Parameters) -> float:
     return sum(
         min(base.uses[layer] / base.total, new.uses[layer] / new.total) for layer in base.uses.keys() & new.uses.keys()
     )
+
+
+def are_same_layers(base: Side, new: Side) -> bool:
+    """Return whether both sides use the same weights, and give them equally large inputs, as shapes show."""
+    before, after = parameters(base), parameters(new)
+    if before is None or after is None:
+        return False
+    return in_common(before, after) >= ALIKE and sizes_of_inputs(before, after) is None
 
 
 def only_in(base: Parameters, new: Parameters) -> list[str]:

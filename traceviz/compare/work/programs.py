@@ -110,6 +110,11 @@ def programs(base: Side, new: Side) -> Programs:
     return Programs((*weights.differences, *parts.differences, *work.differences, *gradients))
 
 
+def same_operators(base: Side, new: Side) -> bool:
+    """Return whether both sides call every kind of operator that matters equally often."""
+    return _of_work(base, new).is_same
+
+
 def _of_parameters(base: Side, new: Side) -> Programs:
     before, after = of_parameters.parameters(base), of_parameters.parameters(new)
     if before is None or after is None:
@@ -220,8 +225,8 @@ def _share(made_of: Ingredients, kind: Kind) -> str:
 
 def _more_often(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Iterator[str]:
     """Yield kinds that a step of one side calls more often, unless everything has the same whole factor."""
-    if as_often(one, other) is not None:
-        return
+    if base.of_captures or as_often(one, other) is not None:
+        return  # of captures, every name is compared
     if one.source == "kernels":
         if min(one.matrix, other.matrix) >= MATTERS and calls_per_step(base, new) is None:
             calls = sum(one.calls.values()), sum(other.calls.values())

@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterator
 
 from traceviz.compare.changes.by_name import IN_COMMON, compare_kernels
+from traceviz.compare.changes.captures import compare_captures
 from traceviz.compare.effect import are_copies
-from traceviz.compare.remark import Remark, has_no_device, in_capital, in_words, is_inferred, warning
+from traceviz.compare.remark import Remark, has_no_device, in_capital, in_words, info, is_inferred, warning
+from traceviz.compare.sides.capture_work import WorkKind
 from traceviz.compare.sides.sides import Side, rows
 from traceviz.compare.work.amounts import MOST, batch, calls_per_step, operators_per_step, other_sizes, served_work
 from traceviz.compare.work.parameters import parameters, sizes_of_inputs
-from traceviz.compare.work.programs import Programs
+from traceviz.compare.work.programs import Programs, same_operators
 from traceviz.core.units import format_number, format_ratio, format_value
 from traceviz.report import Severity
 
-OTHER_WORK = frozenset({"program", "requests", "batch", "input-sizes", "launch-sizes"})
+OTHER_WORK = frozenset({"program", "requests", "batch", "input-sizes", "launch-sizes", "capture-work"})
 """Codes of the remarks on other work."""
 VOUCH = "if the work of a step is the same, say so with --same-work"
 
@@ -44,6 +46,19 @@ def work_remarks(base: Side, new: Side, known: Programs, *, per_unit: bool) -> I
             return
     if not known.is_same:
         yield from _unknown(base, new)
+
+
+def capture_remarks(base: Side, new: Side, kind: WorkKind) -> Iterator[Remark]:
+    """Yield that no steps are compared; forbid a verdict unless both captures hold the same work."""
+    yield info("captures", f"no steps are compared: {kind.words} is that of the whole captures")
+    found = compare_captures(base, new, kind)
+    if found.why_not or found.is_alike or same_operators(base, new):
+        return
+    other = found.describe_other(base, new)
+    vouch = "If it is the same work, say so with --same-work"
+    yield Remark(
+        "capture-work", Severity.ERROR, f"the captures hold different work: counts differ ({other}). {vouch}", "verdict"
+    )
 
 
 def _requests(base: Side, new: Side) -> Remark | None:

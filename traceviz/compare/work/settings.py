@@ -17,7 +17,7 @@ from traceviz.compare.work.ingredients import ingredients
 from traceviz.compare.work.kinds import Kind
 from traceviz.compare.work.parameters import parameters
 from traceviz.core.units import Value, format_number, format_ratio
-from traceviz.report import Grid, Report
+from traceviz.report import SETTING, Grid, Report
 
 MUCH = 0.2
 """Smallest difference of shares that counts as a change."""
@@ -32,7 +32,7 @@ class Changed:
 
     Args:
         key: Stable name: ``precision``, ``memory``, ``workers``, ``graphs``, ``compiled``, ``attention``, ``prefetch``,
-            ``parallelism``, ``batch``, ``tag.NAME``.
+            ``parallelism``, ``batch``, ``tag.NAME``, ``setting.NAME``, ``arguments``.
         label: Display name.
         base: Value on the base.
         new: Value on the new side.
@@ -246,6 +246,55 @@ def _compare_switch(key: str, label: str, states: Iterable[bool | None]) -> Iter
 # User tags and amounts of work
 
 
+def _compare_run_settings(base: Side, new: Side) -> Iterator[Changed]:
+    """Compare numbers of threads, environment variables and arguments, as the folders of runs state them."""
+    before, after = _settings(base), _settings(new)
+    changed = [key for key in before | after if before and after and before.get(key) != after.get(key)]
+    threads = [key for key in changed if key in _THREADS]
+    for key in changed:
+        was, now = before.get(key, "unset"), after.get(key, "unset")
+        label = _THREADS.get(key, key)
+        # A framework states the number of threads that the environment asked for: it is named once.
+        is_again = key not in _THREADS and any((before.get(one), after.get(one)) == (was, now) for one in threads)
+        yield Changed(f"setting.{key}", label, was, now, "" if is_again else f"{label} {now} rather than {was}")
+    yield from _compare_arguments(base, new)
+
+
+_THREADS = {"threads.intra_op": "threads of an operator", "threads.inter_op": "operators at once"}
+
+
+def _settings(side: Side) -> dict[str, str]:
+    """Return the settings on which all runs of a side agree; nothing if a run states none."""
+    of_runs = [
+        {one.key.removeprefix(SETTING): str(one.value) for one in report.facts("run") if one.key.startswith(SETTING)}
+        for report in side.reports
+    ]
+    if not all(of_runs):
+        return {}
+    first, *others = of_runs
+    return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
+
+
+def _compare_arguments(base: Side, new: Side) -> Iterator[Changed]:
+    """Compare the arguments of one program. Another script is another program."""
+    commands = [set(side.facts("run", "command")) for side in (base, new)]
+    if any(len(command) != 1 for command in commands):
+        return
+    before, after = (str(command.pop()).split() for command in commands)
+    if [word for word in before if word.endswith(".py")] != [word for word in after if word.endswith(".py")]:
+        return
+    was, now = (
+        " ".join(word for word in mine if word not in other) for mine, other in ((before, after), (after, before))
+    )
+    if was != now and max(len(was), len(now)) <= _LONGEST_ARGUMENTS:
+        brief = f"arguments {now or 'none'} rather than {was or 'none'}"
+        yield Changed("arguments", "arguments", was or "none", now or "none", brief)
+
+
+_LONGEST_ARGUMENTS = 60
+"""Characters of changed arguments that are named."""
+
+
 def _compare_batches(base: Side, new: Side) -> Iterator[Changed]:
     """Compare batches as hooks recorded them, else by the shapes of inputs; skip if a tag states the batch."""
     if any(is_batch(tag) for tag in (*base.tags, *new.tags)):
@@ -289,6 +338,7 @@ def _with_columns(grids: Iterable[Grid], *names: str) -> Grid | None:
 
 
 _CHECKS: tuple[Callable[[Side, Side], Iterator[Changed]], ...] = (
+    _compare_run_settings,
     *(_compare_precision, _compare_memory, _compare_workers, _compare_graphs, _compare_compilers, _compare_attention),
     *(_compare_prefetch, _compare_parallelism, _compare_batches, _compare_tags),
 )

@@ -100,6 +100,7 @@ LITERALS = (
                 "inclusive_ns": [800, 500, 300, 300, 300],
                 "share_of_part": [1.0, 500 / 800, 300 / 800, 300 / 800, 300 / 800],
                 "self_ns": [0, 200, 300, 300, 0],
+                "own": [True, True, False, False, True],
             },
             "Other threads and processes": {
                 "process": ["pt_data_worker"] * 2,

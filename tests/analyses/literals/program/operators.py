@@ -117,6 +117,7 @@ LITERALS = (
                 "backward_ns": [300, 0, 70, 0, 0, 300],
                 "device_self_per_step_ns": [350.0, 150.0, 80.0, 35.0, 20.0, 0.0],
                 "host_self_per_step_ns": [25.0, 25.0, 37.5, 17.5, 15.0, 65.0],
+                "outer_calls_per_step": [1.0, 0.5, 1.0, 0.5, 0.5, 1.0],
             },
             "By shapes": {  # what has no call has no shapes either
                 "name": [
@@ -136,6 +137,7 @@ LITERALS = (
                 "backward_ns": [300, 0, 70, 0, 0, 0, 300],
                 "device_self_per_step_ns": [350.0, 150.0, 50.0, 30.0, 35.0, 20.0, 0.0],
                 "host_self_per_step_ns": [25.0, 25.0, 25.0, 12.5, 17.5, 15.0, 65.0],
+                "outer_calls_per_step": [1.0, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0],
             },
         },
     ),
@@ -202,6 +204,7 @@ LITERALS = (
                 "backward_ns": [0] * 5,
                 "device_self_per_step_ns": [None] * 5,
                 "host_self_per_step_ns": [None] * 5,
+                "outer_calls_per_step": [None] * 5,
             },
         },
         {"/backward_ns": "no backward operator is recorded"},

@@ -24,6 +24,11 @@ def of(rank):
     return {"process_id": rank, "device_id": rank}
 
 
+def on(rank, name):
+    """Return the rank, with gathers on a stream of their own."""
+    return of(rank) | ({"stream": 99} if name == GATHER else {})
+
+
 def described(name, elements, rank):
     reduces = name == REDUCE
     return {
@@ -56,7 +61,7 @@ LITERALS = (
             kernels=[
                 *((0, 300, "sgemm", of(0)), (1_000, 200, "sgemm", of(0))),
                 *((0, 340, "sgemm", of(1)), (1_000, 120, "sgemm", of(1))),
-                *((start, dur, name, of(rank)) for (start, dur, rank), name in zip(TIMES, NAMES, strict=True)),
+                *((start, dur, name, on(rank, name)) for (start, dur, rank), name in zip(TIMES, NAMES, strict=True)),
             ],
             collectives=[
                 (start, dur, "allreduce" if name == REDUCE else "_allgather_base", described(name, elements, rank))
@@ -68,6 +73,7 @@ LITERALS = (
                 "total_ns": 550 + 190,
                 "exposed_ns": (50 + 100 + 50) + (10 + 90 + 130),  # of rank 0, of rank 1
                 "overlap_share": (740 - 430) / 740,
+                "shared_share": 550 / 740,
                 # the first of two waits until the other starts, unless compute hides it: rank 0 from 100 to 300
                 # (hidden), and 10 of the gather (100 against 90); rank 1 from 1100 to 1150 (20 hidden)
                 "waiting_ns": 10 + 30,

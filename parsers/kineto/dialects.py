@@ -3,6 +3,7 @@
 ============  ========================================================================================================
 PaddlePaddle  ``paddle.profiler``: durations within names (``conv2d[260.1 us]``), Python and C++ of a thread apart
 MXNet         ``mxnet.profiler``: operators of the engine's threads, under one process per device
+others        whose processes are lanes of devices and of the host: :mod:`traceviz.parsers.kineto.device_lanes`
 ============  ========================================================================================================
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.parsers.kineto.categories import HOST_NODE
+from traceviz.parsers.kineto.device_lanes import lanes_of
 from traceviz.parsers.kineto.raw import RawTrace
 
 _PADDLE_THREAD = re.compile(r"\d+\((?:Python|C\+\+)\)")
@@ -76,7 +78,10 @@ def dialect_of(raw: RawTrace) -> Dialect | None:
     }
     if any(map(_PADDLE_THREAD.fullmatch, words["tid"])):
         return PADDLE
-    return MXNET if "MXNET_C_API" in words["category"] or "cpu pinned/" in words["label"] else None
+    if "MXNET_C_API" in words["category"] or "cpu pinned/" in words["label"]:
+        return MXNET
+    lanes = lanes_of(raw)
+    return None if lanes is None else Dialect(lanes.producer, lanes.framework, lanes.translate)
 
 
 def _from_paddle(raw: RawTrace) -> RawTrace:

@@ -122,11 +122,18 @@ def note_source(raw: RawTrace, notes: Notes) -> None:
         notes.add("unusable-events", "warning", f"Events {reason} were left out.", count)
     for repair, count in sorted(raw.repaired.items()):
         notes.add("values-repaired", "info", f"Left out or mended, while their events are kept: {repair}.", count)
+    viztracer = raw.header.get("viztracer_metadata")
+    if isinstance(viztracer, dict) and viztracer.get("overflow"):
+        notes.add("events-lost", "warning", VIZTRACER_OVERFLOW)
     for phase, count in sorted(raw.passed_over.items()):
         if phase not in _FLOWS:
             notes.add("unread-events", "info", f"Events of phase {phase} are not read.", count)
 
 
+VIZTRACER_OVERFLOW = (
+    "VizTracer's buffer was full: its oldest events were lost. Record again with a larger --tracer_entries, or less: "
+    "--max_stack_depth, --ignore_c_function."
+)
 COUNTERS_ONLY = (
     "Counters of kernels were measured (CUPTI range profiler), which leaves out the kernels themselves: the ranges in "
     "the trace share its time evenly, and calls that launch take longer by far. Record again without profiler_metrics "

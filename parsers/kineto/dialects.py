@@ -142,5 +142,33 @@ def with_host_nodes(raw: RawTrace) -> RawTrace:
     return replace(raw, events=events.with_columns(places).drop("host_process", "host_thread"))
 
 
+_VIZTRACER_FRAME = r"^(.+) \((?:.*/(?:site-packages|dist-packages|venv)/)?(.+):(\d+)\)$"
+_TAKES_BATCH = (r"^__next__ \(.*torch/utils/data/dataloader\.py:\d+\)$", r"^_next_data \(.*torch/utils/data/dataloader\.py:\d+\)$")
+"""Functions in which PyTorch's DataLoader gives the next batch; the first contains the second."""
+_NEXT_BATCH = "enumerate(DataLoader)#_BaseDataLoaderIter.__next__"
+
+
+def with_python_frames(raw: RawTrace) -> RawTrace:
+    """Give VizTracer's functions the names of PyTorch's frames: ``load (/site-packages/a.py:3)``: ``a.py(3): load``.
+
+    PyTorch marks the next batch of a DataLoader with a range, so the function that gives it becomes this range.
+    """
+    words = raw.events["category"].unique().drop_nulls().cast(pl.String)
+    if not words.str.to_lowercase().is_in(["fee"]).any():
+        return raw
+    kind, name = pl.col("category").cast(pl.String), pl.col("name").cast(pl.String)
+    is_frame = kind.str.to_lowercase() == "fee"
+    names = raw.events["name"].unique().drop_nulls().cast(pl.String)
+    takes = next((pattern for pattern in _TAKES_BATCH if names.str.contains(pattern).any()), _TAKES_BATCH[0])
+    is_batch = is_frame & name.str.contains(takes)
+    frame = pl.when(is_frame).then(name.str.replace(_VIZTRACER_FRAME, "${2}(${3}): ${1}")).otherwise(name)
+    columns = {
+        "name": pl.when(is_batch).then(pl.lit(_NEXT_BATCH)).otherwise(frame),
+        "category": pl.when(is_batch).then(pl.lit("user_annotation")).otherwise(kind),
+    }
+    translated = raw.events.with_columns(column.cast(pl.Categorical).alias(key) for key, column in columns.items())
+    return replace(raw, events=translated)
+
+
 PADDLE = Dialect("PaddlePaddle profiler", "PaddlePaddle", _from_paddle)
 MXNET = Dialect("MXNet profiler", "MXNet", _from_mxnet)

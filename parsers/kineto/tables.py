@@ -15,7 +15,7 @@ from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.decode.document import decode
-from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes
+from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes, with_python_frames
 from traceviz.parsers.kineto.events import Events, classify_events, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
 from traceviz.parsers.kineto.identity import identify_all, without_rank
@@ -102,7 +102,7 @@ def tables_of(
     """
     dialect = dialect_of(raw)
     pytorch = dialect is not None or facts.is_pytorch(raw)
-    raw = dialect.translate(raw) if dialect is not None else with_host_nodes(raw)
+    raw = dialect.translate(raw) if dialect is not None else with_python_frames(with_host_nodes(raw))
     events = with_streams_in_order(classify_events(raw))
     raw = replace(raw, events=raw.events.clear())  # the rest of the frame is not needed any more
     give_back()

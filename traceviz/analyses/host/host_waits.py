@@ -11,6 +11,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.short_names import shortened
+from traceviz.analyses.derived.capture.kind import nothing_says_what_lanes_are
 from traceviz.analyses.derived.capture.time_spent import find_costliest_name
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
@@ -160,6 +161,8 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         if not judged_ns:
             return self.skipped("no time is judged: there are neither steps nor device work")
+        if nothing_says_what_lanes_are(trace):
+            return self.skipped("nothing says what its lanes are")
         causes = host_causes(trace)
         if not causes.height:
             return self.skipped("devices worked all the time")

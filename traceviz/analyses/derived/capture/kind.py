@@ -154,6 +154,11 @@ def why_no_device_work(trace: TraceView) -> str:
     return ""
 
 
+def nothing_says_what_lanes_are(trace: TraceView) -> bool:
+    """Return whether lanes may be anything, so that their time is not that of the threads of a program."""
+    return capture_kind(trace).key == "other-program" and "op" not in trace.host_names["category"]
+
+
 NOT_RECORDED = (
     *("disk-full", "not-started", "killed-while-recording"),
     *("capture-too-large", "profiler-taken", "not-injected"),
@@ -190,19 +195,27 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
         return None
     if trouble := find_run_trouble(trace):
         return CaptureKind("unknown", trouble)
-    is_of_any_program = trace.tables.run_facts().get("producer") == OF_ANY_PROGRAM and not (
-        sees_input(trace)
-        or _marks_steps(trace)
-        or _names_like(trace, TRAINING_EVENT)
-        or _names_like(trace, TRAINING_MARKER)
-    )
-    if is_of_any_program:  # no framework profiler wrote the events, and nothing in them looks like training
+    # No framework's profiler wrote the events, and nothing in them looks like the training of one program
+    if trace.tables.run_facts().get("producer") == OF_ANY_PROGRAM and not (sees_input(trace) or _trains(trace)):
         lanes = trace.frame("host_ops", "thread_id")["thread_id"].n_unique()
         return CaptureKind("other-program", f"{counted(lanes, 'lane')} in the format of Chrome's trace viewer")
     launches = trace.api_calls("launch").height
     if "host_ops" in trace.tables and not (trace.has_device_tables or launches or trace.tables.rows("devices")):
         return CaptureKind("cpu-only", "no device work was captured")
     return CaptureKind("no-device-work", *_why_no_device(trace, launches))
+
+
+WORKERS = 3
+"""With training in at least this many lanes, the lanes are workers of a job, not threads of one program."""
+
+
+def _trains(trace: TraceView) -> bool:
+    """Return whether events of a trace of any program look like the training of one program."""
+    pattern = f"{TRAINING_EVENT}|{TRAINING_MARKER}"
+    if not _names_like(trace, pattern):
+        return _marks_steps(trace)
+    events = trace.frame("host_ops", "thread_id", pl.col("name").cast(pl.String))
+    return events.filter(pl.col("name").str.contains(pattern))["thread_id"].n_unique() < WORKERS
 
 
 def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.capture.kind import nothing_says_what_lanes_are
+from traceviz.analyses.derived.capture.kind import capture_kind, nothing_says_what_lanes_are
 from traceviz.analyses.derived.capture.time_spent import find_costliest_name
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
@@ -161,6 +161,8 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         if not judged_ns:
             return self.skipped("no time is judged: there are neither steps nor device work")
+        if capture_kind(trace).key == "filtered":
+            return self.skipped("the trace was filtered to some kernels")
         if nothing_says_what_lanes_are(trace):
             return self.skipped("nothing says what its lanes are")
         causes = host_causes(trace)

@@ -15,6 +15,7 @@ import polars as pl
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.occupancy import kernels_by_name
 from traceviz.analyses.derived.frames import outermost
 from traceviz.analyses.derived.host.classes import sees_input
@@ -25,6 +26,7 @@ from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.trace import schema
+from traceviz.trace.names.kernel_names import COMMUNICATION
 
 Kind = Literal[
     "summary",
@@ -33,6 +35,7 @@ Kind = Literal[
     "cpu-only",
     "no-device-work",
     "no-kernels",
+    "filtered",
     "benchmark",
     "graph-capture",
     "start-up",
@@ -50,6 +53,7 @@ KIND_WORDS: dict[Kind, str] = {
     "cpu-only": "CPU only",
     "no-device-work": "no device work",
     "no-kernels": "no kernels",
+    "filtered": "collectives only",
     "benchmark": "a benchmark",
     "graph-capture": "graph capture",
     "start-up": "start-up only",
@@ -62,7 +66,7 @@ KIND_WORDS: dict[Kind, str] = {
 """Kinds as text."""
 
 TRAINS_NOTHING: frozenset[Kind] = frozenset(
-    {"serving", "other-program", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
+    {"serving", "other-program", "filtered", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
 )
 """Kinds without an input pipeline of their own: their input is not judged."""
 
@@ -136,7 +140,8 @@ _WERE = {"no-device-work": "was", "no-kernels": "were"}
 @once_per_trace
 def capture_kind(trace: TraceView) -> CaptureKind:
     """Return the first kind that the capture shows."""
-    searches = (_find_summary, _find_serving, _find_graph_capture, _without_device, _without_kernels, _find_benchmark)
+    searches = (_find_summary, _find_serving, _find_graph_capture, _without_device, _without_kernels)
+    searches = (*searches, _find_filtered, _find_benchmark)
     # If the trace is a part, or events were lost, the absence of an event shows nothing.
     lacks_work = any(window.lacks_first or window.lacks_last for window in trace.device_windows.values())
     is_whole = not (trace.is_window or lacks_work or losses(trace.tables))
@@ -256,6 +261,27 @@ def _without_kernels(trace: TraceView) -> CaptureKind | None:
     first = lost[0].partition(". ")[0].rstrip(".")
     words = f"only {copies:,} copies and fills, and events were lost ({first})"
     return CaptureKind("no-kernels", words, "Record once more; where it says so, with larger buffers.")
+
+
+def _find_filtered(trace: TraceView) -> CaptureKind | None:
+    """Recognize a file from which all but the collectives were removed: devices and host did more than it shows."""
+    others = [name for name in EVENTS if name not in {"kernels", "device_ops"} and name in trace.tables]
+    if not trace.tables.rows("kernels") or any(trace.tables.rows(name) for name in others):
+        return None
+    if any(kernel.family != COMMUNICATION for kernel in trace.kernel_classes.values()):
+        return None
+    kernels = trace.frame("kernels", "device_id", "dur_ns").drop_nulls()
+    devices = kernels.group_by("device_id").agg(pl.len().alias("runs"), pl.col("dur_ns").sum().alias("time"))
+    devices = devices.sort("time", "device_id")
+    whole = counted(kernels.height, "collective kernel")
+    evidence = f"{whole} of {counted(devices.height, 'device')} were recorded, and nothing else of devices or the host"
+    first, *others_ns = devices["time"].to_list()
+    alike = devices["runs"].n_unique() == 1
+    if len(others_ns) > 1 and alike and 2 * first <= others_ns[0]:
+        name = device_names(trace)[devices["device_id"][0]]
+        least, most = format_ns(others_ns[0]), format_ns(others_ns[-1])
+        evidence += f". {name} spends {format_ns(first)} in them, the others {least} to {most}: it arrives last"
+    return CaptureKind("filtered", evidence, "Record kernels of all kinds to see why it is late.")
 
 
 def _find_benchmark(trace: TraceView) -> CaptureKind | None:

@@ -108,9 +108,7 @@ def _from_tensorflow(raw: RawTrace) -> RawTrace:
     pids, tids, categories = {}, {}, {}
     for pid, match in lanes.items():
         stream = _STREAM.fullmatch(match["part"] or "")
-        if match["what"].lower() == "tensors" or (
-            match["part"] and _precision(match["part"]) < best[match["device"]]
-        ):
+        if match["what"].lower() == "tensors" or (match["part"] and _precision(match["part"]) < best[match["device"]]):
             categories[pid] = IGNORED
         elif match["part"]:
             pids[pid], tids[pid], categories[pid] = match["device"], stream[1] if stream else "0", KERNEL
@@ -123,7 +121,10 @@ def _from_tensorflow(raw: RawTrace) -> RawTrace:
     lane = pl.when(_by_pid(categories) == OPERATOR).then(_by_pid(tids) + pl.col("tid").cast(pl.String))
     events = raw.events.filter(pl.col("phase").cast(pl.String) != "M")  # lanes are no processes
     return _moved(
-        replace(raw, events=events), _by_pid(pids), pl.coalesce(lane, _by_pid(tids)), category.otherwise(_by_pid(categories))
+        replace(raw, events=events),
+        _by_pid(pids),
+        pl.coalesce(lane, _by_pid(tids)),
+        category.otherwise(_by_pid(categories)),
     )
 
 
@@ -135,9 +136,9 @@ def _precision(part: str) -> int:
 def _from_autograd(raw: RawTrace) -> RawTrace:
     """Put device work on its device. Its events nest::
 
-        convolution      |----------------|     a range: others have most of it
-          cudnn          |---------------|      work: most of it is its own
-            contiguous   |-|                    part of that work
+    convolution      |----------------|     a range: others have most of it
+      cudnn          |---------------|      work: most of it is its own
+        contiguous   |-|                    part of that work
     """
     on_device = pl.col("pid").cast(pl.String) == _AUTOGRAD_DEVICE
     end = pl.col("start_ns") + pl.col("dur_ns").fill_null(0)

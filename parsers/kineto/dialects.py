@@ -143,7 +143,10 @@ def with_host_nodes(raw: RawTrace) -> RawTrace:
 
 
 _VIZTRACER_FRAME = r"^(.+) \((?:.*/(?:site-packages|dist-packages|venv)/)?(.+):(\d+)\)$"
-_TAKES_BATCH = (r"^__next__ \(.*torch/utils/data/dataloader\.py:\d+\)$", r"^_next_data \(.*torch/utils/data/dataloader\.py:\d+\)$")
+_TAKES_BATCH = (
+    r"^__next__ \(.*torch/utils/data/dataloader\.py:\d+\)$",
+    r"^_next_data \(.*torch/utils/data/dataloader\.py:\d+\)$",
+)
 """Functions in which PyTorch's DataLoader gives the next batch; the first contains the second."""
 _NEXT_BATCH = "enumerate(DataLoader)#_BaseDataLoaderIter.__next__"
 

@@ -35,7 +35,11 @@ def with_streams_in_order(events: Events) -> Events:
     rows = rows[~(in_graph.known & (in_graph.value > 0))]  # kernels of a graph are shown on one stream, and overlap
     if rows.size < 2:
         return events
-    device, stream, context = ordinals(events, rows), stream_numbers(events, rows), numbers(events.frame, "context", rows)
+    device, stream, context = (
+        ordinals(events, rows),
+        stream_numbers(events, rows),
+        numbers(events.frame, "context", rows),
+    )
     queue = ("pid", "device", "context", "stream")
     kernels = pl.DataFrame(
         {

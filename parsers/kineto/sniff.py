@@ -19,8 +19,8 @@ _OURS = re.compile(
 )
 _EVENT = re.compile(rb'"traceEvents"\s*:|"ph"\s*:\s*"[A-Za-z(){}]"')
 _PLANE_NAME = re.compile(
-    rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z]'
-    rb'(?![^"]* (?:Compute|Tensors)")'  # lanes of TensorFlow 1
+    rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z][^"]*'
+    rb'(?<! Compute)(?<! Tensors)"'  # lanes of TensorFlow 1
 )
 
 

@@ -54,9 +54,7 @@ def read_traces(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
     yield from _merge(parts, [recording.path.name for recording in run.recordings], chosen)
 
 
-ONE_CYCLE = (
-    "The same program wrote {} recordings, one per cycle of torch.profiler.schedule(repeat=...). "
-)
+ONE_CYCLE = "The same program wrote {} recordings, one per cycle of torch.profiler.schedule(repeat=...). "
 
 
 def _merge(

@@ -22,7 +22,8 @@ def test_the_busiest_lane_is_named_with_its_largest_event_and_not_the_one_with_m
     (finding,) = ANALYSIS.judge(ANALYSIS.run(of(rows, threads=[(0, 0, "DMA"), (1, 0, "MAC unit")])))
     assert (
         finding.message
-        == "The busiest lane, MAC unit, works in 85.0 % of the captured time, most of all in matmul tile (80.0 %)."
+        == "The busiest lane, MAC unit, works in 85.0 % of the captured time, most of all in matmul tile (80.0 %). "
+        "No lane works in 14.0 % of it."
     )
     assert finding.cost_ns == 0
 
@@ -72,7 +73,10 @@ WORKERS = [(number, 0, f"rank {number}, compute") for number in range(4)]
 @pytest.mark.parametrize(
     ("busy", "longest"),
     [
-        ((900, 400, 380, 390), "rank 0, compute works longest: in 90.0 % of the captured time; 3 other lanes of its kind"),
+        (
+            (900, 400, 380, 390),
+            "rank 0, compute works longest: in 90.0 % of the captured time; 3 other lanes of its kind",
+        ),
         ((410, 400, 380, 390), "The busiest lane, rank 0, compute, works in 41.0 %"),
         ((900, 400, 10, 200), "The busiest lane, rank 0, compute, works in 90.0 %"),  # they have no norm
         ((900, 10, 10, 10), "The busiest lane, rank 0, compute, works in 90.0 %"),  # the others hardly work

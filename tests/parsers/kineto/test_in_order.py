@@ -29,7 +29,7 @@ def test_a_kernel_that_outlasts_the_next_is_cut_at_its_start_and_its_share_is_no
         kernels(*[(t, 151 if t == 500 else d) for t, d in LINE]),  # rounded to microseconds
         kernels(*LINE) + kernels((500, 9_000), stream=8),  # another stream
         kernels(*[(t, 900 if t % 500 == 0 else d) for t, d in LINE]),  # a queue that runs kernels at the same time
-        kernels(*LINE) + kernels((501, 9_000), graph_node=1),
+        kernels(*LINE) + kernels((501, 9_000), args={"graph node id": 1}),
     ],
 )
 def test_overlaps_that_a_stream_can_have_are_left(tmp_path, events):

@@ -27,7 +27,6 @@ from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
 from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.trace.names.kernel_names import UNKNOWN
 
-
 RATES: dict[str, float] = {
     "7.0": 125 / 15.7,  # V100: NVIDIA Tesla V100 GPU architecture, WP-08608-001, table 1
     "7.5": 65 / 8.1,  # T4: NVIDIA T4 data sheet

@@ -66,7 +66,7 @@ class LaneTimes:
 
     @property
     def sentence(self) -> str:
-        """The sentences about a lane that works longer than its kind, else the busiest; and about time without events."""
+        """Sentences about the lane that works longer than its kind, else the busiest, and about time without events."""
         return " ".join(filter(None, (self._of_longest or self._of_busiest, self._of_idle)))
 
     @property

@@ -27,13 +27,9 @@ def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
             return "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.", again
         shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
         return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
-    if head and path.name.endswith(SUFFIXES):
-        return _NO_XPLANE
-    if head and path.name.endswith(_PERFETTO_SUFFIXES):
-        return _PERFETTO
-    if head and path.name.endswith(_STREAM_SUFFIX):
-        return _STREAM
-    return next(answer for applies, answer in _SIGNS if applies(head))
+    by_name = ((SUFFIXES, _NO_XPLANE), (_PERFETTO_SUFFIXES, _PERFETTO), (_STREAM_SUFFIX, _STREAM))
+    named = next((answer for suffixes, answer in by_name if head and path.name.endswith(suffixes)), None)
+    return named or next(answer for applies, answer in _SIGNS if applies(head))
 
 
 def _is_text(head: bytes) -> bool:
@@ -63,8 +59,10 @@ _NO_XPLANE = (
 _STREAM_SUFFIX = ".qdstrm"
 _STREAM = (
     "It is an unfinished recording of Nsight Systems (.qdstrm), but not in a form that traceviz can import.",
-    "Import it with the QdstrmImporter of the version that recorded it, in its folder host-linux-x64: "
-    "QdstrmImporter -i FILE.qdstrm. It writes a report (.nsys-rep or .qdrep): name that.",
+    (
+        "Import it with the QdstrmImporter of the version that recorded it, in its folder host-linux-x64: "
+        "QdstrmImporter -i FILE.qdstrm. It writes a report (.nsys-rep or .qdrep): name that."
+    ),
 )
 _EXPORT = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."
 _TAKES = (

@@ -11,7 +11,7 @@ from pathlib import Path
 from traceviz.collectors.base import Problem
 from traceviz.collectors.program.companion_process import may_have_begun
 from traceviz.core.nsys_program import Nsys, find_importer, run_quietly
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.untrusted.sqlite import foreign_database
 
 REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.core.units import format_ratio
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
@@ -173,8 +173,8 @@ def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
 
 
 CUT = (
-    "Kernels state durations beyond the end of the next kernel of their stream, which runs one at a time. They were cut "
-    "at its start: {} of the stated kernel time."
+    "Kernels state durations beyond the end of the next kernel of their stream, which runs one at a time. They were "
+    "cut at its start: {} of the stated kernel time."
 )
 NOT_FROM_PYTORCH = (
     "The file has the format of Chrome's trace viewer, but PyTorch's profiler did not write it: its events are read as "

@@ -134,7 +134,9 @@ def _precision(part: str) -> int:
 
 
 def _from_autograd(raw: RawTrace) -> RawTrace:
-    """Put device work on its device. Its events nest::
+    """Put device work on its device.
+
+    Its events nest::
 
     convolution      |----------------|     a range: others have most of it
       cudnn          |---------------|      work: most of it is its own

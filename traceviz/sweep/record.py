@@ -16,9 +16,8 @@ from traceviz.core.errors import OutputError
 from traceviz.core.files import check_folder_free, explained
 from traceviz.parsers.run.layout import is_run_folder, manifest_document
 from traceviz.parsers.run.manifest import Ending
-from traceviz.sweep.child import Child, collect_command, end_run, wait_for
+from traceviz.sweep.child import Child, collect_command, end_run, last_lines, program_lines, wait_for
 from traceviz.sweep.orders import SWEEP, Order
-from traceviz.sweep.output import last_lines, program_lines
 
 LOG = "output.log"
 """File in the run folder with the run's stdout and stderr."""

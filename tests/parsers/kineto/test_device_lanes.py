@@ -1,4 +1,4 @@
-"""Traces whose processes are lanes: devices by name, the host's view of the same calls, and lanes that repeat others."""
+"""Traces whose processes are lanes: devices, the host's view of the same calls, and lanes that repeat others."""
 
 import json
 

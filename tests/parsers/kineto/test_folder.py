@@ -92,8 +92,10 @@ def test_newest_span_of_every_rank_is_read_and_the_others_are_named(tmp_path):
     trace = read(fill(tmp_path, names))
     assert (ranks(trace), kernel_names(trace)) == ([0, 1], ["k1700000020000"] * 2)
     assert choices(trace) == [
-        "The same program wrote 3 recordings, one per cycle of torch.profiler.schedule(repeat=...). "
-        "Run 1700000020000 was read, the newest. Others: 1700000010000, 1700000000000 (--run NAME)."
+        (
+            "The same program wrote 3 recordings, one per cycle of torch.profiler.schedule(repeat=...). "
+            "Run 1700000020000 was read, the newest. Others: 1700000010000, 1700000000000 (--run NAME)."
+        )
     ]
 
 

@@ -91,11 +91,6 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         grouped = kinds.group_by("type", "precision").agg(pl.col("calls", "total_ns").sum())
         by_type = grouped.with_columns(share("total_ns", int(grouped["total_ns"].sum()), "share_of_matrix_time"))
         by_type = by_type.sort("total_ns", "type", "precision", descending=[True, False, False])
-        full_ns, rate = self._full_ns(trace, kinds)
-        return MatrixTimes(by_type, full_ns, judged_device_ns(trace), judged_words(trace), rate)
-
-    def _full_ns(self, trace: TraceView, kinds: pl.DataFrame) -> tuple[int, float | None]:
-        """Return the time of 32-bit kernels on devices with tensor cores, and the lowest rate of these."""
         devices = trace.frame("devices", "device_id", "compute_capability")
         version = pl.col("compute_capability").cast(pl.Float64, strict=False)
         capable = dict(devices.filter(version >= self.min_capability)["device_id", "compute_capability"].iter_rows())
@@ -108,7 +103,8 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
             total += time
             rates += [RATES.get(str(capable[device]))] if time else []
         known = [rate for rate in rates if rate is not None]
-        return total, min(known) if known and len(known) == len(rates) else None
+        rate = min(known) if known and len(known) == len(rates) else None
+        return MatrixTimes(by_type, total, judged_device_ns(trace), judged_words(trace), rate)
 
     def judge(self, result: MatrixTimes) -> tuple[Finding, ...]:
         """Return a finding on matrix ops in 32 bits on devices with tensor cores."""

@@ -201,7 +201,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Fact("lanes", "lanes", result.lanes.height, "count"),
             Fact("events", "events", int(result.lanes["events"].sum()), "count"),
             Fact("busiest_share", "the busiest, of captured time", ratio(busiest, whole), "ratio"),
-            Fact("idle_share", "no lane works, of captured time", ratio(result.idle_ns, whole), "ratio"),
+            Fact("no_lane_share", "no lane works, of captured time", ratio(result.idle_ns, whole), "ratio"),
         )
         lanes = (
             Column("lane", "Lane", "text", 0),

@@ -140,8 +140,10 @@ _WERE = {"no-device-work": "was", "no-kernels": "were"}
 @once_per_trace
 def capture_kind(trace: TraceView) -> CaptureKind:
     """Return the first kind that the capture shows."""
-    searches = (_find_summary, _find_serving, _find_graph_capture, _without_device, _without_kernels)
-    searches = (*searches, _find_filtered, _find_benchmark)
+    searches = (
+        *(_find_summary, _find_serving, _find_graph_capture, _without_device, _without_kernels, _find_filtered),
+        _find_benchmark,
+    )
     # If the trace is a part, or events were lost, the absence of an event shows nothing.
     lacks_work = any(window.lacks_first or window.lacks_last for window in trace.device_windows.values())
     is_whole = not (trace.is_window or lacks_work or losses(trace.tables))

@@ -13,7 +13,7 @@ RECORD = FindingRecord(
     why="It is what most of the time goes into, as far as the trace tells.",
     advice=(
         "Look at the event that is named, and at the lanes that wait meanwhile.",
-        "If one lane works longest: compare its work with that of the others; if that is the same, look at its machine.",
+        "If one lane works longest: compare its work with that of the others; if it is the same, look at its machine.",
         "For more than that, record the program with its framework's profiler, or with Nsight Systems.",
     ),
     misleads=(

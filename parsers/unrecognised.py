@@ -27,11 +27,9 @@ def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
             return "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.", again
         shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
         return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
-    if head and path.name.endswith(SUFFIXES):
-        return _NO_XPLANE
-    if head and path.name.endswith(_PERFETTO_SUFFIXES):
-        return _PERFETTO
-    return next(answer for applies, answer in _SIGNS if applies(head))
+    by_name = ((SUFFIXES, _NO_XPLANE), (_PERFETTO_SUFFIXES, _PERFETTO), (_STREAM_SUFFIX, _STREAM))
+    named = next((answer for suffixes, answer in by_name if head and path.name.endswith(suffixes)), None)
+    return named or next(answer for applies, answer in _SIGNS if applies(head))
 
 
 def _is_text(head: bytes) -> bool:
@@ -42,11 +40,30 @@ def _is_text(head: bytes) -> bool:
     return b"\0" not in head[:4096]
 
 
+def _has_column_names(head: bytes, *tables: tuple[bytes, ...]) -> bool:
+    """Return whether an early line of a text holds all names of one of ``tables``."""
+    lines = head[:4096].splitlines()[:20]
+    return any(all(name in line for name in names) for line in lines for names in tables)
+
+
+def _is_json(head: bytes) -> bool:
+    text = head_text(head)
+    return _is_text(text) and re.match(rb"\{\s*[\"}]|\[\s*[\[{\"\]\d-]", text) is not None  # [gates] starts a TOML file
+
+
 _NO_XPLANE = (
     "Its name says that it is a profile of TensorFlow or JAX, but its first bytes are no XSpace message.",
     "Copy the file again, or record again.",
 )
 
+_STREAM_SUFFIX = ".qdstrm"
+_STREAM = (
+    "It is an unfinished recording of Nsight Systems (.qdstrm), but not in a form that traceviz can import.",
+    (
+        "Import it with the QdstrmImporter of the version that recorded it, in its folder host-linux-x64: "
+        "QdstrmImporter -i FILE.qdstrm. It writes a report (.nsys-rep or .qdrep): name that."
+    ),
+)
 _EXPORT = "Record with torch.profiler.profile(...) as prof, and write prof.export_chrome_trace(FILE)."
 _TAKES = (
     "Name a trace of nsys, nvprof, or the profiler of PyTorch, TensorFlow or JAX, a run of traceviz collect, or a "
@@ -62,6 +79,30 @@ _PERFETTO_SUFFIXES = (".pftrace", ".perfetto-trace")
 _PERFETTO = ("It is a trace of Perfetto, as rocprofv3 and system tracers write.", _ROCM)
 _ROCPROF_COLUMNS = ((b"Name", b"TotalDurationNs"), (b"Kernel_Name", b"Counter_Value"))
 """Columns of statistics and of counters, which have no times of events."""
+
+
+_ASCEND = "Name trace_view.json, which torch_npu.profiler writes into the folder ASCEND_PROFILER_OUTPUT."
+_ASCEND_TABLES = (b"COMPUTE_TASK_INFO", b"CANN_API", b"NPU_INFO", b"AscendTask")
+_ASCEND_COLUMNS = (
+    (b"Computing", b"Communication(Not Overlapped)", b"Free"),
+    (b"Step Id", b"Device_id", b"Model ID", b"Task ID"),
+    (b"Name", b"Accelerator Core", b"Duration(us)"),
+    (b"Op Name", b"OP Type", b"Task Duration(us)"),
+)
+_NVIDIA_SMI = (
+    (b"timestamp", b"utilization.gpu"),
+    (b"timestamp", b"power.draw"),
+    (b"index", b"utilization.gpu"),
+    (b"# gpu", b"pwr"),
+    (b"| NVIDIA-SMI ",),
+)
+_NSYS_STATS = (
+    (b"Time (%)", b"Total Time (ns)"),
+    (b"Time(%)", b"Total Time (ns)"),
+    (b"Total (MB)", b"Avg (MB)", b"Operation"),
+    (b"Start (ns)", b"Duration (ns)", b"CorrId"),
+    (b"Start (ns)", b"Duration (ns)", b"PID", b"TID"),
+)
 
 
 def _is_rocprof_csv(head: bytes) -> bool:
@@ -84,9 +125,13 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], tuple[str, str]], ...] = (
         ("It is a database of rocpd, which rocprofv3 writes.", _ROCM),
     ),
     (
+        lambda head: head.startswith(b"SQLite format 3\0") and any(name in head for name in _ASCEND_TABLES),
+        ("It is a database of Ascend's profiler (msprof or torch_npu).", _ASCEND),
+    ),
+    (
         lambda head: head.startswith(b"SQLite format 3\0"),
         (
-            "It is an SQLite database, but not one that nsys exported or nvprof wrote: no strings beside events.",
+            "It is an SQLite database, but not one that nsys exported or nvprof wrote: no strings next to events.",
             "Export the report again: nsys export --type sqlite REPORT.",
         ),
     ),
@@ -107,7 +152,14 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], tuple[str, str]], ...] = (
         ("It is a report that traceviz saved.", "`traceviz compare` takes it; for a report, name the trace."),
     ),
     (
-        lambda head: re.match(rb"\{|\[\s*[\[{\"\]\d-]", head_text(head)) is not None,  # [gates] starts a TOML file
+        lambda head: b"speedscope.app/file-format-schema" in head_text(head),
+        (
+            "It is a profile of speedscope: sampled stacks of a program's threads (as py-spy writes), and no devices.",
+            f"Look at it on https://www.speedscope.app. {_EXPORT}",
+        ),
+    ),
+    (
+        _is_json,
         ("It is JSON, but no trace: there is no list of events (traceEvents) in its beginning.", _EXPORT),
     ),
     (
@@ -131,6 +183,43 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], tuple[str, str]], ...] = (
             "It is a recording of Linux perf: samples of processors, and nothing of devices.",
             "Look at it with perf report; for devices, record with nsys or the profiler of the framework.",
         ),
+    ),
+    (lambda head: head.startswith(b"QDSTRM"), _STREAM),
+    (
+        lambda head: head.startswith(b"NVR\0"),
+        (
+            "It is a report of Nsight Compute (.ncu-rep): counters of single kernels, which it ran several times.",
+            "Look at it with ncu-ui, or ncu --import FILE. For a trace, record with nsys profile.",
+        ),
+    ),
+    (
+        lambda head: head.startswith((b"\xff\xfe", b"\xfe\xff")) or re.match(rb"[\[{]\0|\0[\[{]", head) is not None,
+        (
+            "It is text in UTF-16, as PowerShell writes with >; traces are in UTF-8.",
+            "Convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW.json.",
+        ),
+    ),
+    (
+        lambda head: _has_column_names(head, *_NVIDIA_SMI),
+        (
+            "It is output of nvidia-smi: samples of the use, power and clocks of devices, and no events.",
+            "traceviz collect records such samples next to a trace. For events, record with nsys profile.",
+        ),
+    ),
+    (
+        lambda head: _has_column_names(head, *_NSYS_STATS),
+        (
+            "It is a table that nsys stats printed from a report: sums, or a list of one kind of event.",
+            "Name the report (.nsys-rep), or the database next to it (.sqlite).",
+        ),
+    ),
+    (
+        lambda head: _has_column_names(head, *_ASCEND_COLUMNS),
+        ("It is a table of Ascend's profiler (msprof or torch_npu).", _ASCEND),
+    ),
+    (
+        lambda head: re.match(rb"(?i)\s*(?:<\?xml[^>]*>\s*)?(?:<!doctype (?:html|svg)|<html|<svg)", head) is not None,
+        ("It is a page or a picture, not the trace that it shows.", _TAKES),
     ),
     (_is_rocprof_csv, ("It is a CSV file of rocprof.", _ROCM)),
     (

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from traceviz.core.sanitize import without_paths
+from traceviz.core.units import format_ratio
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.dialects import Dialect
@@ -17,6 +19,7 @@ from traceviz.parsers.kineto.events import MEASURED_WITH_COUNTERS, Events
 from traceviz.parsers.kineto.raw import RawTrace
 from traceviz.parsers.kineto.work.device import rows_on_devices
 from traceviz.parsers.kineto.work.launches import Launches
+from traceviz.parsers.shared.arrays.operations import take
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace.plausible import note_durations, note_times
@@ -119,11 +122,18 @@ def note_source(raw: RawTrace, notes: Notes) -> None:
         notes.add("unusable-events", "warning", f"Events {reason} were left out.", count)
     for repair, count in sorted(raw.repaired.items()):
         notes.add("values-repaired", "info", f"Left out or mended, while their events are kept: {repair}.", count)
+    viztracer = raw.header.get("viztracer_metadata")
+    if isinstance(viztracer, dict) and viztracer.get("overflow"):
+        notes.add("events-lost", "warning", VIZTRACER_OVERFLOW)
     for phase, count in sorted(raw.passed_over.items()):
         if phase not in _FLOWS:
             notes.add("unread-events", "info", f"Events of phase {phase} are not read.", count)
 
 
+VIZTRACER_OVERFLOW = (
+    "VizTracer's buffer was full: its oldest events were lost. Record again with a larger --tracer_entries, or less: "
+    "--max_stack_depth, --ignore_c_function."
+)
 COUNTERS_ONLY = (
     "Counters of kernels were measured (CUPTI range profiler), which leaves out the kernels themselves: the ranges in "
     "the trace share its time evenly, and calls that launch take longer by far. Record again without profiler_metrics "
@@ -144,6 +154,10 @@ def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
     for code, count in events.set_aside.items():
         severity, message = _SET_ASIDE[code]
         notes.add(code, severity, message, count)
+    if events.kernels_cut:
+        left = np.maximum(take(events.dur, events.rows(Role.KERNEL)), 0).sum()
+        share = format_ratio(events.cut_ns / (events.cut_ns + int(left)))
+        notes.add("kernels-cut", "warning", CUT.format(share), events.kernels_cut)
     note_times(notes, "events", events.strays)
     note_durations(notes, "events", events.too_long)
     if not pytorch:
@@ -158,6 +172,10 @@ def note_events(events: Events, notes: Notes, *, pytorch: bool) -> None:
         notes.add("unknown-categories", "info", message, int(unknown.sum()))
 
 
+CUT = (
+    "Kernels state durations beyond the end of the next kernel of their stream, which runs one at a time. They were "
+    "cut at its start: {} of the stated kernel time."
+)
 NOT_FROM_PYTORCH = (
     "The file has the format of Chrome's trace viewer, but PyTorch's profiler did not write it: its events are read as "
     "work of the host."

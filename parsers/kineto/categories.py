@@ -137,7 +137,9 @@ _PROFILER = re.compile(
     r"torch/profiler/profiler\.py\(\d+\): (?:start|stop|step|start_trace|stop_trace|prepare_trace|_transit_action)$"
 )
 _STEP = re.compile(r"ProfilerStep#(?P<number>\d{1,18})")
-_INPUT = re.compile(r"enumerate\(\w*DataLoader\w*\)#\w*\.__next__|_DataLoaderIter\w+$")
+_INPUT = re.compile(
+    r"enumerate\(\w*DataLoader\w*\)#\w*\.__next__|_DataLoaderIter\w+$|(?:\w+/)*IteratorGetNext(?:Sync)?$"
+)
 _COMPILE = re.compile(r"\(dynamo_timed\)$|^(TorchDynamo|AOTAutograd|Inductor|Triton)\b.*\bcompil", re.IGNORECASE)
 
 MEMORY_NAME = "[memory]"

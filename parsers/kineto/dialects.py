@@ -3,6 +3,7 @@
 ============  ========================================================================================================
 PaddlePaddle  ``paddle.profiler``: durations within names (``conv2d[260.1 us]``), Python and C++ of a thread apart
 MXNet         ``mxnet.profiler``: operators of the engine's threads, under one process per device
+others        whose processes are lanes of devices and of the host: :mod:`traceviz.parsers.kineto.device_lanes`
 ============  ========================================================================================================
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.parsers.kineto.categories import HOST_NODE
+from traceviz.parsers.kineto.device_lanes import lanes_of
 from traceviz.parsers.kineto.raw import RawTrace
 
 _PADDLE_THREAD = re.compile(r"\d+\((?:Python|C\+\+)\)")
@@ -76,7 +78,10 @@ def dialect_of(raw: RawTrace) -> Dialect | None:
     }
     if any(map(_PADDLE_THREAD.fullmatch, words["tid"])):
         return PADDLE
-    return MXNET if "MXNET_C_API" in words["category"] or "cpu pinned/" in words["label"] else None
+    if "MXNET_C_API" in words["category"] or "cpu pinned/" in words["label"]:
+        return MXNET
+    lanes = lanes_of(raw)
+    return None if lanes is None else Dialect(lanes.producer, lanes.framework, lanes.translate)
 
 
 def _from_paddle(raw: RawTrace) -> RawTrace:
@@ -135,6 +140,37 @@ def with_host_nodes(raw: RawTrace) -> RawTrace:
         for shown, column in (("pid", "host_process"), ("tid", "host_thread"))
     ]
     return replace(raw, events=events.with_columns(places).drop("host_process", "host_thread"))
+
+
+_VIZTRACER_FRAME = r"^(.+) \((?:.*/(?:site-packages|dist-packages|venv)/)?(.+):(\d+)\)$"
+_TAKES_BATCH = (
+    r"^__next__ \(.*torch/utils/data/dataloader\.py:\d+\)$",
+    r"^_next_data \(.*torch/utils/data/dataloader\.py:\d+\)$",
+)
+"""Functions in which PyTorch's DataLoader gives the next batch; the first contains the second."""
+_NEXT_BATCH = "enumerate(DataLoader)#_BaseDataLoaderIter.__next__"
+
+
+def with_python_frames(raw: RawTrace) -> RawTrace:
+    """Give VizTracer's functions the names of PyTorch's frames: ``load (/site-packages/a.py:3)``: ``a.py(3): load``.
+
+    PyTorch marks the next batch of a DataLoader with a range, so the function that gives it becomes this range.
+    """
+    words = raw.events["category"].unique().drop_nulls().cast(pl.String)
+    if not words.str.to_lowercase().is_in(["fee"]).any():
+        return raw
+    kind, name = pl.col("category").cast(pl.String), pl.col("name").cast(pl.String)
+    is_frame = kind.str.to_lowercase() == "fee"
+    names = raw.events["name"].unique().drop_nulls().cast(pl.String)
+    takes = next((pattern for pattern in _TAKES_BATCH if names.str.contains(pattern).any()), _TAKES_BATCH[0])
+    is_batch = is_frame & name.str.contains(takes)
+    frame = pl.when(is_frame).then(name.str.replace(_VIZTRACER_FRAME, "${2}(${3}): ${1}")).otherwise(name)
+    columns = {
+        "name": pl.when(is_batch).then(pl.lit(_NEXT_BATCH)).otherwise(frame),
+        "category": pl.when(is_batch).then(pl.lit("user_annotation")).otherwise(kind),
+    }
+    translated = raw.events.with_columns(column.cast(pl.Categorical).alias(key) for key, column in columns.items())
+    return replace(raw, events=translated)
 
 
 PADDLE = Dialect("PaddlePaddle profiler", "PaddlePaddle", _from_paddle)

@@ -54,6 +54,8 @@ class Events:
         set_aside: Number of events that became no row, by code of the note.
         strays: Starts of the events left out as too far from the others for one capture, in the file's ns.
         too_long: Durations left out, in ns.
+        cut_ns: Stated time of kernels that was cut off, see :mod:`traceviz.parsers.kineto.in_order`.
+        kernels_cut: Number of these kernels.
     """
 
     frame: pl.DataFrame
@@ -71,6 +73,8 @@ class Events:
     set_aside: Counter[str]
     strays: Array
     too_long: Array
+    cut_ns: int = 0
+    kernels_cut: int = 0
 
     def rows(self, *roles: Role) -> Array:
         """Return positions (int32) of the events with one of ``roles``."""

@@ -56,6 +56,12 @@ class Recording:
         return match["time"] if match else ""
 
     @property
+    def worker(self) -> str:
+        """Name of the process that wrote it; empty if its name has no time."""
+        match = _SPAN.match(self.path.name)
+        return match["worker"] if match else ""
+
+    @property
     def age(self) -> tuple[float, str]:
         """Sort key of recordings: the time in the name, in any unit, else that of the file."""
         written = float(f"0.{self.time}") if self.time else 0.0
@@ -73,6 +79,11 @@ class Run:
 
     name: str
     recordings: tuple[Recording, ...]
+
+    @property
+    def workers(self) -> frozenset[str]:
+        """Names of the processes that wrote its recordings."""
+        return frozenset(recording.worker for recording in self.recordings) - {""}
 
 
 def holds_pytorch_traces(folder: Path) -> bool:

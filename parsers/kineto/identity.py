@@ -281,9 +281,16 @@ def stream_numbers(events: Events, rows: Array) -> Numbers:
 
 
 def ordinals(events: Events, rows: Array) -> Numbers:
-    """Return the ordinals of the devices of device events: the argument, else the process id."""
+    """Return the ordinals of devices of device events: the argument, else that of their process id, else this id."""
     stated = numbers(events.frame, "device", rows)
     shown = events.pid.at(rows).each(lambda pid: NONE if _parse_whole(pid) is None else int(pid), NONE, np.int64)
+    if not stated.known.all():  # tools that merge files give devices process ids of their own
+        work = events.rows(*ON_DEVICES)
+        device = numbers(events.frame, "device", work)
+        of_pid = np.full(len(events.pid.words) + 1, NONE, np.int64)
+        of_pid[events.pid.codes[work[device.known]]] = device.value[device.known]
+        known = looked_up(of_pid, events.pid.codes[rows])
+        shown = np.where(known >= 0, known, shown)
     value = np.where(stated.known, stated.value, shown)
     return Numbers(value, (value >= 0) & (value < 2**31))
 

@@ -43,7 +43,7 @@ class Argument:
 
 
 ARGUMENTS: tuple[Argument, ...] = (
-    Argument("correlation", Kind.INTEGER, ("correlation", "correlation id")),
+    Argument("correlation", Kind.INTEGER, ("correlation", "correlation id", "connection_id")),
     Argument("external_id", Kind.INTEGER, ("External id", "external id")),
     Argument("device", Kind.INTEGER, ("device",)),
     Argument("context", Kind.INTEGER, ("context",)),
@@ -99,6 +99,8 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("host_thread", Kind.TEXT, ("host thread",)),
     # PaddlePaddle repeats the start, to the nanosecond
     Argument("exact_start", Kind.TEXT, ("start_time",)),
+    # Kind of a task of a stream, in profiles of torch_npu
+    Argument("task_type", Kind.TEXT, ("Task Type",)),
     # Names of processes and threads, and of parts of graphs
     Argument("label", Kind.TEXT, ("name", "labels")),
 )

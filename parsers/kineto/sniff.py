@@ -18,7 +18,10 @@ _OURS = re.compile(
     rb'|gpu_user_annotation|python_function|Operator|Runtime|ac2g|fwdbwd)"'
 )
 _EVENT = re.compile(rb'"traceEvents"\s*:|"ph"\s*:\s*"[A-Za-z(){}]"')
-_PLANE_NAME = re.compile(rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z]')
+_PLANE_NAME = re.compile(
+    rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z][^"]*'
+    rb'(?<! Compute)(?<! Tensors)"'  # lanes of TensorFlow 1
+)
 
 
 def sniff_file(head: bytes, path: Path) -> Match:

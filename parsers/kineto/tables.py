@@ -15,10 +15,11 @@ from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto import capture as facts
 from traceviz.parsers.kineto.categories import Role
 from traceviz.parsers.kineto.decode.document import decode
-from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes
+from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes, with_python_frames
 from traceviz.parsers.kineto.events import Events, classify_events, with_ranges_of_the_program
 from traceviz.parsers.kineto.folder import choose
 from traceviz.parsers.kineto.identity import identify_all, without_rank
+from traceviz.parsers.kineto.in_order import with_streams_in_order
 from traceviz.parsers.kineto.raw import ARGUMENTS, RawTrace
 from traceviz.parsers.kineto.recordings import split_recordings
 from traceviz.parsers.kineto.work import device as device_tables
@@ -45,9 +46,15 @@ def read_traces(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
     run, others = choose(path, options.run)
     parts = [dict(_read_file(recording.path, options, recording.rank)) for recording in run.recordings]
     chosen = Notes()
-    if others:
+    cycles = 1 + sum(not run.workers.isdisjoint(other.workers) for other in others)
+    if cycles > 1 and options.run is None:
+        chosen.add("run-chosen", "warning", ONE_CYCLE.format(cycles) + note_choice(run, others, options.run))
+    elif others:
         chosen.add("run-chosen", "info", note_choice(run, others, options.run))
     yield from _merge(parts, [recording.path.name for recording in run.recordings], chosen)
+
+
+ONE_CYCLE = "The same program wrote {} recordings, one per cycle of torch.profiler.schedule(repeat=...). "
 
 
 def _merge(
@@ -93,8 +100,8 @@ def tables_of(
     """
     dialect = dialect_of(raw)
     pytorch = dialect is not None or facts.is_pytorch(raw)
-    raw = dialect.translate(raw) if dialect is not None else with_host_nodes(raw)
-    events = classify_events(raw)
+    raw = dialect.translate(raw) if dialect is not None else with_python_frames(with_host_nodes(raw))
+    events = with_streams_in_order(classify_events(raw))
     raw = replace(raw, events=raw.events.clear())  # the rest of the frame is not needed any more
     give_back()
     if not (events.role != Role.IGNORED).any():

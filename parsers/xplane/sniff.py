@@ -19,7 +19,10 @@ _PLANE_FIELDS = {1: 0, 2: BYTES, 3: BYTES, 4: BYTES, 5: BYTES, 6: BYTES}
 
 _LONGEST_START = 15
 """Bytes of a tag and a length: five and ten."""
-_PLANE_OF_JSON = re.compile(rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z]')
+_PLANE_OF_JSON = re.compile(
+    rb'"name"\s*:\s*"(?:[^"/\s]+ )?/(?:host|device):[A-Z][^"]*'
+    rb'(?<! Compute)(?<! Tensors)"'  # lanes of TensorFlow 1, which the Chrome-format reader reads
+)
 _FOREIGN = re.compile(rb'"(?:schemaVersion|deviceProperties|cat)"\s*:')
 
 

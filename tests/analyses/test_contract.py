@@ -136,7 +136,7 @@ STABLE = {
         },
     ),
     "lanes": (
-        {"lanes", "events", "busiest_share"},
+        {"lanes", "events", "busiest_share", "no_lane_share"},
         {"lane", "events", "busy_ns", "busy_share", "largest", "largest_ns"},
     ),
     "cpu_steps": (

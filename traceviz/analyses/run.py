@@ -11,6 +11,7 @@ import polars as pl
 
 from traceviz.analyses.advice import find_needless, fit_advice, inapplicable, say_once
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.causes.attribution import attribute_time
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
@@ -95,6 +96,8 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
         findings.extend(outcome.findings)
         notes.extend(outcome.notes)
         described.append(outcome.section)
+    if capture_kind(trace).key == "filtered":  # what is missing was removed, and is no idle time
+        findings = []
     stakes = {finding.code: finding.cost_ns for finding in findings}
     findings = [finding for finding in findings if not _is_subsumed(finding, stakes)]
     has_frames = "python" in trace.host_names["category"]

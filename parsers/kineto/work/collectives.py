@@ -14,16 +14,15 @@ from traceviz.parsers.kineto.work.launches import Launches
 from traceviz.parsers.shared.arrays.operations import NONE, take
 from traceviz.parsers.shared.events.columns import encoded, table
 
-_NCCL = re.compile(r"^(nccl|rccl|mscclKernel|oneccl)", re.IGNORECASE)
+_NCCL = re.compile(r"^(nccl|rccl|mscclKernel|oneccl|hcom_|hccl)", re.IGNORECASE)
 _COLLECTIVE = re.compile(
-    r"(AllReduce|AllGather|ReduceScatter|AllToAll|AlltoAll|SendRecv|Broadcast|Bcast|Reduce|Gather|Scatter)"
+    r"(AllReduce|AllGather|ReduceScatter|AllToAll|SendRecv|Broadcast|Bcast|Reduce|Gather|Scatter)", re.IGNORECASE
 )
 _COLLECTIVES = {
     "AllReduce": "allreduce",
     "AllGather": "allgather",
     "ReduceScatter": "reduce_scatter",
     "AllToAll": "all_to_all",
-    "AlltoAll": "all_to_all",
     "SendRecv": "send_recv",
     "Broadcast": "broadcast",
     "Bcast": "broadcast",
@@ -32,6 +31,7 @@ _COLLECTIVES = {
     "Scatter": "scatter",
 }
 """Names of collectives as NCCL's kernels spell them, and as PyTorch does."""
+_KNOWN = {name.lower(): collective for name, collective in _COLLECTIVES.items()}
 _ANNOTATION = "nccl:"
 """Prefix of PyTorch's ranges around the launches of a collective: ``nccl:all_to_all``."""
 _ANNOTATED = re.compile("|".join((*_COLLECTIVES, "Send", "Recv")), re.IGNORECASE)
@@ -57,7 +57,7 @@ def collectives(launches: Launches) -> pa.Table:
     argument = texts(events.frame, "collective", rows)
     words = [
         # The name of a kernel of NCCL or RCCL states its operation, unless one kernel does everything.
-        *(_COLLECTIVES[match[1]] if match else "unknown" for match in map(_COLLECTIVE.search, names.words)),
+        *(_KNOWN[match[1].lower()] if match else "unknown" for match in map(_COLLECTIVE.search, names.words)),
         *(_annotated_collective(word) or "unknown" for word in around.words),
         *(word.lower() for word in argument.words),
     ]
@@ -81,5 +81,4 @@ def _annotated_collective(text: str) -> str | None:
     if not text.startswith(_ANNOTATION):
         return None
     match = _ANNOTATED.search(text.replace("_", ""))
-    known = {name.lower(): collective for name, collective in _COLLECTIVES.items()}
-    return known.get(match[0].lower(), "send_recv") if match else None
+    return _KNOWN.get(match[0].lower(), "send_recv") if match else None

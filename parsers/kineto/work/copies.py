@@ -36,7 +36,7 @@ _WORDS = {"memory": "pageable", "shared": "managed"}
 """Kinds of memory in Intel's profiler: not allocated by a runtime, and shared by host and devices."""
 
 _END = "host|device|array|memory|shared|peer|[hdampsHDAMPS]"
-_BETWEEN = re.compile(rf"(?:(?<![a-z])|copy)(?P<source>{_END})_?(?:2|to)_?(?P<target>{_END})", re.IGNORECASE)
+_BETWEEN = re.compile(rf"(?:(?<![a-z])|co?py)(?P<source>{_END})_?(?:2|to)_?(?P<target>{_END})", re.IGNORECASE)
 _SIDES = re.compile(r"\((?P<source>[^()]+?) *-> *(?P<target>[^()]+?)\)")
 _FILLED = re.compile(r"\((?:[^()]*->)?(?P<memory>[^()]+)\)")
 

@@ -127,6 +127,7 @@ class TraceWalk:
     damage: list[str] = field(default_factory=list)
     opened: bytes = b""
     lists: int = 0
+    _wrapped: bool = False
     _broken: int = 0
     _broken_bytes: int = 0
     _broken_at: int = 0
@@ -227,6 +228,10 @@ class TraceWalk:
         first = window.next()
         if key == EVENTS and first == b"[":
             return (yield from self._events())
+        if key == EVENTS and first == b"{" and not self._wrapped:  # a tool wrapped the whole file once more
+            self._wrapped = True
+            yield self._sign()
+            return (yield from self._members())
         if not first:
             raise CutError
         value = self._take(skip_value)

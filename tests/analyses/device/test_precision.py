@@ -37,6 +37,14 @@ def test_the_bound_is_amdahls():
 
 
 @pytest.mark.parametrize(
+    ("capability", "fast"), [("8.0", "about 16 times as fast."), ("8.9", "about 4 times as fast."), ("12.0", "faster.")]
+)
+def test_how_much_faster_tensor_cores_are_is_that_of_the_device_or_is_not_said(capability, fast):
+    (finding,) = PrecisionAnalysis().judge(PrecisionAnalysis().run(matrix(800, capability=capability)))
+    assert finding.message.endswith(f"tensor cores compute 16-bit floats {fast}")
+
+
+@pytest.mark.parametrize(
     ("op", "matches"),
     [
         ("c/Conv2D:Conv2D", True),

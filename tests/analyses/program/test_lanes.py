@@ -22,7 +22,8 @@ def test_the_busiest_lane_is_named_with_its_largest_event_and_not_the_one_with_m
     (finding,) = ANALYSIS.judge(ANALYSIS.run(of(rows, threads=[(0, 0, "DMA"), (1, 0, "MAC unit")])))
     assert (
         finding.message
-        == "The busiest lane, MAC unit, works in 85.0 % of the captured time, most of all in matmul tile (80.0 %)."
+        == "The busiest lane, MAC unit, works in 85.0 % of the captured time, most of all in matmul tile (80.0 %). "
+        "No lane works in 14.0 % of it."
     )
     assert finding.cost_ns == 0
 
@@ -64,3 +65,36 @@ def test_events_with_names_of_their_own_are_not_all_listed():
 
 def test_traces_of_profilers_have_no_lanes():
     assert isinstance(ANALYSIS.run(trace(host_ops=[(0, 10, "aten::mm", "op")])), Skipped)
+
+
+WORKERS = [(number, 0, f"rank {number}, compute") for number in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("busy", "longest"),
+    [
+        (
+            (900, 400, 380, 390),
+            "rank 0, compute works longest: in 90.0 % of the captured time; 3 other lanes of its kind",
+        ),
+        ((410, 400, 380, 390), "The busiest lane, rank 0, compute, works in 41.0 %"),
+        ((900, 400, 10, 200), "The busiest lane, rank 0, compute, works in 90.0 %"),  # they have no norm
+        ((900, 10, 10, 10), "The busiest lane, rank 0, compute, works in 90.0 %"),  # the others hardly work
+    ],
+)
+def test_a_lane_that_works_longer_than_others_of_its_kind_is_named(busy, longest):
+    rows = [(number, 0, dur, "backward-compute") for number, dur in enumerate(busy)]
+    assert ANALYSIS.run(of(rows, threads=WORKERS)).sentence.startswith(longest)
+
+
+def test_nothing_is_recorded_where_no_lane_works():
+    result = ANALYSIS.run(of([(0, 0, 500, "a"), (1, 300, 400, "b")]))
+    assert result.idle_ns == 300
+    assert result.sentence.endswith("No lane works in 30.0 % of it.")
+    assert "No lane" not in ANALYSIS.run(of([(0, 0, 500, "a"), (1, 300, 680, "b")])).sentence
+
+
+def test_training_on_many_lanes_is_that_of_workers_and_on_one_that_of_a_program():
+    job = of([(number, 0, 500, "backward") for number in range(3)])
+    assert analyze(job.tables).fact("capture", "kind") == "events of another program"
+    assert analyze(of([(0, 0, 500, "backward"), (1, 0, 20, "log")]).tables).fact("capture", "kind") == "CPU only"

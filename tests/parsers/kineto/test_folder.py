@@ -92,7 +92,10 @@ def test_newest_span_of_every_rank_is_read_and_the_others_are_named(tmp_path):
     trace = read(fill(tmp_path, names))
     assert (ranks(trace), kernel_names(trace)) == ([0, 1], ["k1700000020000"] * 2)
     assert choices(trace) == [
-        "Run 1700000020000 was read, the newest. Others: 1700000010000, 1700000000000 (--run NAME)."
+        (
+            "The same program wrote 3 recordings, one per cycle of torch.profiler.schedule(repeat=...). "
+            "Run 1700000020000 was read, the newest. Others: 1700000010000, 1700000000000 (--run NAME)."
+        )
     ]
 
 
@@ -106,6 +109,14 @@ def test_run_is_chosen_by_the_time_or_file_of_any_rank(tmp_path, name):
     }
     trace = read(fill(tmp_path, names), run=name)
     assert (ranks(trace), kernel_names(trace)) == ([0, 1], ["k1700000010000"] * 2)
+
+
+def test_a_cycle_of_a_program_is_a_warning_and_another_program_is_none(tmp_path):
+    names = {f"host_7.{time}.pt.trace.json": alone(f"k{time}") for time in TIMES}
+    severities = [row["severity"] for row in read(fill(tmp_path / "a", names)).arrow("notes").to_pylist()]
+    assert severities.count("warning") == 1
+    others = {f"host_{pid}.{time}.pt.trace.json": alone("k") for pid, time in enumerate(TIMES)}
+    assert choices(read(fill(tmp_path / "b", others)))[0].startswith("Run 1700000020000 was read, the newest. ")
 
 
 def test_files_without_ranks_are_runs_of_their_own(tmp_path):

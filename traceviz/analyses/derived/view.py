@@ -323,19 +323,22 @@ class TraceView:
         """Processes that own device work, sorted by ``process_id``; if there are none, :attr:`traced` processes.
 
         If some of these state a rank, or hooks count steps in some, only those are ranks; others are the launcher of a
-        job (torchrun) or loader workers. Otherwise a process that ran within the life of another process of the program
+        job (torchrun) or loader workers. Otherwise those that take batches from a loader are ranks, if some do: the
+        others are its workers. Otherwise a process that ran within the life of another process of the program
         is its helper. The other process waits for it, and the same time must not count twice.
         """
         stated = set(self.frame("processes", "process_id", "rank").drop_nulls()["process_id"])
         phases = self.frame("phases", "process_id", pl.col("kind").cast(pl.String))
         stepping = set(having(phases, "kind", "step")["process_id"])
+        operations = self.frame("host_ops", "process_id", "category").unique()
+        taking = set(having(operations, "category", "input")["process_id"])
         lives = self._lives
         alone = {  # no other process ran both before and after it
             process
             for process, (start, end) in lives.items()
             if not any(other[0] < start and end < other[1] for other in lives.values())
         }
-        chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping, alone))
+        chosen = (tuple(filter(some.__contains__, self.traced)) for some in (stated, stepping, taking, alone))
         return tuple(sorted(self.rank_busy)) or next(filter(None, chosen), self.traced)
 
     @kept_property

@@ -27,6 +27,16 @@ from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
 from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.trace.names.kernel_names import UNKNOWN
 
+RATES: dict[str, float] = {
+    "7.0": 125 / 15.7,  # V100: NVIDIA Tesla V100 GPU architecture, WP-08608-001, table 1
+    "7.5": 65 / 8.1,  # T4: NVIDIA T4 data sheet
+    "8.0": 312 / 19.5,  # A100: NVIDIA A100 Tensor Core GPU architecture, table 1
+    "8.6": 125 / 31.2,  # A10: NVIDIA A10 data sheet
+    "8.9": 121 / 30.3,  # L4: NVIDIA L4 data sheet
+    "9.0": 989.4 / 66.9,  # H100 SXM5: NVIDIA H100 Tensor Core GPU architecture, table 2
+}
+"""Peak rate of dense 16-bit floats on tensor cores over that of 32-bit floats, by compute capability."""
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixTimes:
@@ -35,6 +45,8 @@ class MatrixTimes:
     Args:
         by_type: Kernels by op type and precision: ``type, precision, calls, total_ns, share_of_matrix_time``.
         full_ns: Time within the judged time in which 32-bit kernels of these ops run on devices with tensor cores.
+        rate: How many times as fast these compute 16-bit floats at their peak, if :data:`RATES` knows all of them: the
+            lowest. ``None`` for others.
         judged_ns: Judged time, once per device and process.
         judged_words: Text that names the judged time.
     """
@@ -43,6 +55,7 @@ class MatrixTimes:
     full_ns: int
     judged_ns: int
     judged_words: str
+    rate: float | None = None
 
     def total_where(self, condition: pl.Expr) -> int:
         """Return the kernel time of the matrix ops that meet ``condition``."""
@@ -55,7 +68,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
 
     Args:
         min_capability: Devices of this compute capability and newer have tensor cores for 16-bit floats.
-        speedup: Peak rate of 16-bit tensor cores over that of 32-bit floats: 8 for V100 and T4, more for newer GPUs.
+        speedup: How many times as fast 16-bit tensor cores are taken to be on devices that :data:`RATES` does not know.
         min_share: Least share of the judged time, saved by tensor cores at best, for a finding.
     """
 
@@ -80,24 +93,29 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         by_type = by_type.sort("total_ns", "type", "precision", descending=[True, False, False])
         devices = trace.frame("devices", "device_id", "compute_capability")
         version = pl.col("compute_capability").cast(pl.Float64, strict=False)
-        capable = set(devices.filter(version >= self.min_capability)["device_id"])
+        capable = dict(devices.filter(version >= self.min_capability)["device_id", "compute_capability"].iter_rows())
         full = kinds.filter((pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True))
         kernels = _kernels_of(trace, full)
-        total = 0
+        total, rates = 0, []
         for process, device in trace.owners:
             own = kernels.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
-            total += intervals(own).intersect(judged_time(trace, process)).total if device in capable else 0
-        return MatrixTimes(by_type, total, judged_device_ns(trace), judged_words(trace))
+            time = intervals(own).intersect(judged_time(trace, process)).total if device in capable else 0
+            total += time
+            rates += [RATES.get(str(capable[device]))] if time else []
+        known = [rate for rate in rates if rate is not None]
+        rate = min(known) if known and len(known) == len(rates) else None
+        return MatrixTimes(by_type, total, judged_device_ns(trace), judged_words(trace), rate)
 
     def judge(self, result: MatrixTimes) -> tuple[Finding, ...]:
         """Return a finding on matrix ops in 32 bits on devices with tensor cores."""
-        saved = round(result.full_ns * (1 - 1 / self.speedup))
+        saved = round(result.full_ns * (1 - 1 / (result.rate or self.speedup)))
         if not result.judged_ns or saved < self.min_share * result.judged_ns:
             return ()
+        fast = f"about {result.rate:.0f} times as fast" if result.rate else "faster"
         message = (
             f"Matrix products and convolutions run {format_ns(result.full_ns)} in 32-bit kernels, "
             f"{format_ratio(result.full_ns / result.judged_ns)} of the {result.judged_words}, on a device whose tensor "
-            f"cores compute 16-bit floats about {self.speedup:.0f} times as fast."
+            f"cores compute 16-bit floats {fast}."
         )
         evidence = (
             Fact("full_ns", "matrix ops in 32-bit kernels", result.full_ns, "ns"),

@@ -144,7 +144,7 @@ def _options(
 
 def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged) -> bool:
     """Return whether the judged time cannot show its causes: device work was lost, or was not measured."""
-    if pipeline.kind.key in {"no-kernels", "counters"}:
+    if pipeline.kind.key in {"no-kernels", "counters", "filtered"}:
         return True
     return not time.has_device and (pipeline.verdict is InputVerdict.NOT_JUDGED or trace.api_calls("launch").height > 0)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.capture.kind import why_idle_is_unknown
+from traceviz.analyses.derived.capture.kind import capture_kind, nothing_says_what_lanes_are, why_idle_is_unknown
 from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.parts import find_culprit, find_place
@@ -168,6 +168,10 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
         if not judged_ns:
             return self.skipped("no time is judged: there are neither steps nor device work")
+        if capture_kind(trace).key == "filtered":
+            return self.skipped("the trace was filtered to some kernels")
+        if nothing_says_what_lanes_are(trace):
+            return self.skipped("nothing says what its lanes are")
         causes = host_causes(trace)
         if not causes.height:
             return self.skipped("devices worked all the time")

@@ -15,7 +15,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.op_names import op_groups
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.capture.kind import capture_kind, find_run_trouble
+from traceviz.analyses.derived.capture.kind import find_run_trouble, nothing_says_what_lanes_are
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindKey
 from traceviz.analyses.derived.causes.places import PLACES, located
@@ -150,7 +150,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
         causes = host_causes(trace)
         if not judged_ns or not causes.filter(pl.col("kind") != "unexplained").height:
             return self.skipped("nothing of the host was recorded")
-        if capture_kind(trace).key == "other-program" and "op" not in trace.host_names["category"]:
+        if nothing_says_what_lanes_are(trace):
             return self.skipped("nothing says what its lanes are")
         grouped = _with_groups(causes)
         sampled = bool(trace.tables.rows("stacks"))

@@ -1,11 +1,13 @@
 """Lanes of traces that any program may write: busy time, and the event with most of it.
 
-Such a trace does not describe its lanes. They may be threads of a program, queues of a device, or units of a simulated
-machine. So each lane is judged by itself, and none counts as the leading one.
+Such a trace does not describe its lanes. They may be threads of a program, queues of a device, workers of a job, or
+units of a simulated machine. So each lane is judged by itself, and none counts as the leading one. Lanes whose names
+differ in numbers only are of one kind, and are compared. Nothing was recorded only while no lane works.
 """
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +20,29 @@ from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.frames import end_ns
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
-from traceviz.report.findings.record import ERROR_SHARE
+from traceviz.report.findings.record import ERROR_SHARE, WARNING_SHARE
+
+
+@dataclass(frozen=True, slots=True)
+class LongestLane:
+    """A lane that works much longer than all others of its kind, which are like each other.
+
+    Args:
+        lane: Its name.
+        busy_ns: Its busy time.
+        others: Number of the other lanes of its kind.
+        least_ns: Least busy time of the others.
+        most_ns: Most busy time of the others.
+    """
+
+    lane: str
+    busy_ns: int
+    others: int
+    least_ns: int
+    most_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +54,48 @@ class LaneTimes:
         events: ``lane, name, calls, self_ns`` for every lane and name, the largest first. ``self_ns`` is time in the
             event without those inside it, and adds up to the lane's busy time.
         captured_ns: Captured time.
+        idle_ns: Captured time in which no lane works.
+        longest: The lane that works longer than its kind; ``None`` if there is none.
     """
 
     lanes: pl.DataFrame
     events: pl.DataFrame
     captured_ns: int
+    idle_ns: int = 0
+    longest: LongestLane | None = None
 
     @property
     def sentence(self) -> str:
-        """The sentence about the busiest lane and the event with most of it."""
+        """Sentences about the lane that works longer than its kind, else the busiest, and about time without events."""
+        return " ".join(filter(None, (self._of_longest or self._of_busiest, self._of_idle)))
+
+    @property
+    def _of_longest(self) -> str:
+        if self.longest is None:
+            return ""
+        busy, least, most = (
+            self._share(time) for time in (self.longest.busy_ns, self.longest.least_ns, self.longest.most_ns)
+        )
+        others = f"{self.longest.others} other lanes of its kind work in {least} to {most}"
+        return f"{shortened(self.longest.lane)} works longest: in {busy} of the captured time; {others}."
+
+    @property
+    def _of_busiest(self) -> str:
         lane = self.lanes.row(0, named=True)
-        busy, largest = (format_ratio(ratio(lane[key], self.captured_ns) or 0.0) for key in ("busy_ns", "largest_ns"))
         whose = "The busiest lane" if self.lanes.height > 1 else "The lane"
         return (
-            f"{whose}, {shortened(lane['lane'])}, works in {busy} of the captured time, most of all in "
-            f"{shortened(lane['largest'])} ({largest})."
+            f"{whose}, {shortened(lane['lane'])}, works in {self._share(lane['busy_ns'])} of the captured time, most "
+            f"of all in {shortened(lane['largest'])} ({self._share(lane['largest_ns'])})."
         )
+
+    @property
+    def _of_idle(self) -> str:
+        if self.lanes.height < 2 or self.idle_ns < WARNING_SHARE * self.captured_ns:
+            return ""
+        return f"No lane works in {self._share(self.idle_ns)} of it."
+
+    def _share(self, time_ns: int) -> str:
+        return format_ratio(ratio(time_ns, self.captured_ns) or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +106,8 @@ class LanesAnalysis(Analysis[LaneTimes]):
         event_share: The busiest lane's largest event is named from this share of the captured time on.
         fold_below: Rows below this share fold into "other" in pictures, never in data.
         least_share: Events with less of the captured time than this are not listed; lanes contain them.
+        longer: A lane works longest if it works this many times as long as the median of the others, and
+        longer_share: longer by this share of the captured time.
     """
 
     slug = "lanes"
@@ -67,6 +117,8 @@ class LanesAnalysis(Analysis[LaneTimes]):
     event_share: float = ERROR_SHARE
     fold_below: float = 0.01
     least_share: float = 0.001
+    longer: float = 1.25
+    longer_share: float = WARNING_SHARE
 
     def run(self, trace: TraceView) -> LaneTimes | Skipped:
         """Divide the busy time of each lane among its innermost events."""
@@ -102,12 +154,36 @@ class LanesAnalysis(Analysis[LaneTimes]):
             )
             .sort("busy_ns", "lane", "thread_id", descending=[True, False, False])
         )
-        return LaneTimes(lanes.drop("thread_id"), events.drop("thread_id"), trace.captured_ns)
+        worked = IntervalSet.of(tree.starts, tree.ends).total
+        return LaneTimes(
+            lanes.drop("thread_id"),
+            events.drop("thread_id"),
+            trace.captured_ns,
+            max(trace.captured_ns - worked, 0),
+            self._find_longest(lanes, trace.captured_ns),
+        )
+
+    def _find_longest(self, lanes: pl.DataFrame, captured_ns: int) -> LongestLane | None:
+        """Return the lane that works longer than all others of its kind, of the kind with most busy time."""
+        kinds = lanes.with_columns(pl.col("lane").str.replace_all(r"\d+", "#").alias("kind"))
+        busiest = kinds.group_by("kind", maintain_order=True).agg(
+            pl.col("lane").first(), pl.col("busy_ns"), pl.col("busy_ns").sum().alias("total_ns")
+        )
+        for lane, (first, *others) in busiest.sort("total_ns", descending=True)["lane", "busy_ns"].iter_rows():
+            if len(others) < 2:
+                continue
+            median, excess = statistics.median(others), first - statistics.median(others)
+            is_longer = excess >= self.longer_share * captured_ns and first >= self.longer * median
+            # Lanes that hardly work, or differ among themselves, are no norm
+            if is_longer and 2 * (others[0] - others[-1]) <= excess <= 4 * median:
+                return LongestLane(lane, first, len(others), others[-1], others[0])
+        return None
 
     def judge(self, result: LaneTimes) -> tuple[Finding, ...]:
         """Return TV608 for the event that takes most of the busiest lane, as a hint."""
         lane = result.lanes.row(0, named=True)
-        if not result.captured_ns or lane["largest_ns"] < self.event_share * result.captured_ns:
+        has_large = lane["largest_ns"] >= self.event_share * result.captured_ns
+        if not result.captured_ns or not (has_large or result.longest):
             return ()
         evidence = (
             Fact("lane", "lane", lane["lane"]),
@@ -125,6 +201,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Fact("lanes", "lanes", result.lanes.height, "count"),
             Fact("events", "events", int(result.lanes["events"].sum()), "count"),
             Fact("busiest_share", "the busiest, of captured time", ratio(busiest, whole), "ratio"),
+            Fact("no_lane_share", "no lane works, of captured time", ratio(result.idle_ns, whole), "ratio"),
         )
         lanes = (
             Column("lane", "Lane", "text", 0),

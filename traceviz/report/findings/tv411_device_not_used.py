@@ -11,7 +11,7 @@ RECORD = FindingRecord(
         "any, or the framework found none, or is built for the CPU alone."
     ),
     why=(
-        "A GPU multiplies matrices ten to a hundred times as fast as a CPU. Frameworks fall back to the CPU where they "
+        "A GPU multiplies matrices much faster than a CPU. Frameworks fall back to the CPU where they "
         "find no GPU, with no more than a line in their log."
     ),
     advice=(

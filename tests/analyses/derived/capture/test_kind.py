@@ -57,6 +57,10 @@ CASES = {
         trace(kernels=[], memcpy=[(0, 5, *COPIED), (9, 5, *COPIED)], memset=[(20, 1, 8)], notes=[LOST]),
         "only 3 copies and fills, and events were lost (nvprof: 2 records have invalid timestamps)",
     ),
+    "filtered": (
+        trace(kernels=[(0, 50, "ncclDevKernel_AllReduce", {"device_id": d}) for d in (0, 1)]),
+        "2 collective kernels of 2 devices were recorded, and nothing else of devices or the host",
+    ),
     "benchmark": (
         trace(host_ops=[(0, 90, "[param|torch.add|0|0|0|measure|forward]", "annotation")], kernels=TWO, run=TORCH),
         "annotated as such ([param|torch.add|0|0|0|measure|forward])",
@@ -203,3 +207,23 @@ def test_without_a_device_only_programs_with_a_loop_of_their_own_are_asked_to_ma
     report = analyze(tables(**tables_of_host, run=NSYS))
     assert report.fact("capture", "kind") == KIND_WORDS["no-device-work"]
     assert ("Mark the steps" in repr(asdict(report))) == asks
+
+
+@pytest.mark.parametrize(
+    ("times", "last"),
+    [((50, 4, 60, 47), "GPU 1 spends 4 ns in them, the others 47 ns to 60 ns"), ((50, 40, 60, 47), "")],
+)
+def test_the_device_with_least_time_in_collectives_arrives_last(times, last):
+    kernels = [(0, dur, "ncclKernel_AllGather", {"device_id": device}) for device, dur in enumerate(times)]
+    kind = capture_kind(trace(kernels=kernels))
+    assert kind.key == "filtered"
+    assert last in kind.evidence
+    assert ("it arrives last" in kind.evidence) == bool(last)
+    report = analyze(trace(kernels=kernels).tables)
+    assert (report.findings, "xposed" in report.verdict.sentence) == ((), False)
+
+
+def test_collectives_next_to_other_work_are_no_filtered_trace():
+    kernels = [(0, 50, "ncclKernel_AllGather"), (60, 5, "gemm")]
+    assert capture_kind(trace(kernels=kernels)).key != "filtered"
+    assert capture_kind(trace(kernels=kernels[:1], memcpy=[(70, 5, *COPIED)])).key != "filtered"

@@ -26,7 +26,7 @@ LITERALS = (
             run={"producer": "Chrome trace format"},
         ),
         {
-            "facts": {"lanes": 2, "events": 6, "busiest_share": 1.0},
+            "facts": {"lanes": 2, "events": 6, "busiest_share": 1.0, "no_lane_share": 0.0},
             "": {
                 "lane": ["main", "worker"],
                 "events": [4, 2],

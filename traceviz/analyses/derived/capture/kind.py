@@ -15,6 +15,7 @@ import polars as pl
 from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
+from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.occupancy import kernels_by_name
 from traceviz.analyses.derived.frames import outermost
 from traceviz.analyses.derived.host.classes import sees_input
@@ -25,6 +26,7 @@ from traceviz.analyses.derived.steps.steps import INFERRED, MIN_STEPS
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.trace import schema
+from traceviz.trace.names.kernel_names import COMMUNICATION
 
 Kind = Literal[
     "summary",
@@ -34,6 +36,7 @@ Kind = Literal[
     "cpu-only",
     "no-device-work",
     "no-kernels",
+    "filtered",
     "benchmark",
     "graph-capture",
     "start-up",
@@ -52,6 +55,7 @@ KIND_WORDS: dict[Kind, str] = {
     "cpu-only": "CPU only",
     "no-device-work": "no device work",
     "no-kernels": "no kernels",
+    "filtered": "collectives only",
     "benchmark": "a benchmark",
     "graph-capture": "graph capture",
     "start-up": "start-up only",
@@ -64,7 +68,7 @@ KIND_WORDS: dict[Kind, str] = {
 """Kinds as text."""
 
 TRAINS_NOTHING: frozenset[Kind] = frozenset(
-    {"counters", "serving", "other-program", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
+    {"counters", "serving", "other-program", "filtered", "benchmark", "graph-capture", "one-kernel", "forward-pass"}
 )
 """Kinds without an input pipeline of their own: their input is not judged."""
 
@@ -147,6 +151,7 @@ def capture_kind(trace: TraceView) -> CaptureKind:
         _find_graph_capture,
         _without_device,
         _without_kernels,
+        _find_filtered,
         _find_benchmark,
     )
     # If the trace is a part, or events were lost, the absence of an event shows nothing.
@@ -164,6 +169,11 @@ def why_no_device_work(trace: TraceView) -> str:
     if capture_kind(trace).key == "no-kernels":
         return "no kernels were captured, and events were lost: nobody knows when devices worked"
     return ""
+
+
+def nothing_says_what_lanes_are(trace: TraceView) -> bool:
+    """Return whether lanes may be anything, so that their time is not that of the threads of a program."""
+    return capture_kind(trace).key == "other-program" and "op" not in trace.host_names["category"]
 
 
 NOT_RECORDED = (
@@ -216,13 +226,8 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
         return None
     if trouble := find_run_trouble(trace):
         return CaptureKind("unknown", trouble)
-    is_of_any_program = trace.tables.run_facts().get("producer") == OF_ANY_PROGRAM and not (
-        sees_input(trace)
-        or _marks_steps(trace)
-        or _names_like(trace, TRAINING_EVENT)
-        or _names_like(trace, TRAINING_MARKER)
-    )
-    if is_of_any_program:  # no framework profiler wrote the events, and nothing in them looks like training
+    # No framework's profiler wrote the events, and nothing in them looks like the training of one program
+    if trace.tables.run_facts().get("producer") == OF_ANY_PROGRAM and not (sees_input(trace) or _trains(trace)):
         lanes = trace.frame("host_ops", "thread_id")["thread_id"].n_unique()
         return CaptureKind("other-program", f"{counted(lanes, 'lane')} in the format of Chrome's trace viewer")
     launches = trace.api_calls("launch").height
@@ -231,6 +236,19 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
     if "host_ops" in trace.tables and not (trace.has_device_tables or launches or trace.tables.rows("devices")):
         return CaptureKind("cpu-only", "no device work was captured")
     return CaptureKind("no-device-work", *_why_no_device(trace, launches))
+
+
+WORKERS = 3
+"""With training in at least this many lanes, the lanes are workers of a job, not threads of one program."""
+
+
+def _trains(trace: TraceView) -> bool:
+    """Return whether events of a trace of any program look like the training of one program."""
+    pattern = f"{TRAINING_EVENT}|{TRAINING_MARKER}"
+    if not _names_like(trace, pattern):
+        return _marks_steps(trace)
+    events = trace.frame("host_ops", "thread_id", pl.col("name").cast(pl.String))
+    return events.filter(pl.col("name").str.contains(pattern))["thread_id"].n_unique() < WORKERS
 
 
 def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
@@ -270,6 +288,27 @@ def _without_kernels(trace: TraceView) -> CaptureKind | None:
     first = lost[0].partition(". ")[0].rstrip(".")
     words = f"only {copies:,} copies and fills, and events were lost ({first})"
     return CaptureKind("no-kernels", words, "Record once more; where it says so, with larger buffers.")
+
+
+def _find_filtered(trace: TraceView) -> CaptureKind | None:
+    """Recognize a file from which all but the collectives were removed: devices and host did more than it shows."""
+    others = [name for name in EVENTS if name not in {"kernels", "device_ops"} and name in trace.tables]
+    if not trace.tables.rows("kernels") or any(trace.tables.rows(name) for name in others):
+        return None
+    if any(kernel.family != COMMUNICATION for kernel in trace.kernel_classes.values()):
+        return None
+    kernels = trace.frame("kernels", "device_id", "dur_ns").drop_nulls()
+    devices = kernels.group_by("device_id").agg(pl.len().alias("runs"), pl.col("dur_ns").sum().alias("time"))
+    devices = devices.sort("time", "device_id")
+    whole = counted(kernels.height, "collective kernel")
+    evidence = f"{whole} of {counted(devices.height, 'device')} were recorded, and nothing else of devices or the host"
+    first, *others_ns = devices["time"].to_list()
+    alike = devices["runs"].n_unique() == 1
+    if len(others_ns) > 1 and alike and 2 * first <= others_ns[0]:
+        name = device_names(trace)[devices["device_id"][0]]
+        least, most = format_ns(others_ns[0]), format_ns(others_ns[-1])
+        evidence += f". {name} spends {format_ns(first)} in them, the others {least} to {most}: it arrives last"
+    return CaptureKind("filtered", evidence, "Record kernels of all kinds to see why it is late.")
 
 
 def _find_benchmark(trace: TraceView) -> CaptureKind | None:

@@ -44,19 +44,22 @@ FETCHED_PART = (
 NOT_INPUT_NAME = (
     r"(?i)data[ _-]?(parallel|dist|transfer|ptr|type)|input[ _-]?(dist|proj|embed|layer|norm)"
     rf"|{FETCHED_PART}"
+    r"|(?-i:^WAIT_FOR_(OTHER_TENSOR_)?DATA$)"  # phases of Horovod: a tensor waits for its gradient
     r"|all[ _-]?(2|to)[ _-]?all|update|to[ _-]device|copy|backward|forward|optimizer|aten::|autograd"
 )
 """Names that resemble input names but mean something else."""
 
 ANNOTATION = (
     r"(?i)^[\W_]*(\[\w+\])*[\W_]*(data[ _-]?(load(ing|er)?|fetch(ing)?|read(ing)?|wait(ing)?)|dataload(ing|er)"
-    r"|((load|fetch|read|get|next|take)[ _-]?(the[ _-]?)?|wait(ing)?[ _-]for[ _-](the[ _-]?)?)"
+    r"|((load|fetch|read|get|next|take)[ _-]?(the[ _-]?)?|(?-i:[Ww]ait(ing)?)[ _-]for[ _-](the[ _-]?)?)"
     r"((next|train|training)[ _-]?)?(data|batch(es)?|(input|sample|example|image)s?)"
     r"|(train|training|val|eval)[ _-]?data[ _-]?loader[ _-]?next"
     r"|(input|batch)[ _-]?(pipeline|wait|data|loading|fetch)|input|prefetch|preprocess(ing)?|augment(ation)?)"
     r"[\W_]*\d*[\W_]*$"
 )
 """Complete names of annotations in which a program loads its input; events of a runtime contain such words as well.
+
+``WAIT_FOR_DATA`` is a phase of Horovod.
 
 Decoration around a name is ignored: ``## data_load ##``, ``[pl][profile]train_dataloader_next``.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 from traceviz.analyses.derived.capture.kind import BENCHMARK, NOT_RECORDED, STOPPED, Kind, capture_kind
 from traceviz.analyses.derived.capture.training import Remedy
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
+from traceviz.analyses.derived.steps.bounds import ENOUGH
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,
     count_lost_steps,
@@ -24,6 +25,7 @@ SOURCE_WORDS = {
     "nvtx_cycle": "inferred from repeating NVTX ranges",
     "module_cycle": "inferred from repeating compiled modules",
     "counted": "counted in the program",
+    "passes": "batches of a loader and updates of an optimizer",
     "host_cycle": "inferred from repeating calls of the program",
     "kernel_cycle": "inferred from repeating kernels",
     "none": "none found",
@@ -121,6 +123,8 @@ def covers_little(trace: TraceView) -> str:
     """Return the coverage of inferred steps, as text."""
     covered = covered_by_steps(trace)
     assert covered is not None
+    if min(covered.time, covered.time if covered.work is None else covered.work) >= ENOUGH:
+        return f"covers {format_ratio(covered.captured)} of the captured time"
     if covered.work is not None and covered.work < covered.time:
         return f"covers {format_ratio(covered.work)} of the device work"
     return f"covers {format_ratio(covered.time)} of the {_EXTENT if covered.work is not None else 'captured time'}"

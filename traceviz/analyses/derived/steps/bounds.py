@@ -94,6 +94,8 @@ def _end_before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array
 
 ENOUGH = 0.5
 """Inferred steps that cover less than this share of device work, or of its time, are listed but not judged."""
+ENOUGH_OF_CAPTURE = 0.1
+"""So are inferred steps that cover less than this share of the captured time: most of it is something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +105,18 @@ class Coverage:
     Args:
         work: Share of the time in which devices work; ``None`` if no device work was recorded.
         time: Share of the time from each rank's first to its last device work; without device work, of the capture.
+        captured: Share of the captured time.
     """
 
     work: float | None
     time: float
+    captured: float = 1.0
 
     @property
     def is_enough(self) -> bool:
         """True if the capture can be judged by these steps."""
-        return min(self.time, 1.0 if self.work is None else self.work) >= ENOUGH
+        of_work = min(self.time, 1.0 if self.work is None else self.work)
+        return of_work >= ENOUGH and self.captured >= ENOUGH_OF_CAPTURE
 
 
 def coverage(trace: TraceView, steps: pl.DataFrame) -> Coverage:
@@ -125,4 +130,5 @@ def coverage(trace: TraceView, steps: pl.DataFrame) -> Coverage:
         )
         for all_of in (trace.rank_busy, extents)
     )
-    return Coverage(work, time or 0.0)
+    captured = ratio(sum(own.total for own in inside.values()), len(inside) * trace.captured_ns)
+    return Coverage(work, time or 0.0, captured or 0.0)

@@ -2,8 +2,8 @@
 
 Sources in order of trust: the steps of a serving engine; steps that the trace declares; NVTX ranges with a step-like
 name (or the user's); annotations of the framework with such a name; the cycle of NVTX ranges on the training thread;
-the cycle of compiled modules on a device; steps that hooks in the program counted; the cycle of the training thread's
-calls; the cycle of kernels. Steps carry their source and its confidence.
+the cycle of compiled modules on a device; steps that hooks in the program counted; the marks of passes (batches taken
+from a loader, updates of an optimizer); the cycle of the training thread's calls; the cycle of kernels. Steps carry their source and its confidence.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ StepSource = Literal[
     "nvtx_cycle",
     "module_cycle",
     "counted",
+    "passes",
     "host_cycle",
     "kernel_cycle",
     "none",
@@ -37,10 +38,13 @@ INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "module_cycle", "host
 """Sources that are a guess; reports mention this."""
 
 STEP_NAME = (
-    r"(?i)^(?:profilerstep#?|train(?:ing)?|(?:(?:train(?:ing)?|global|mini|micro)[ _-]?)?(?:step|iter(?:ation)?|batch))"
+    r"(?i)^(?:profilerstep#?|train(?:ing)?|(?:(?:train(?:ing)?|global|mini|micro)[ _-]?)?(?:step|iter(?:ation)?|batch)"
+    r"|event/batch|(?:\[\w+\])*(?:\w+[./])*(?:run_)?train(?:ing)?_(?:step|iter|iteration|batch)"
+    r"|(?:DeepSpeed|Pipeline)Engine\.(?:train_batch|forward)|(?:\[pl\])\[profile\](?:\w+\.)*run_training_epoch)"
     r"(?:[ _:#=-]*#+)?$"
 )
-"""Step-like names, after replacing running numbers by ``#``."""
+"""Step-like names, after replacing running numbers by ``#``: plain words, and those of Composer (``event/batch``),
+Lightning (``[pl][profile]run_training_batch``) and DeepSpeed."""
 
 MIN_STEPS = 3
 """Minimum number of repetitions in a loop."""
@@ -52,6 +56,12 @@ MIN_RANGES = 2
 """Minimum number of sibling ranges in an inferred step, for example loading and computing."""
 MIN_KERNELS = 3
 """Minimum number of kernels in an inferred step; one kernel launched repeatedly is not a training step."""
+
+WHOLE_PASS = 0.85
+"""Minimum share of the events' time in the repeats, with one more for the last, whose end is unknown.
+
+Repeats that leave more outside are parts of a pass: layers, between the first and the last part of a model.
+"""
 
 STEP_SCHEMA = {
     "process_id": pl.Int32,
@@ -214,7 +224,10 @@ def fold_numbers(column: str) -> pl.Expr:
 
 
 def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
-    """Return steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
+    """Return steps between the anchors of the cycle of ``events`` (sorted by start), if they are whole passes.
+
+    A cycle needs ``at_least`` events, and most of the time of all events (:data:`WHOLE_PASS`).
+    """
     starts = events["start_ns"].to_numpy()
 
     def find_pauses() -> Array:
@@ -224,6 +237,10 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
 
     cycle = find_cycle(codes(events[name]), find_pauses)
     if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
+        return None
+    durations = events["end_ns"].to_numpy() - starts
+    repeats = durations[cycle.anchors[0] : cycle.anchors[-1]].sum()
+    if repeats * (1 + 1 / (cycle.anchors.size - 1)) < WHOLE_PASS * durations.sum():
         return None
     edges = starts[cycle.anchors]
     label = str(events[name][int(cycle.anchors[0])])

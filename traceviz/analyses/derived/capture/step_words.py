@@ -72,7 +72,7 @@ HOW_TO_MARK_IN = {
 }
 """Advice by framework."""
 
-MAY_HAVE_STEPS: frozenset[Kind] = frozenset({"cpu-only", "training", "inference", "unknown"})
+MAY_HAVE_STEPS: frozenset[Kind] = frozenset({"cpu-only", "training", "one-pass", "inference", "unknown"})
 """Kinds of captures whose steps are worth marking."""
 
 FEW_STEPS = 3

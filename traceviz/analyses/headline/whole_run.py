@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import polars as pl
+
 from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
-from traceviz.analyses.derived.frames import unions_by
+from traceviz.analyses.derived.capture.step_words import FEW_STEPS
+from traceviz.analyses.derived.capture.time_spent import find_costliest_name
+from traceviz.analyses.derived.frames import end_ns, having, intervals
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
 from traceviz.analyses.derived.steps.search import training_steps
@@ -19,6 +23,10 @@ from traceviz.report import Candidate, Certainty
 
 LEAST_STEPS = 0.5
 """Steps with less than this share of the run are not its main part."""
+FEW_PERCENT = 0.1
+"""If steady steps have less than this share of a capture, the largest part outside of them comes first."""
+NAMED_CALLS = 0.1
+"""Calls outside of steps are named from this share of the captured time on."""
 LONG_STARTUP_NS = 120_000_000_000
 """Imports of this length are the main part of a run. Short runs, and all on a busy machine, mostly import."""
 BEFORE = (*STARTUP, "compilation")
@@ -135,10 +143,42 @@ def _make_candidate(run: RunParts, part: str) -> Candidate:
 
 
 def describe_capture(trace: TraceView) -> RunText:
-    """Return the text for a capture of part of a run: the share of the steps, if that is small."""
-    captured = IntervalSet.span(*trace.recorded_window)
-    steps = unions_by(training_steps(trace).frame, "process_id")
-    share = sum(own.intersect(captured).total for own in steps.values()) / max(len(steps) * captured.total, 1)
-    if not steady_time(trace) or share >= LEAST_STEPS:
+    """Return the text for a capture of part of a run: the share of its steady steps, if that is small.
+
+    If more time passes before or after them, its share is reported as well, and its calls if steps are a few percent.
+    """
+    begin, end = trace.recorded_window
+    captured, steady = IntervalSet.span(begin, end), steady_time(trace)
+    whole = max(len(steady) * captured.total, 1)
+    share = sum(own.intersect(captured).total for own in steady.values()) / whole
+    if not steady or share >= LEAST_STEPS:
         return RunText()
-    return RunText(prefix=f"In steps, {format_ratio(share)} of the captured time")
+    outside = {
+        "before": {rank: captured.clip(begin, max(begin, int(own.starts[0]))) for rank, own in steady.items()},
+        "after": {rank: captured.clip(min(end, int(own.ends[-1])), end) for rank, own in steady.items()},
+    }
+    where, parts = max(outside.items(), key=lambda item: sum(part.total for part in item[1].values()))
+    other = sum(part.total for part in parts.values()) / whole
+    is_judged = training_steps(trace).steady.height >= FEW_STEPS  # else the time before the first work is reported
+    said = f"{format_ratio(other)} passes {where} them" if other > share and is_judged else ""
+    if not said or share >= FEW_PERCENT:
+        return RunText(prefix=f"In steps, {format_ratio(share)} of the captured time{f' ({said})' if said else ''}")
+    rank = max(parts, key=lambda process: parts[process].total)
+    calls = _name_calls(trace, rank, parts[rank])
+    return RunText(f"Steady steps are {format_ratio(share)} of the captured time; {said}{calls}.")
+
+
+def _name_calls(trace: TraceView, rank: int, time: IntervalSet) -> str:
+    """Return what the process does in ``time``: the event that covers most of it, else the largest device API calls."""
+    name, inside = find_costliest_name(trace, rank, time)
+    if name:
+        return f", {format_ratio(inside / trace.captured_ns)} in {name}"
+    columns = pl.col("name").cast(pl.String), "start_ns", end_ns(), "process_id"
+    calls = having(trace.frame("cuda_api", *columns), "process_id", rank)
+    times = {part["name"][0]: intervals(part).intersect(time).total for part in calls.partition_by("name")}
+    large = [name for name in times if times[name] >= NAMED_CALLS * trace.captured_ns]
+    large.sort(key=lambda name: -times[name])
+    if not large:
+        return ""
+    spent = sum(times[name] for name in large[:2]) / trace.captured_ns
+    return f", {format_ratio(spent)} in {' and '.join(large[:2])}"

@@ -143,7 +143,7 @@ def capture_kind(trace: TraceView) -> CaptureKind:
     lacks_work = any(window.lacks_first or window.lacks_last for window in trace.device_windows.values())
     is_whole = not (trace.is_window or lacks_work or losses(trace.tables))
     parts = (_find_start_up, _find_training, _find_one_kernel, _find_forward) if is_whole else ()
-    results = (search(trace) for search in (*searches, *parts, _find_training, _find_input, _find_loop))
+    results = (search(trace) for search in (*searches, *parts, _find_training, _find_loop))
     return next((kind for kind in results if kind is not None), UNKNOWN)
 
 
@@ -286,15 +286,11 @@ def _find_training(trace: TraceView) -> CaptureKind | None:
     kernels = [name for name in trace.kernel_classes if re.search(TRAINING_KERNEL, name)]
     if kernels:
         return CaptureKind("training", f"the kernel {shortened(min(kernels))} ran")
+    is_one_pass = steps.source == "passes" and steps.frame.height == 1  # over one batch, which a model is tried on
+    if {"input", "pipeline"} & set(trace.host_names["category"].to_list()) and not is_one_pass:
+        return CaptureKind("training", "batches are taken from an input pipeline")
     if steps.frame.height and re.search(TRAINING_MARKER, steps.marker):
         return CaptureKind("training", f"its steps are marked {shortened(steps.marker)}")
-    return None
-
-
-def _find_input(trace: TraceView) -> CaptureKind | None:
-    """Take a program with an input pipeline for training, if its operators do not show that it only applies a model."""
-    if {"input", "pipeline"} & set(trace.host_names["category"].to_list()):
-        return CaptureKind("training", "batches are taken from an input pipeline")
     return None
 
 

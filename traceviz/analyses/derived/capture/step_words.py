@@ -5,7 +5,7 @@ from __future__ import annotations
 from traceviz.analyses.derived.capture.kind import BENCHMARK, NOT_RECORDED, STOPPED, Kind, capture_kind
 from traceviz.analyses.derived.capture.training import Remedy
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
-from traceviz.analyses.derived.steps.bounds import ENOUGH
+from traceviz.analyses.derived.steps.bounds import ENOUGH, ENOUGH_OF_CAPTURE
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,
     count_lost_steps,
@@ -112,7 +112,7 @@ def why_no_steps(trace: TraceView) -> tuple[str, Remedy]:
             Remedy("Begin the capture with a wait for the devices, and end it with one."),
         )
     if slight_steps(trace) is not None:
-        return f"what repeats {covers_little(trace)}", how_to_mark(trace)
+        return f"no steps were found: what repeats {covers_little(trace)}", how_to_mark(trace)
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", Remedy()
     remedy = how_to_mark(trace) if may_have_steps(trace) else Remedy(capture_kind(trace).remedy)
@@ -123,7 +123,7 @@ def covers_little(trace: TraceView) -> str:
     """Return the coverage of inferred steps, as text."""
     covered = covered_by_steps(trace)
     assert covered is not None
-    if min(covered.time, covered.time if covered.work is None else covered.work) >= ENOUGH:
+    if covered.captured < ENOUGH_OF_CAPTURE and covered.time >= ENOUGH:
         return f"covers {format_ratio(covered.captured)} of the captured time"
     if covered.work is not None and covered.work < covered.time:
         return f"covers {format_ratio(covered.work)} of the device work"

@@ -22,7 +22,9 @@ from traceviz.analyses.derived.steps.steps import MIN_STEPS, ProcessSteps, Steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array
 
-UPDATE_NAME = r"(?i)^(?:optimizer\.step#|\W*(?:\[\w+\]\W*)*optimi[sz]er(?:[ ._]?(?:step|update))?(?:_with_closure)?[\W_\d]*$)"
+UPDATE_NAME = (
+    r"(?i)^(?:optimizer\.step#|\W*(?:\[\w+\]\W*)*optimi[sz]er(?:[ ._]?(?:step|update))?(?:_with_closure)?[\W_\d]*$)"
+)
 """Names of annotations and ranges in which an optimizer updates the model."""
 TAKE_NAME = r"^enumerate\(\w*DataLoader\w*\)#|^_DataLoaderIter\w+$"
 """Names of operations in which the program takes a batch from a loader of PyTorch or PaddlePaddle."""
@@ -46,7 +48,9 @@ def _find_marks(trace: TraceView, process: int) -> tuple[pl.DataFrame, pl.DataFr
     """Return the batches that the training thread takes, and the updates of the optimizer with most of them."""
     thread = likely_threads(trace).get(process)
     if thread is None:
-        return pl.DataFrame(schema=dict.fromkeys(_COLUMNS, pl.Int64)), pl.DataFrame(schema=dict.fromkeys(_COLUMNS, pl.Int64))
+        return pl.DataFrame(schema=dict.fromkeys(_COLUMNS, pl.Int64)), pl.DataFrame(
+            schema=dict.fromkeys(_COLUMNS, pl.Int64)
+        )
     own = (pl.col("process_id") == process) & (pl.col("thread_id") == thread)
     takes = annotated_calls(trace, TAKE_NAME).select(_COLUMNS).filter(own).sort("start_ns")
     ranges = trace.ranges.filter(matches(pl.col("name"), UPDATE_NAME)).select(_COLUMNS)

@@ -3,7 +3,8 @@
 Sources in order of trust: the steps of a serving engine; steps that the trace declares; NVTX ranges with a step-like
 name (or the user's); annotations of the framework with such a name; the cycle of NVTX ranges on the training thread;
 the cycle of compiled modules on a device; steps that hooks in the program counted; the marks of passes (batches taken
-from a loader, updates of an optimizer); the cycle of the training thread's calls; the cycle of kernels. Steps carry their source and its confidence.
+from a loader, updates of an optimizer); the cycle of the training thread's calls; the cycle of kernels. Steps carry
+their source and its confidence.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import codes, end_ns, having, parts_by
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.steps.bounds import start_to_start
+from traceviz.analyses.derived.steps.bounds import WHOLE_PASS, start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.core.arrays.intervals import Array
 
@@ -56,12 +57,6 @@ MIN_RANGES = 2
 """Minimum number of sibling ranges in an inferred step, for example loading and computing."""
 MIN_KERNELS = 3
 """Minimum number of kernels in an inferred step; one kernel launched repeatedly is not a training step."""
-
-WHOLE_PASS = 0.85
-"""Minimum share of the events' time in the repeats, with one more for the last, whose end is unknown.
-
-Repeats that leave more outside are parts of a pass: layers, between the first and the last part of a model.
-"""
 
 STEP_SCHEMA = {
     "process_id": pl.Int32,

@@ -73,6 +73,10 @@ CASES = {
         trace(kernels=[*[(i * 100, 90, "void saxpy<float>(float*, int)") for i in range(5)], (499, 1, "init")]),
         "saxpy has 99.8 % of kernel time, in 5 runs",
     ),
+    "one-pass": (
+        trace(host_ops=[*FORWARD, (0, 1, *LOADER[0][2:])], kernels=[(100, 200, "k"), (310, 50, "m")], run=TORCH),
+        "one batch is taken from the loader, and neither a backward pass nor an optimizer",
+    ),
     "forward-pass": (
         trace(host_ops=FORWARD, kernels=[(100, 200, "k"), (310, 50, "m")], run=TORCH),
         "1 call of Net, and neither a backward pass nor an optimizer",
@@ -91,7 +95,7 @@ CASES = {
 
 def test_every_kind_has_a_case():
     assert CASES.keys() == KIND_WORDS.keys()
-    assert len(CASES) == 14
+    assert len(CASES) == 15
 
 
 @pytest.mark.parametrize("key", CASES)
@@ -199,3 +203,11 @@ def test_without_a_device_only_programs_with_a_loop_of_their_own_are_asked_to_ma
     report = analyze(tables(**tables_of_host, run=NSYS))
     assert report.fact("capture", "kind") == KIND_WORDS["no-device-work"]
     assert ("Mark the steps" in repr(asdict(report))) == asks
+
+
+def test_the_module_with_most_time_is_named_with_its_own_calls():
+    encoders = [(at, 10, "nn.Module: Encoder_0", "python") for at in range(0, 50, 10)]
+    denoisers = [(at, 100, f"nn.Module: Denoiser_{at % 2}", "python") for at in range(100, 400, 101)]
+    view = trace(host_ops=encoders + denoisers, kernels=[(100, 200, "k"), (310, 200, "m")], run=TORCH)
+    calls = "3 calls of Denoiser, 5 of other modules"
+    assert capture_kind(view).evidence == f"{calls}, and neither a backward pass nor an optimizer"

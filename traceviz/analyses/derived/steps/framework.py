@@ -66,7 +66,7 @@ def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -
             parts.append(compiled)
             continue
         mixed = cycle_steps(own, "name", at_least=MIN_CALLS)
-        if mixed and mixed.confidence >= MIN_CONFIDENCE and covers(mixed.frame, *extents[process]):
+        if mixed and mixed.is_loop and covers(mixed.frame, *extents[process]):
             parts.append(mixed)
     return join_processes("host_cycle", parts)
 

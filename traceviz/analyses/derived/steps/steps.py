@@ -104,12 +104,26 @@ NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})
 
 @dataclass(frozen=True, slots=True)
 class ProcessSteps:
-    """Steps of one process: ``frame`` has the columns of :data:`STEP_SCHEMA`."""
+    """Steps of one process.
+
+    Args:
+        marker: Display name of their marker.
+        confidence: As for :class:`Steps`.
+        frame: One row per step, with the columns of :data:`STEP_SCHEMA`.
+        thread_id: Thread with the markers.
+        share: Share of the searched events' time in inferred steps, with one more for the last, whose end is unknown.
+    """
 
     marker: str
     confidence: float
     frame: pl.DataFrame
     thread_id: int | None
+    share: float = 1.0
+
+    @property
+    def is_loop(self) -> bool:
+        """True if inferred steps are alike, and hold enough of the events to be whole passes."""
+        return self.confidence >= MIN_CONFIDENCE and self.share >= WHOLE_PASS
 
 
 def declared_steps(steps: pl.DataFrame, others: pl.DataFrame) -> Steps:
@@ -197,7 +211,7 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
         levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
         for part in levels.partition_by("depth", "thread_id", maintain_order=True):
             steps = cycle_steps(part, "family", at_least=MIN_RANGES)
-            if steps and steps.confidence >= MIN_CONFIDENCE and covers(steps.frame, first, last):
+            if steps and steps.is_loop and covers(steps.frame, first, last):
                 parts.append(steps)
                 break
     return join_processes("nvtx_cycle", parts)
@@ -219,10 +233,7 @@ def fold_numbers(column: str) -> pl.Expr:
 
 
 def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
-    """Return steps between the anchors of the cycle of ``events`` (sorted by start), if they are whole passes.
-
-    A cycle needs ``at_least`` events, and most of the time of all events (:data:`WHOLE_PASS`).
-    """
+    """Return steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
     starts = events["start_ns"].to_numpy()
 
     def find_pauses() -> Array:
@@ -234,9 +245,8 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
     if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
         return None
     durations = events["end_ns"].to_numpy() - starts
-    repeats = durations[cycle.anchors[0] : cycle.anchors[-1]].sum()
-    if repeats * (1 + 1 / (cycle.anchors.size - 1)) < WHOLE_PASS * durations.sum():
-        return None
+    repeats = int(durations[cycle.anchors[0] : cycle.anchors[-1]].sum())
+    share = repeats * (1 + 1 / (cycle.anchors.size - 1)) / max(1, int(durations.sum()))
     edges = starts[cycle.anchors]
     label = str(events[name][int(cycle.anchors[0])])
     frame = pl.DataFrame(
@@ -249,7 +259,8 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
         }
     )
     thread = events["thread_id"][0] if "thread_id" in events.columns else None
-    return ProcessSteps(label, cycle.likeness, mark_warmup(frame.with_columns(pl.lit(False).alias("cut"))), thread)
+    frame = mark_warmup(frame.with_columns(pl.lit(False).alias("cut")))
+    return ProcessSteps(label, cycle.likeness, frame, thread, share)
 
 
 def covers(steps: pl.DataFrame, first: int, last: int) -> bool:

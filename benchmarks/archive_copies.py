@@ -171,13 +171,13 @@ def _task(name: str, archive: str) -> Callable[[], int]:
     from traceviz.archive.request import ReportRequest, report_for
     from traceviz.archive.storage.store import Store
     from traceviz.render.options import RenderOptions
-    from traceviz.render.terminal.renderer import TerminalRenderer
+    from traceviz.render.terminal.page import TerminalRenderer
 
     store, options = Store.at(archive), RenderOptions()
 
     def listed() -> int:
         limit = 20 if "20" in name else None
-        return len(TerminalRenderer().render(listing.listing(store, segments.kept(store), limit=limit), options))
+        return len(TerminalRenderer().render(listing.listing(store, segments.read_kept(store), limit=limit), options))
 
     def reported() -> int:
         return len(TerminalRenderer().render(report_for(ReportRequest(store)), options))

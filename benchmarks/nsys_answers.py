@@ -34,21 +34,16 @@ def nsys_stats(trace: Path, *, everything: bool = False) -> tuple[str, ...] | No
 
 def check_same_answer(trace: Path) -> None:
     """Exit unless our totals per API equal those of nsys, to the nanosecond."""
-    ours = our_totals(trace)
+    command = [traceviz(), "report", str(trace), "--section", "cuda_api", "--format", "json"]
+    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    section = next(section for section in report["sections"] if section["slug"] == "cuda_api")
+    grid = next(block for block in section["blocks"] if "rows" in block)
+    ours = {row["name"]: row["total_ns"] for row in grid["rows"]}
     theirs = nsys_totals(trace)
     if theirs is not None and ours != theirs:
         sys.exit(f"the totals differ: traceviz {ours}, nsys {theirs}")
     beside = "equal to nsys stats" if theirs is not None else "not compared with nsys stats"
     print(f"{len(ours)} API names, {sum(ours.values()):,} ns in total, {beside}", file=sys.stderr)
-
-
-def our_totals(trace: Path) -> dict[str, int]:
-    """Return the total time per API name in traceviz's report."""
-    command = [traceviz(), "report", str(trace), "--section", "cuda_api", "--format", "json"]
-    report = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    section = next(section for section in report["sections"] if section["slug"] == "cuda_api")
-    grid = next(block for block in section["blocks"] if "rows" in block)
-    return {row["name"]: row["total_ns"] for row in grid["rows"]}
 
 
 def nsys_totals(trace: Path) -> dict[str, int] | None:

@@ -115,7 +115,13 @@ def measured(size: int, folder: Path, options: argparse.Namespace) -> list[tuple
     trace = made_traces.nsys_database(folder, size / PER_SCALE)
     rows = [row_of(size, "traceviz", our_page(trace), opened("traceviz", trace.with_suffix(".html")))]
     if (options.viztracer / "viztracer").is_dir() and size <= MOST_OF_VIZTRACER:
-        made = viztracer_page(trace, options.viztracer)
+        # Writing the JSON that viztracer reads is not measured.
+        events, page = trace.with_suffix(".json"), trace.with_suffix(".viztracer.html")
+        write_chrome_json(trace, events)
+        command = (sys.executable, "-m", "viztracer", "--combine", events, "-o", page)
+        usage = checked(command, {"PYTHONPATH": str(options.viztracer)})
+        events.unlink()
+        made = Made(usage, page)
         rows.append(row_of(size, "viztracer", made, opened("viztracer", made.page, "--scripts", scripts())))
     return rows
 
@@ -125,16 +131,6 @@ def our_page(trace: Path) -> Made:
     page = trace.with_suffix(".html")
     page.unlink(missing_ok=True)
     return Made(checked((traceviz(), "report", trace, "--format", "html", "-o", page)), page)
-
-
-def viztracer_page(trace: Path, installed: Path) -> Made:
-    """Make viztracer's page of the same events; writing its input JSON is not measured."""
-    events, page = trace.with_suffix(".json"), trace.with_suffix(".viztracer.html")
-    write_chrome_json(trace, events)
-    command = (sys.executable, "-m", "viztracer", "--combine", events, "-o", page)
-    usage = checked(command, {"PYTHONPATH": str(installed)})
-    events.unlink()
-    return Made(usage, page)
 
 
 def write_chrome_json(trace: Path, place: Path) -> None:

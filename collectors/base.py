@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from traceviz.untrusted.json_documents import read_object
-
 NSYS, NVTX, PYSPY, RESOURCES, STACKS = "nsys", "nvtx", "py-spy", "resources", "stacks"
 """Names of collectors that other collectors depend on: one records the data of another, or waits for it."""
 
@@ -207,8 +205,3 @@ class Collector(ABC):
     def harvest(self, plan: Plan) -> Harvest:  # noqa: ARG002
         """Collect what was recorded, once the program has ended in any way. Never raises for missing files."""
         return Harvest()
-
-
-def read_facts(path: Path) -> dict[str, Any]:
-    """Return the facts in a JSON file; none if it is missing or damaged."""
-    return read_object(path)

@@ -16,13 +16,12 @@ from typing import ClassVar
 
 from traceviz.collectors import registry
 from traceviz.collectors.base import Problem
-from traceviz.collectors.program.signals import Watch, watched_signals
+from traceviz.collectors.program.processes import Watch, watched_signals
 from traceviz.collectors.program.start import find_program
 from traceviz.collectors.run.folder import drop_raw
 from traceviz.collectors.run.manifest import Manifest
 from traceviz.collectors.run.plan import RUNS, CollectOptions, file_name, make_plan, program_name
-from traceviz.collectors.run.prepared import Prepared
-from traceviz.collectors.run.record import Progress, Recording, Tell, no_progress, record, save
+from traceviz.collectors.run.record import Prepared, Progress, Recording, Tell, no_progress, record, save
 from traceviz.collectors.run.tables import Tables, make_tables
 from traceviz.core.errors import UsageError
 from traceviz.core.notebook_repr import Shown

@@ -5,11 +5,8 @@ from __future__ import annotations
 from operator import attrgetter
 
 from traceviz.collectors.base import Availability, Collector
-from traceviz.collectors.frameworks.jax import JaxCollector
 from traceviz.collectors.frameworks.nvtx import NvtxCollector
-from traceviz.collectors.frameworks.stacks import StacksCollector
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
-from traceviz.collectors.frameworks.torch import TorchCollector
+from traceviz.collectors.frameworks.profilers import JaxCollector, StacksCollector, TensorFlowCollector, TorchCollector
 from traceviz.collectors.nsys.collector import NsysCollector
 from traceviz.collectors.pyspy.collector import PySpyCollector
 from traceviz.collectors.sampler.collector import ResourcesCollector

@@ -17,7 +17,7 @@ from traceviz.collectors.base import Window
 from traceviz.collectors.collect import run_folder
 from traceviz.collectors.frameworks.injection import hooks_here
 from traceviz.collectors.run.plan import CollectOptions, make_plan
-from traceviz.collectors.run.prepared import Prepared
+from traceviz.collectors.run.record import Prepared
 from traceviz.collectors.run.within import COLLECTORS, NOT_HERE, Around, Part, Tell, recorded_part
 from traceviz.version import __version__
 
@@ -64,8 +64,7 @@ def recorded_here(
     """Record the body into a run folder like one of ``traceviz collect``; readers make its tables.
 
     The window counts from the start of the body: :data:`WHOLE`, or its own steps. An error that ends the body may be
-    set as
-    ``part.error`` instead of being raised.
+    set as ``part.error`` instead of being raised.
 
     Args:
         options: What to record, and where to write it.

@@ -66,11 +66,6 @@ def interpreter(name: str) -> str:
     return python
 
 
-def command_of(program: dict[str, Any]) -> list[str]:
-    """Return the command that a user would type to run the program, in the folder of the programs."""
-    return [interpreter(program["name"]), *program.get("launch", ()), f"{program['name']}.py"]
-
-
 def record(program: dict[str, Any], folder: Path, collectors: str = "") -> str:
     """Record a program into the run folder ``folder/NAME``, with the defaults or ``collectors``.
 
@@ -80,7 +75,11 @@ def record(program: dict[str, Any], folder: Path, collectors: str = "") -> str:
     run = folder / program["name"]
     chosen = ["--with", collectors] if collectors else []
     options = [*chosen, "--force", "-o", str(run), *program.get("collect", ())]
-    recording = [*_alone(), *TRACEVIZ, "collect", *options, "--", *command_of(program)]
+    # Some systems forbid :data:`ALONE`.
+    allowed = shutil.which(ALONE[0]) and subprocess.run([*ALONE, "true"], capture_output=True, check=False)
+    alone = ALONE if allowed and not allowed.returncode else ()
+    command = [interpreter(program["name"]), *program.get("launch", ()), f"{program['name']}.py"]
+    recording = [*alone, *TRACEVIZ, "collect", *options, "--", *command]
     with tempfile.TemporaryDirectory() as home:
         done = subprocess.run(
             recording,
@@ -97,19 +96,18 @@ def record(program: dict[str, Any], folder: Path, collectors: str = "") -> str:
     return said if done.returncode == 0 else f"exit code {done.returncode}\n{done.stderr}"
 
 
-def _alone() -> tuple[str, ...]:
-    """Return :data:`ALONE`, or nothing on a system that forbids it."""
-    allowed = shutil.which(ALONE[0]) and subprocess.run([*ALONE, "true"], capture_output=True, check=False)
-    return ALONE if allowed and not allowed.returncode else ()
-
-
 def pack(run: Path) -> Path:
     """Write ``recorded/NAME.zip``: the scrubbed tables of a run."""
     packed = RECORDED / f"{run.name}.zip"
     with tempfile.TemporaryDirectory() as temporary:
         copy, tables, scrubbed = (Path(temporary, kind, run.name) for kind in ("run", "tables", "scrubbed"))
         shutil.copytree(run, copy, ignore=shutil.ignore_patterns("tables"))
-        _forget_the_machine(copy / "manifest.json")
+        # The build of the system does not matter for the samples.
+        manifest = copy / "manifest.json"
+        stated = json.loads(manifest.read_text(encoding="utf-8"))
+        for key in ("container", "kernel", "os"):
+            stated.get("machine", {}).pop(key, None)
+        manifest.write_text(json.dumps(stated), encoding="utf-8")
         tables.parent.mkdir()
         subprocess.run([*TRACEVIZ, "convert", str(copy), "-o", str(tables)], check=True, stdout=subprocess.DEVNULL)
         subprocess.run([*TRACEVIZ, "scrub", str(tables), "-o", str(scrubbed)], check=True, stdout=subprocess.DEVNULL)
@@ -120,14 +118,6 @@ def pack(run: Path) -> Path:
                 entry = zipfile.ZipInfo(str(path.relative_to(scrubbed)), _EARLIEST)
                 archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return packed
-
-
-def _forget_the_machine(manifest: Path) -> None:
-    """Remove the build of the system from the manifest, which does not matter for the samples."""
-    stated = json.loads(manifest.read_text(encoding="utf-8"))
-    for key in ("container", "kernel", "os"):
-        stated.get("machine", {}).pop(key, None)
-    manifest.write_text(json.dumps(stated), encoding="utf-8")
 
 
 def _check_nothing_private(folder: Path) -> None:

@@ -131,11 +131,16 @@ def truths(path: Path = TRUTHS) -> tuple[Truth, ...]:
 
 def judge(truth: Truth, said: Said) -> Scored:
     """Score a report. False blame outweighs the right name; an honest sentence is as good as a right one."""
-    sentence, *messages = (_without_name(truth, text) for text in (said.sentence, *said.messages))
+    sentence, *messages = said.sentence, *said.messages
+    if truth.collection == "causes":
+        # The name of a program names its problem: a report that repeats it has not found the problem.
+        name = Path(truth.name).stem
+        sentence, *messages = (text.replace(name, "program") for text in (sentence, *messages))
     blamed = _first_match(truth.false, (sentence, *messages))
     if blamed:
         return Scored(truth, said, Judgement.FALSE, f'says "{blamed}"')
-    leading = _leading(sentence)
+    # Parts with "Also: " do not count: the true cause has to lead, or to be as large.
+    leading = " ".join(part for part in re.split(r"(?<=[.]) (?=[A-Z])", sentence) if not part.startswith("Also: "))
     lacks = [pattern for pattern in truth.right if not _holds(pattern, leading)]
     right = bool(truth.right) and not lacks
     if right and _states_share(truth, leading):
@@ -146,16 +151,6 @@ def judge(truth: Truth, said: Said) -> Scored:
         return Scored(truth, said, Judgement.WRONG, f"no share of {truth.share} %")
     lacks = lacks or [pattern for pattern in truth.honest if not _holds(pattern, sentence)]
     return Scored(truth, said, Judgement.WRONG, f"does not say {' and '.join(lacks)}")
-
-
-def _without_name(truth: Truth, text: str) -> str:
-    """Hide the name of a program, which names its problem: a report that repeats it has not found the problem."""
-    return text.replace(Path(truth.name).stem, "program") if truth.collection == "causes" else text
-
-
-def _leading(sentence: str) -> str:
-    """Return the sentence without its "Also: " parts: the true cause has to lead, or to be as large."""
-    return " ".join(part for part in re.split(r"(?<=[.]) (?=[A-Z])", sentence) if not part.startswith("Also: "))
 
 
 def _holds(pattern: str, text: str) -> bool:

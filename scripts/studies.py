@@ -113,12 +113,8 @@ def is_recorded(command: str) -> bool:
 
 def next_of(page: str, place: int) -> int:
     """Return the end of the output that starts at ``place``: the next command, or the end of its block."""
-    return min(found for mark in ("$ ", "```") if (found := at_line_start(page, mark, place)) >= 0)
-
-
-def at_line_start(page: str, mark: str, place: int) -> int:
-    """Return the start of the next line that starts with ``mark``, from ``place`` on; -1 if there is none."""
-    return page.find(f"\n{mark}", place - 1) + 1 or -1
+    starts = (page.find(f"\n{mark}", place - 1) + 1 for mark in ("$ ", "```"))
+    return min(start for start in starts if start)
 
 
 def printed(command: str) -> str:

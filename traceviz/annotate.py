@@ -159,21 +159,18 @@ class Range:
         if _HAS_TOOL or not _FACTORIES.keys().isdisjoint(
             sys.modules.keys()
         ):  # with a dict it would look at each module
-            self._begin()
+            try:
+                # NVTX is last, because others may move the step clock.
+                factories = [make for module, make in _FACTORIES.items() if module in sys.modules]
+                for make in [*factories, _nvtx] if _HAS_TOOL else factories:
+                    mark = make(self._name, self._number)
+                    if mark is not None:
+                        mark.__enter__()
+                        self._marks = (mark, *self._marks)
+            except BaseException:  # Ctrl-C may come in between, and `with` ends only what has started
+                self.__exit__(*sys.exc_info())
+                raise
         return self
-
-    def _begin(self) -> None:
-        try:
-            # NVTX is last, because others may move the step clock.
-            factories = [make for module, make in _FACTORIES.items() if module in sys.modules]
-            for make in [*factories, _nvtx] if _HAS_TOOL else factories:
-                mark = make(self._name, self._number)
-                if mark is not None:
-                    mark.__enter__()
-                    self._marks = (mark, *self._marks)
-        except BaseException:  # Ctrl-C may come in between, and `with` ends only what has started
-            self.__exit__(*sys.exc_info())
-            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None

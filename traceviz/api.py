@@ -38,8 +38,7 @@ from traceviz.untrusted.errors import foreign_errors_in_words
 if TYPE_CHECKING:
     from traceviz.compare.compare import Comparison
     from traceviz.compare.report.document import document
-    from traceviz.report.pictures.flame import Flame
-    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.report.pictures.values import Flame, Pictures
     from traceviz.trace.tables import TraceTables
 
 __all__ = [
@@ -179,8 +178,8 @@ def pictured(
     tables = _part(sources, read, None, selection)
     from traceviz.analyses.run import analyze_view, view
     from traceviz.pictures.flame.flames import flames
-    from traceviz.pictures.timeline.pictures import timeline_and_places
-    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.pictures.timeline.places import timeline_and_places
+    from traceviz.report.pictures.values import Pictures
 
     trace = view(tables, options)
     report = analyze_view(trace, sections)
@@ -392,60 +391,52 @@ def compare(
     """
     asked = _read_options(read, old)
     from traceviz.compare.compare import compare as compare_sides
-    from traceviz.compare.sides.align_step_time import timed_alike
-    from traceviz.compare.sides.load_sides import Read, Sides, named_sides, tagged_sides
-    from traceviz.compare.tables.sections import completed, tables_by
+    from traceviz.compare.sides.load_sides import (
+        Read,
+        Sides,
+        align_step_time,
+        is_saved_report,
+        named_sides,
+        tagged_sides,
+    )
+    from traceviz.compare.tables.sections import complete_options, tables_by
 
-    is_partial = selection is not None and selection != Selection()
-    is_special = analysis is not None and analysis != AnalysisOptions()
-
-    def analyse(path: Path, step_time: StepTime) -> Report:
-        gc.collect()  # tables of the previous side are in reference cycles, and would stay in memory
-        return report_on(
-            path,
-            options=replace(analysis or AnalysisOptions(), step_time=step_time),
-            selection=selection,
-            read=_with_name(asked, path.name),
-        )
-
+    options, analysis = options or CompareOptions(), analysis or AnalysisOptions()
     sources = [Path(path) for path in paths]
     members = {label: [Path(path) for path in runs] for label, runs in (groups or {}).items()}
-    if is_partial or is_special:
-        _check_none_is_saved([*sources, *(path for runs in members.values() for path in runs)])
+    if analysis != AnalysisOptions() or selection not in {None, Selection()}:
+        for path in filter(is_saved_report, (*sources, *(path for runs in members.values() for path in runs))):
+            raise UsageError(
+                f"{path} is a saved report: the part of the trace and the options of its analysis are fixed.",
+                fix="Name the trace, or save the report again with these options.",
+            )
     if isinstance(by, str):
         raise UsageError(f"by={by!r} should be a list of tags.", fix=f"Write by=[{by!r}].")
-    by, tables = tables_by(by, options or CompareOptions()), (options or CompareOptions()).tables
+    by, tables = tables_by(by, options), options.tables
     if by and members:
         raise UsageError("Sides are either groups or values of tags.", fix="Leave out the groups, or the tags.")
 
     def recognise(path: Path) -> None:
         readers_of(trace_files((path,)), asked.reader)
 
+    def analyse(path: Path, step_time: StepTime) -> Report:
+        gc.collect()  # tables of the previous side are in reference cycles, and would stay in memory
+        timed = replace(analysis, step_time=step_time)
+        return report_on(path, options=timed, selection=selection, read=_with_name(asked, path.name))
+
     def sided(analyse: Read) -> Sides:
         if by:
             return tagged_sides(sources, by, base, analyse, recognise, by_size=bool(tables.curve or tables.scaling))
         return named_sides(sources, members, base, analyse, recognise)
 
-    sides, left_out = timed_alike(sided, analyse)
+    sides, left_out = align_step_time(sided, analyse)
     with foreign_errors_in_words("The sides cannot be compared."):
-        return compare_sides(sides, completed(sides, options or CompareOptions()), by=by, left_out=left_out)
+        return compare_sides(sides, complete_options(sides, options), by=by, left_out=left_out)
 
 
 def _with_name(read: ReadOptions, name: str) -> ReadOptions:
     """Return ``read`` with ``name`` before the stages of its progress."""
     return replace(read, progress=prefixed(read.progress, name))
-
-
-def _check_none_is_saved(paths: Sequence[Path]) -> None:
-    """Refuse options for saved reports, which fix the analysed part of the trace and its options."""
-    from traceviz.compare.sides.load_sides import is_saved_report
-
-    for path in paths:
-        if is_saved_report(path):
-            raise UsageError(
-                f"{path} is a saved report: the part of the trace and the options of its analysis are fixed.",
-                fix="Name the trace, or save the report again with these options.",
-            )
 
 
 def to_text(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from traceviz.parsers.base import Match, Reader, ReadRequest
     from traceviz.parsers.registry import READERS
     from traceviz.render.figures import values as figure_values
-    from traceviz.render.figures.declared import FIGURES, FigureEntry
+    from traceviz.render.figures.registry import FIGURES, FigureEntry
     from traceviz.render.options import RenderOptions
     from traceviz.render.registry import RENDERERS
     from traceviz.report import Column, Fact, Facts, Finding, Grid, Report, Section, Skipped
@@ -40,7 +40,7 @@ _HOMES = {
     "traceviz.parsers.base": ("Match", "ReadRequest", "Reader"),
     "traceviz.parsers.registry": ("READERS",),
     "traceviz.render.figures": ("figure_values",),
-    "traceviz.render.figures.declared": ("FIGURES", "FigureEntry"),
+    "traceviz.render.figures.registry": ("FIGURES", "FigureEntry"),
     "traceviz.render.options": ("RenderOptions",),
     "traceviz.render.registry": ("RENDERERS",),
     "traceviz.report": ("Column", "Fact", "Facts", "Finding", "Grid", "Report", "Section", "Skipped"),

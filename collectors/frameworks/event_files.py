@@ -12,11 +12,12 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.collectors.base import STACKS, Plan, Problem
-from traceviz.collectors.frameworks.harvest import PROCESSES
+from traceviz.collectors.frameworks.harvest import reached_pids
 from traceviz.collectors.inject.traceviz_inject.facts.event_folders import FILE as FOLDERS
 from traceviz.collectors.inject.traceviz_inject.stacks.metrics import Metrics
 from traceviz.untrusted.event_files import DamagedEventsError, Scalar, scalars
@@ -89,63 +90,47 @@ def event_files(plan: Plan) -> tuple[EventFile, ...]:
     Known folders come from the hooks and the user. Concurrent runs may write into one folder: if some files belong to
     processes of this run, all others are ignored.
     """
-    begun_s = _begun(plan) - _EARLIER_S
-    told = _told(plan)
+    try:  # the run started when the settings of the hooks were written
+        started_s = (plan.folder / "inject.json").stat().st_mtime - _EARLIER_S
+    except OSError:
+        started_s = -_EARLIER_S
+    told = _take_noted_folders(plan)
     if told or plan.events:
         candidates = [path for folder in told for path in _entries(folder)]
         candidates += [path for folder in plan.events for path in _below(folder.absolute())]
     else:
         candidates = list(_below(Path()))
     named = {path: match for path in candidates if (match := _EVENTS.search(path.name))}
-    pids = {path: _pid(match) for path, match in named.items() if _is_since(path, match, begun_s)}
-    processes = _processes(plan)
+    pids = {
+        path: (int(match["pid"]) if match["pid"] and int(match["pid"]) < 1 << 31 else None)
+        for path, match in named.items()
+        if _is_since(path, match, started_s)
+    }
+    # Processes of the run: those that the hooks reached, and those that wrote stacks.
+    numbers = (folder.name.partition("-")[0] for folder in plan.raw(STACKS).glob("*/"))
+    processes = {int(number) for number in numbers if number.isdecimal()} | reached_pids(plan.folder / "raw")
     own = [path for path, pid in pids.items() if pid in processes]
     paths = sorted(own or pids)[:MOST_FILES]
     if not paths:
         return ()
     common = Path(os.path.commonpath([path.parent for path in paths]))
-    return tuple(EventFile(path, pids[path], _prefix(path.parent, common)) for path in paths)
+    # The prefix of a file in ``logs/validation`` is ``validation/``; it is empty if all files share one folder.
+    return tuple(
+        EventFile(path, pids[path], "".join(f"{part}/" for part in path.parent.relative_to(common).parts))
+        for path in paths
+    )
 
 
-def _processes(plan: Plan) -> frozenset[int]:
-    """Return process ids of the run's Pythons: those that the hooks reached, and those that wrote stacks."""
-    folders = plan.raw(STACKS).glob("*/")
-    written = {int(number) for folder in folders if (number := folder.name.partition("-")[0]).isdecimal()}
-    try:
-        lines = (plan.folder / "raw" / PROCESSES).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    reached = (stated.get("pid") for line in lines if isinstance(stated := _document(line), dict))
-    return frozenset(written | {pid for pid in reached if isinstance(pid, int)})
-
-
-def _prefix(folder: Path, common: Path) -> str:
-    """Return ``validation/`` for a file in ``logs/validation``; empty if all files share one folder."""
-    return "".join(f"{part}/" for part in folder.relative_to(common).parts)
-
-
-def _pid(match: re.Match[str]) -> int | None:
-    return int(match["pid"]) if match["pid"] and int(match["pid"]) < 1 << 31 else None
-
-
-def _is_since(path: Path, match: re.Match[str], begun_s: float) -> bool:
+def _is_since(path: Path, match: re.Match[str], started_s: float) -> bool:
     """Return whether a file belongs to this run: it was created and written to since the run started."""
     try:
         stat = path.stat()
     except OSError:
         return False
-    return path.is_file() and int(match["created"]) >= begun_s and stat.st_mtime >= begun_s
+    return path.is_file() and int(match["created"]) >= started_s and stat.st_mtime >= started_s
 
 
-def _begun(plan: Plan) -> float:
-    """Return the start of the run in seconds: the time when the settings of the hooks were written."""
-    try:
-        return (plan.folder / "inject.json").stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-def _told(plan: Plan) -> tuple[Path, ...]:
+def _take_noted_folders(plan: Plan) -> tuple[Path, ...]:
     """Return the folders that the hooks found, and delete their list, because it names folders of the user."""
     path = plan.folder / "raw" / FOLDERS
     try:
@@ -153,14 +138,11 @@ def _told(plan: Plan) -> tuple[Path, ...]:
         path.unlink()
     except OSError:
         return ()
-    return tuple(dict.fromkeys(Path(folder) for line in lines if isinstance(folder := _document(line), str) and folder))
-
-
-def _document(line: str) -> object:
-    try:
-        return document_of(line)
-    except JsonError:
-        return None
+    folders = []
+    for line in lines:
+        with suppress(JsonError):
+            folders.append(document_of(line))
+    return tuple(dict.fromkeys(Path(folder) for folder in folders if isinstance(folder, str) and folder))
 
 
 def _entries(folder: Path) -> list[Path]:

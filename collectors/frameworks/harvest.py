@@ -10,9 +10,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from traceviz.collectors.base import Harvest, Plan, Problem, Window, read_facts
-from traceviz.untrusted.json_documents import document_of
+from traceviz.collectors.base import Harvest, Plan, Problem, Window
+from traceviz.untrusted.json_documents import document_of, read_object
 
+NOT_INJECTED = "not-injected"
+"""Code of the problem that no process was reached, for any reason."""
 STATUS, PROBLEMS, PROCESSES, VERSIONS = "status.json", "problems.jsonl", "processes.jsonl", "versions.jsonl"
 XPLANE = "*.xplane.pb"
 
@@ -44,7 +46,7 @@ class ProcessRecord:
 def read_processes(folder: Path) -> tuple[ProcessRecord, ...]:
     """Return the results of each process below a collector's folder, in order of the folders' names."""
     files = sorted({path.parent for name in (STATUS, PROBLEMS) for path in folder.rglob(name)})
-    return tuple(ProcessRecord(own, read_facts(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
+    return tuple(ProcessRecord(own, read_object(own / STATUS), read_problems(own / PROBLEMS)) for own in files)
 
 
 def read_versions(raw: Path, pid: int | None) -> dict[str, str]:
@@ -52,15 +54,17 @@ def read_versions(raw: Path, pid: int | None) -> dict[str, str]:
 
     Python's version is that of process ``pid``, else of the first process that had the hooks.
     """
-    processes = list(_documents(raw / PROCESSES))
+    processes = list(read_documents(raw / PROCESSES))
     own = [stated for stated in processes if stated.get("pid") == pid] or processes
     python = {"python": own[0]["python"]} if own and isinstance(own[0].get("python"), str) else {}
-    noted = [stated["versions"] for stated in _documents(raw / VERSIONS) if isinstance(stated.get("versions"), dict)]
+    noted = [
+        stated["versions"] for stated in read_documents(raw / VERSIONS) if isinstance(stated.get("versions"), dict)
+    ]
     known = {str(name): version for versions in noted for name, version in versions.items() if isinstance(version, str)}
     return python | known
 
 
-def _documents(path: Path) -> Iterator[dict[str, Any]]:
+def read_documents(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the objects in a file with one per line; truncated lines are skipped."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -73,21 +77,18 @@ def _documents(path: Path) -> Iterator[dict[str, Any]]:
                 yield document
 
 
+def reached_pids(raw: Path) -> set[int]:
+    """Return the processes that have loaded the hooks, as they noted below the folder ``raw``."""
+    return {pid for stated in read_documents(raw / PROCESSES) if isinstance(pid := stated.get("pid"), int)}
+
+
 def read_problems(path: Path) -> tuple[Problem, ...]:
     """Return the problems in a file with one per line; truncated lines are skipped."""
-    try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ()
-    return tuple(problem for line in lines if (problem := _problem(line)) is not None)
-
-
-def _problem(line: str) -> Problem | None:
-    try:
-        document = document_of(line)
-        return Problem(str(document["code"]), str(document["message"]), str(document.get("fix", "")))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        return None
+    return tuple(
+        Problem(str(stated["code"]), str(stated["message"]), str(stated.get("fix", "")))
+        for stated in read_documents(path)
+        if {"code", "message"} <= stated.keys()
+    )
 
 
 def harvest_files(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
@@ -102,16 +103,33 @@ def harvest_files(plan: Plan, name: str, patterns: Iterable[str]) -> Harvest:
     folder = plan.raw(name)
     processes = read_processes(folder)
     files = [path for pattern in patterns for path in sorted(folder.rglob(pattern)) if path.stat().st_size]
-    sources = _first_of_each_stem(files)
+    first: dict[tuple[Path, str], Path] = {}
+    for path in files:
+        first.setdefault((path.parent, path.name.partition(".")[0]), path)
+    sources = tuple(first.values())
     problems = [problem for process in processes for problem in process.problems]
     # If one process trained, processes that only imported the framework are no loss: launchers, parents of forks.
-    trained = [process for process in processes if _has_trained(process)] or processes
-    lost = [process for process in trained if _is_lost(process, sources)]
+    statuses = [(process, process.status) for process in processes]
+    trained = [
+        process for process, status in statuses if status.get("steps_seen") or status.get("state") != NOT_STARTED
+    ] or processes
+    lost = [
+        process
+        for process in trained
+        if not process.problems and not any(process.folder in source.parents for source in sources)
+    ]
     if sources:
         lost = [process for process in lost if process.status.get("state") != NOT_STARTED]
     problems += [_without_trace(process, name, plan.window, is_only=len(trained) == 1) for process in lost]
-    if not processes:
-        problems += _not_reached(plan)
+    if not processes and not (plan.folder / "raw" / PROCESSES).exists():
+        problems.append(
+            Problem(
+                NOT_INJECTED,
+                "No Python process of the program loaded the hooks: it is no Python program, runs with -I, -E or -S, "
+                "or starts its Python with an environment of its own.",
+                "Leave those flags out, and hand PYTHONPATH and TRACEVIZ_INJECT on (as env -i and sudo do not).",
+            )
+        )
     return Harvest(sources, tuple(dict.fromkeys(problems)), facts_of(processes))
 
 
@@ -120,7 +138,12 @@ def harvest_xplane(plan: Plan, name: str) -> Harvest:
 
     For a capture of more than 2 GiB, a profiler leaves an empty file without a message.
     """
-    _without_host_names(plan.raw(name))
+    # The manifest lists the names of captures: they may not contain the name of this machine.
+    ours = re.compile(r"host\d*\.xplane\.pb")
+    for path in sorted(plan.raw(name).rglob(XPLANE)):
+        names = (f"host{number or ''}.xplane.pb" for number in count())
+        if not ours.fullmatch(path.name):
+            path.rename(next(free for other in names if not (free := path.with_name(other)).exists()))
     recorded = harvest_files(plan, name, (XPLANE,))
     empty = [path for path in plan.raw(name).rglob(XPLANE) if not path.stat().st_size]
     if not empty:
@@ -133,52 +156,28 @@ def harvest_xplane(plan: Plan, name: str) -> Harvest:
     return Harvest(recorded.sources, (too_large, *(recorded.problems if recorded.sources else ())), recorded.facts)
 
 
-def _without_host_names(folder: Path) -> None:
-    """Rename captures so that their names, which the manifest lists, do not contain the name of this machine."""
-    ours = re.compile(r"host\d*\.xplane\.pb")
-    for path in sorted(folder.rglob(XPLANE)):
-        names = (f"host{number or ''}.xplane.pb" for number in count())
-        if not ours.fullmatch(path.name):
-            path.rename(next(free for name in names if not (free := path.with_name(name)).exists()))
-
-
 def facts_of(processes: Sequence[ProcessRecord]) -> dict[str, Any]:
     """Return the facts about the processes for the manifest: totals, and a short form of each."""
     if not processes:
         return {"processes": []}
     statuses = [process.status for process in processes]
-    threads = next((status["threads"] for status in statuses if status.get("threads")), None)
+    first = {
+        fact: next((status[fact] for status in statuses if status.get(fact)), None)
+        for fact in ("threads", "framework", "version")
+    }
+    most = {
+        fact: max(int(status.get(fact) or 0) for status in statuses)
+        for fact in ("steps_recorded", "start_cost_ns", "trial_cost_ns", "stop_cost_ns")
+    }
     return {
-        **({"threads": threads} if threads else {}),
-        "framework": next((status["framework"] for status in statuses if status.get("framework")), None),
-        "version": next((status["version"] for status in statuses if status.get("version")), None),
-        "steps_recorded": max(int(status.get("steps_recorded") or 0) for status in statuses),
-        "start_cost_ns": _most(statuses, "start_cost_ns") + _most(statuses, "trial_cost_ns"),
-        "stop_cost_ns": _most(statuses, "stop_cost_ns"),
+        **({"threads": first["threads"]} if first["threads"] else {}),
+        "framework": first["framework"],
+        "version": first["version"],
+        "steps_recorded": most["steps_recorded"],
+        "start_cost_ns": most["start_cost_ns"] + most["trial_cost_ns"],
+        "stop_cost_ns": most["stop_cost_ns"],
         "processes": [{key: status[key] for key in SHORTENED if key in status} for status in statuses],
     }
-
-
-def _most(statuses: Sequence[Mapping[str, Any]], fact: str) -> int:
-    """Return the largest value of a time that processes may not have."""
-    return max(int(status.get(fact) or 0) for status in statuses)
-
-
-def _first_of_each_stem(paths: Iterable[Path]) -> tuple[Path, ...]:
-    kept: dict[tuple[Path, str], Path] = {}
-    for path in paths:
-        kept.setdefault((path.parent, path.name.partition(".")[0]), path)
-    return tuple(kept.values())
-
-
-def _is_lost(process: ProcessRecord, sources: Sequence[Path]) -> bool:
-    """Return whether it left neither a recording nor a problem that explains the lack."""
-    return not process.problems and not any(process.folder in source.parents for source in sources)
-
-
-def _has_trained(process: ProcessRecord) -> bool:
-    """Return whether steps were seen in it, recorded or not."""
-    return bool(process.status.get("steps_seen")) or process.status.get("state") != NOT_STARTED
 
 
 def _without_trace(process: ProcessRecord, name: str, window: Window, *, is_only: bool) -> Problem:
@@ -200,17 +199,3 @@ def _without_trace(process: ProcessRecord, name: str, window: Window, *, is_only
     detail = process.status.get("detail") or "it left no trace and no reason"
     # This concerns only this profiler: others may have recorded the program.
     return Problem("not-started", f"The {name} profiler recorded nothing of {who[0].lower()}{who[1:]}: {detail}.")
-
-
-def _not_reached(plan: Plan) -> list[Problem]:
-    """Return the problem that no process loaded the hooks; nothing if at least one did."""
-    if (plan.folder / "raw" / PROCESSES).exists():
-        return []
-    return [
-        Problem(
-            "not-injected",
-            "No Python process of the program loaded the hooks: it is no Python program, runs with -I, -E or -S, or "
-            "starts its Python with an environment of its own.",
-            "Leave those flags out, and hand PYTHONPATH and TRACEVIZ_INJECT on (as env -i and sudo do not).",
-        )
-    ]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, ClassVar
 
-from traceviz.collectors.base import STACKS, Availability, Collector, Plan
+from traceviz.collectors.base import STACKS, Availability, Collector, Plan, Problem
+from traceviz.collectors.frameworks.harvest import reached_pids
+from traceviz.collectors.program.pythons import Hooks, Unhooked
 from traceviz.core.errors import UsageError
+from traceviz.core.units import format_ns
 
 VARIABLE = "TRACEVIZ_INJECT"
 """Environment variable with the path of the settings that the hooks read."""
@@ -59,7 +62,7 @@ def injection_environment(plan: Plan, inherited: Mapping[str, str]) -> dict[str,
     """
     return {
         "PYTHONPATH": _with_our_folder(inherited.get("PYTHONPATH", "")),
-        VARIABLE: str(_settings_file(plan)),
+        VARIABLE: str(Path(settings_path(plan))),
         STACKS_RATE: f"{plan.stacks_hz:g}" if STACKS in plan.collectors else "",
         OWNER: "",  # a traceviz within a recorded program starts with a clean state
     }
@@ -80,7 +83,7 @@ def write_injection(plan: Plan) -> Path:
     Raises:
         OSError: the run folder cannot be written.
     """
-    path = _settings_file(plan)
+    path = Path(settings_path(plan))
     path.write_text(json.dumps(injection_settings(plan), indent=1) + "\n", encoding="utf-8")
     return path
 
@@ -129,7 +132,7 @@ def hooks_here() -> Any:
 
 def settings_path(plan: Plan) -> str:
     """Return the path of the settings, as the variable holds it."""
-    return str(_settings_file(plan))
+    return str((plan.folder / "inject.json").absolute())
 
 
 def through_env(command: Sequence[str], added: Mapping[str, str], inherited: Mapping[str, str]) -> tuple[str, ...]:
@@ -180,5 +183,51 @@ _OURS = ("PYTHONPATH", VARIABLE, STACKS_RATE, OWNER)
 """Variables that bring the hooks into a program."""
 
 
-def _settings_file(plan: Plan) -> Path:
-    return (plan.folder / "inject.json").absolute()
+# Processes without hooks -------------------------------------------------------------------------------------
+
+LOST = "hooks-lost"
+"""Code of the problem; :mod:`traceviz.render.first_screen` shows it first."""
+_LEAST_S = 0.5
+"""Smallest processor time of a process that matters, if others have the hooks."""
+_MOST_NAMED = 3
+_WHY = {"replaced": "PYTHONPATH was replaced", "emptied": "the environment was emptied"}
+_FIX = {
+    "replaced": "Add to PYTHONPATH instead of replacing it: PYTHONPATH=FOLDER:$PYTHONPATH.",
+    "emptied": f"Hand PYTHONPATH, {VARIABLE} and {STACKS_RATE} on, as env -i and sudo do not.",
+}
+
+
+def hooks_of(plan: Plan) -> Hooks | None:
+    """Return how processes of a run find the hooks; ``None`` if no collector needs them."""
+    if not set(INJECTED).intersection(plan.collectors):
+        return None
+    return Hooks(str(FOLDER), VARIABLE, settings_path(plan))
+
+
+def lost_hooks(plan: Plan, seen: Iterable[tuple[int, Unhooked]]) -> tuple[Problem, ...]:
+    """Return the problem that Python processes ran without hooks; nothing if none of them matters.
+
+    Args:
+        plan: The plan of the run.
+        seen: Python processes without hooks, by pid.
+    """
+    reached = reached_pids(plan.folder / "raw")
+    lost = [process for pid, process in seen if pid not in reached and (not reached or process.cpu_s >= _LEAST_S)]
+    if not lost:
+        return ()
+    groups: dict[tuple[str, str], list[float]] = {}
+    for process in sorted(lost, key=lambda process: -process.cpu_s):
+        groups.setdefault((process.name, process.why), []).append(process.cpu_s)
+    named = []
+    for (name, why), times in groups.items():  # train.py (2 processes): PYTHONPATH was replaced, 12 s of processor time
+        number = f" ({len(times)} processes)" if len(times) > 1 else ""
+        used = format_ns(round(sum(times) * 1e9))
+        named.append(f"{name}{number}: {_WHY.get(why, f'it runs with python {why}')}, {used} of processor time")
+    more = f"; and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    count, whose = ("A Python process", "its") if len(lost) == 1 else (f"{len(lost)} Python processes", "their")
+    message = (
+        f"{count} ran without hooks, so that {whose} steps and stacks were not recorded. "
+        f"{'; '.join(named[:_MOST_NAMED])}{more}."
+    )
+    fixes = dict.fromkeys(_FIX.get(why, f"Run python without {why}.") for _, why in groups)
+    return (Problem(LOST, message, " ".join(fixes)),)

@@ -41,8 +41,15 @@ class NvtxCollector(InjectedCollector):
         emitted = sum(int(process.status.get("emitted") or 0) for process in processes)
         arrived = arrived_ranges(plan.raw(NSYS))
         problems = [problem for process in processes for problem in process.problems]
-        facts = {"emitted": emitted, "arrived": arrived, **_counts(processes)}
-        return Harvest((), (*problems, *_problems(processes, emitted, arrived)), facts)
+        # Ranges without a profiler that records them, and ranges that are not in the report.
+        off = [process for process in processes if process.status.get("state") == "off"]
+        if off and not emitted:
+            why = f"No NVTX ranges were made: {off[0].status.get('detail')}."
+            problems.append(Problem("nvtx-off", why, "Record with nsys as well, and let its --trace contain nvtx."))
+        elif emitted and arrived == 0:
+            why = f"{emitted} NVTX ranges were made, and none is in the report of nsys."
+            problems.append(Problem("nvtx-lost", why, "Let the --trace of nsys contain nvtx, or use a newer nsys."))
+        return Harvest((), tuple(problems), {"emitted": emitted, "arrived": arrived, **_counts(processes)})
 
 
 def _counts(processes: tuple[ProcessRecord, ...]) -> dict[str, Any]:
@@ -59,28 +66,6 @@ def _counts(processes: tuple[ProcessRecord, ...]) -> dict[str, Any]:
         **({"threads": threads} if threads else {}),
         **({"program_nvtx": packages[0], "program_nvtx_mended": mended} if packages else {}),
     }
-
-
-def _problems(processes: tuple[ProcessRecord, ...], emitted: int, arrived: int | None) -> list[Problem]:
-    """Return the problems of ``emitted`` ranges if ``arrived`` are in the report (``None``: unknown)."""
-    off = [process for process in processes if process.status.get("state") == "off"]
-    if off and not emitted:
-        return [
-            Problem(
-                "nvtx-off",
-                f"No NVTX ranges were made: {off[0].status.get('detail')}.",
-                "Record with nsys as well, and let its --trace contain nvtx.",
-            )
-        ]
-    if emitted and arrived == 0:
-        return [
-            Problem(
-                "nvtx-lost",
-                f"{emitted} NVTX ranges were made, and none is in the report of nsys.",
-                "Let the --trace of nsys contain nvtx, or use a newer nsys.",
-            )
-        ]
-    return []
 
 
 def arrived_ranges(folder: Path) -> int | None:
@@ -112,21 +97,13 @@ def _in_parquet(path: Path) -> int | None:
     import polars as pl  # noqa: PLC0415 loaded only once a run is over
 
     try:
-        events = pl.scan_parquet(path, glob=False)
-        domains = events.filter(pl.col("eventType") == 75).select("domainId", text=_text(path))
+        events, strings, text = pl.scan_parquet(path, glob=False), path.with_name("StringIds.parquet"), pl.col("text")
+        if strings.exists():  # the text of an event is its own, else that of its number
+            known = pl.read_parquet(strings, columns=["id", "value"], glob=False)
+            text = pl.coalesce(text, pl.col("textId").replace_strict(known["id"], known["value"], default=None))
+        domains = events.filter(pl.col("eventType") == 75).select("domainId", text=text)
         ours = domains.filter(pl.col("text") == DOMAIN).select("domainId").unique()
         ranges = events.filter(pl.col("eventType").is_in([59, 60])).join(ours, on="domainId", how="semi")
         return int(ranges.select(pl.len()).collect().item())
     except (OSError, pl.exceptions.PolarsError):
         return None
-
-
-def _text(path: Path) -> Any:
-    """Return the expression for the text of an event: its own, else that of its number."""
-    import polars as pl  # noqa: PLC0415 loaded only once a run is over
-
-    strings = path.with_name("StringIds.parquet")
-    if not strings.exists():
-        return pl.col("text")
-    known = pl.read_parquet(strings, columns=["id", "value"], glob=False)
-    return pl.coalesce("text", pl.col("textId").replace_strict(known["id"], known["value"], default=None))

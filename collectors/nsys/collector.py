@@ -21,13 +21,12 @@ from __future__ import annotations
 import re
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from traceviz.collectors.base import NSYS, Availability, Collector, Companion, Harvest, Plan, Problem, Window, Wrapped
-from traceviz.collectors.nsys.flags import TRACE, given
 from traceviz.collectors.nsys.report import (
     LOG,
     REFUSED,
@@ -39,10 +38,47 @@ from traceviz.collectors.nsys.report import (
     messages,
 )
 from traceviz.collectors.nsys.window import SESSION, WHOLE_RUN, ignores_steps, session_of, stop_after
+from traceviz.collectors.program.companion_process import may_have_begun, read_wrapped, watched_command
 from traceviz.collectors.program.processes import with_variable
-from traceviz.collectors.program.wrapped import may_have_begun, read_wrapped, watched_command
 from traceviz.core.errors import MissingToolError, UsageError
 from traceviz.core.nsys_program import Nsys, find_importer, find_nsys, output_of, version_in
+
+TRACE = ("--trace", "-t")
+
+
+def given(arguments: tuple[str, ...], long: str, short: str) -> bool:
+    """Return whether a flag is among ``arguments``, in any of its spellings. nsys also accepts prefixes of a long flag.
+
+    >>> [given((flag,), "--trace", "-t") for flag in ("-tcuda", "-t", "--trace=cuda", "--tra", "-x", "--trace-fork")]
+    [True, True, True, True, False, False]
+    """
+    return any(True for _ in values(arguments, long, short))
+
+
+def values(arguments: tuple[str, ...], long: str, short: str) -> Iterator[str]:
+    """Yield the value of a flag for each time that it is among ``arguments``; empty if it has none.
+
+    >>> list(values(("--tra=cuda", "-tosrt", "-t", "nvtx", "--trace-fork=x", "-t"), "--trace", "-t"))
+    ['cuda', 'osrt', 'nvtx', '']
+    """
+    for position, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        following = "".join(arguments[position + 1 : position + 2])
+        if len(name) > len("--") and long.startswith(name):
+            yield value if equals else following
+        elif short and argument.startswith(short) and not argument.startswith("--"):
+            yield argument.removeprefix(short).removeprefix("=") if argument != short else following
+
+
+def traces_cuda(arguments: tuple[str, ...]) -> bool:
+    """Return whether ``nsys profile`` with these flags of the user traces CUDA, as it does by default.
+
+    >>> [traces_cuda(flags) for flags in ((), ("--trac=nvtx,osrt",), ("-t", "cuda,nvtx"), ("-tnone",))]
+    [True, False, True, False]
+    """
+    *_, traced = ("cuda", *values(arguments, *TRACE))
+    return any(kind.strip().startswith(("cuda", "cublas", "cudnn")) for kind in traced.split(","))
+
 
 OLDEST = "2020.3"
 """The first nsys whose reports we read."""
@@ -92,9 +128,18 @@ class NsysCollector(Collector):
         if not nsys.version:
             return Availability("unsupported", f"{nsys.path} does not tell its version.", f"Try: {nsys.path} --version")
         if version_in(nsys.version) < version_in(OLDEST):
-            detail = f"nsys {nsys.version} at {nsys.path}; {OLDEST} or newer is needed."
-            return Availability("too-old", detail, _to_install())
-        return _layout(nsys)
+            too_old = f"nsys {nsys.version} at {nsys.path}; {OLDEST} or newer is needed."
+            return Availability("too-old", too_old, _to_install())
+        detail = f"nsys {nsys.version} at {nsys.path}"
+        target = nsys.path.resolve().parent
+        if any(target.parent.glob("host-linux-*/QdstrmImporter")) or not target.name.startswith("target-"):
+            return Availability("ready", f"{detail}.")
+        importer = find_importer(nsys.path)  # which we run on the raw stream, because nsys does not find it
+        if importer is None:
+            why = f"{detail}; its QdstrmImporter is missing: it leaves a .qdstrm, to be read where nsys is complete."
+            return Availability("ready", why, _to_install())
+        link = f"sudo ln -s {importer.parent} {target.parent / importer.parent.name}"
+        return Availability("ready", f"{detail}; it does not find its importer, which is run for it.", link)
 
     def command(self, command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Return ``nsys profile`` around ``command``.
@@ -150,11 +195,14 @@ class NsysCollector(Collector):
         The folder for nsys's own files is removed at the end.
         """
         folder, nsys = plan.raw(self.name), find_nsys()
-        can_stop = nsys is not None and _can_stop(plan, nsys)
+        can_stop, window = nsys is not None and _can_stop(plan, nsys), plan.window
+        delay = 0 if window.delay_s is None else round(window.delay_s)  # nsys takes whole seconds
+        since = f"from {delay} s after the start" if delay else "from the start"
+        to_the_end = f"{since} to the end" if delay else "the whole run"
         facts: dict[str, Any] = {
             "framework": "nsys",
             "version": nsys.version if nsys else None,
-            "window": _window_in_words(plan, can_stop=can_stop),
+            "window": f"{window.duration_s:g} s {since}" if window.duration_s is not None and can_stop else to_the_end,
         }
         report, problems = find_report(folder, nsys)
         if report is not None and nsys is not None and report.suffix != ".qdstrm":
@@ -165,15 +213,20 @@ class NsysCollector(Collector):
         else:
             sources = (report,) if report is not None else ()
         shutil.rmtree(folder / TEMPORARY, ignore_errors=True)
-        return Harvest(sources, (*problems, *_problems_of_window(plan, can_stop=can_stop)), facts)
+        if window.duration_s is not None and not can_stop:
+            why = "nsys recorded to the end of the program: this nsys, or its --session-new, leaves no way to stop it."
+            fix = "Use a newer nsys, and leave --session-new out of --nsys-args."
+            problems = (*problems, Problem("nsys-to-the-end", why, fix))
+        elif ignores_steps(window):
+            fix = "To bound nsys too: --delay and --duration."
+            problems = (*problems, Problem("nsys-whole-run", f"{WHOLE_RUN}.", fix))
+        return Harvest(sources, problems, facts)
 
 
-def _check_names(names: tuple[str, ...]) -> None:
-    """Refuse names that make nsys end without starting the program: its internal messages hold UTF-8 only.
-
-    Raises:
-        UsageError: one of ``names`` is not UTF-8.
-    """
+def _profile(command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
+    """Return ``nsys profile`` and its flags for this command."""
+    # The internal messages of nsys hold UTF-8 only: other names make it end without starting the program.
+    names = (*command, str(plan.raw(NsysCollector.name)), str(Path.cwd()))
     try:
         "".join(names).encode()
     except UnicodeEncodeError as error:
@@ -181,11 +234,6 @@ def _check_names(names: tuple[str, ...]) -> None:
             "nsys cannot run a command whose arguments or folder are not UTF-8.",
             fix="Rename it, or record without nsys: --with tensorflow,torch,resources.",
         ) from error
-
-
-def _profile(command: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
-    """Return ``nsys profile`` and its flags for this command."""
-    _check_names((*command, str(plan.raw(NsysCollector.name)), str(Path.cwd())))
     nsys = find_nsys()
     if nsys is None:
         raise MissingToolError("There is no nsys.", fix=_to_install())
@@ -239,42 +287,8 @@ def _can_stop(plan: Plan, nsys: Nsys) -> bool:
     return _is_known(SESSION, output_of(nsys.path, "profile", "--help"))
 
 
-def _window_in_words(plan: Plan, *, can_stop: bool) -> str:
-    """Return the part of the run that nsys recorded, for the manifest."""
-    delay = next((value for flag, _, value in _flags_of_window(plan.window, plan) if flag == "--delay"), "")
-    began = f"from {delay} s after the start" if delay else "from the start"
-    if plan.window.duration_s is not None and can_stop:
-        return f"{plan.window.duration_s:g} s {began}"
-    return f"{began} to the end" if delay else "the whole run"
-
-
-def _layout(nsys: Nsys) -> Availability:
-    """Return the availability of an nsys, which may lack its importer: we then run the importer on the raw stream."""
-    detail = f"nsys {nsys.version} at {nsys.path}"
-    target = nsys.path.resolve().parent
-    if any(target.parent.glob("host-linux-*/QdstrmImporter")) or not target.name.startswith("target-"):
-        return Availability("ready", f"{detail}.")
-    importer = find_importer(nsys.path)
-    if importer is None:
-        missing = f"{detail}; its QdstrmImporter is missing: it leaves a .qdstrm, to be read where nsys is complete."
-        return Availability("ready", missing, _to_install())
-    link = f"sudo ln -s {importer.parent} {target.parent / importer.parent.name}"
-    return Availability("ready", f"{detail}; it does not find its importer, which is run for it.", link)
-
-
 @cache
 def _to_install() -> str:
     if shutil.which("apt-get"):
         return "sudo apt-get install nsight-systems (Debian: of the component non-free; else NVIDIA's repository)"
     return "Install it from https://developer.nvidia.com/nsight-systems/get-started"
-
-
-def _problems_of_window(plan: Plan, *, can_stop: bool) -> tuple[Problem, ...]:
-    """Return the problem that nsys recorded another part of the run than the user named."""
-    window = plan.window
-    if window.duration_s is not None and not can_stop:
-        message = "nsys recorded to the end of the program: this nsys, or its --session-new, leaves no way to stop it."
-        return (Problem("nsys-to-the-end", message, "Use a newer nsys, and leave --session-new out of --nsys-args."),)
-    if ignores_steps(window):
-        return (Problem("nsys-whole-run", f"{WHOLE_RUN}.", "To bound nsys too: --delay and --duration."),)
-    return ()

@@ -9,9 +9,9 @@ import time
 from pathlib import Path
 
 from traceviz.collectors.base import Problem
-from traceviz.collectors.program.wrapped import may_have_begun
+from traceviz.collectors.program.companion_process import may_have_begun
 from traceviz.core.nsys_program import Nsys, find_importer, run_quietly
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.untrusted.sqlite import foreign_database
 
 REPORT, STREAM, LOG, TEMPORARY = "report.nsys-rep", "report.qdstrm", "nsys.log", "tmp"
@@ -45,7 +45,11 @@ def _rescue_stream(folder: Path) -> bool:
     """Move the stream of an nsys that was ended out of its temporary folder; return whether there was one."""
     temporary = folder / TEMPORARY
     end = time.monotonic() + _PATIENCE_S
-    while (streams := _streams(temporary)) and time.monotonic() < end and not (folder / REPORT).exists():
+    while True:
+        files = [path for path in temporary.glob("*.qdstrm") if path.is_file()]
+        streams = sorted(files, key=lambda path: path.stat().st_size)
+        if not streams or time.monotonic() >= end or (folder / REPORT).exists():
+            break
         sizes = [stream.stat().st_size for stream in streams if stream.exists()]
         time.sleep(0.5)
         if not _is_busy(streams) and sizes == [stream.stat().st_size for stream in streams if stream.exists()]:
@@ -54,10 +58,6 @@ def _rescue_stream(folder: Path) -> bool:
         return False
     streams[-1].replace(folder / STREAM)
     return True
-
-
-def _streams(temporary: Path) -> list[Path]:
-    return sorted((path for path in temporary.glob("*.qdstrm") if path.is_file()), key=lambda path: path.stat().st_size)
 
 
 def _is_busy(streams: list[Path]) -> bool:

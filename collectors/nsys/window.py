@@ -39,8 +39,7 @@ class Stopper(Companion):
     """Companion that waits for the end of the duration in a thread: a new process would inherit our blocked signals.
 
     The time counts from when nsys reports that it records: starting, and a --delay, may take seconds. ``nsys stop``
-    writes
-    the report; once it has started, it is waited for.
+    writes the report; once it has started, it is waited for.
 
     Args:
         seconds: Duration of the recording.

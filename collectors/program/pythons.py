@@ -104,24 +104,18 @@ def why_unhooked(words: Sequence[str], environment: Mapping[str, str], hooks: Ho
         environment: Its environment.
         hooks: How it would find them.
     """
-    if ignoring := _ignoring_option(words):
-        return ignoring
-    settings = environment.get(hooks.variable)
-    if settings is None:
-        return "emptied"
-    if settings != hooks.settings:  # another recording, inside or around this one
-        return ""
-    return "" if hooks.folder in environment.get("PYTHONPATH", "").split(os.pathsep) else "replaced"
-
-
-def _ignoring_option(words: Sequence[str]) -> str:
     for letters in _options(words):
         for letter in letters:
             if letter in _IGNORING:
                 return f"-{letter}"
             if letter in _WITH_VALUE or letter in _LAST:
                 break
-    return ""
+    settings = environment.get(hooks.variable)
+    if settings is None:
+        return "emptied"
+    if settings != hooks.settings:  # another recording, inside or around this one
+        return ""
+    return "" if hooks.folder in environment.get("PYTHONPATH", "").split(os.pathsep) else "replaced"
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from traceviz.collectors.program.signals import ENDING, Watch
+from traceviz.collectors.program.processes import ENDING, Watch
 from traceviz.core.errors import CommandNotFoundError, NotExecutableError, OutputError
 
 
@@ -40,8 +40,14 @@ def find_program(name: str, environment: Mapping[str, str]) -> Path:
     for path in existing:
         if path.is_file() and os.access(path, os.X_OK):
             return path
-    if not existing and "/" in name and _is_closed(candidates[0]):
-        raise NotExecutableError(f"{name} cannot be run.", "A folder above it may not be entered.")
+    if not existing and "/" in name:
+        try:
+            candidates[0].stat()
+        except PermissionError:
+            reason = "A folder above it may not be entered."
+            raise NotExecutableError(f"{name} cannot be run.", reason) from None
+        except OSError:
+            pass  # there is no such file
     if not existing:
         script = Path(name)
         raise CommandNotFoundError(
@@ -51,17 +57,6 @@ def find_program(name: str, environment: Mapping[str, str]) -> Path:
         )
     reason = "It is a folder." if existing[0].is_dir() else "It may not be executed."
     raise NotExecutableError(f"{existing[0]} cannot be run.", reason, _way_to_run(existing[0]))
-
-
-def _is_closed(path: Path) -> bool:
-    """Return whether the system denies access even to the existence of the file."""
-    try:
-        path.stat()
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 def _way_to_run(path: Path) -> str:

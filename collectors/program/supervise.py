@@ -28,22 +28,20 @@ from dataclasses import dataclass
 
 from traceviz.collectors.base import Wrapped
 from traceviz.collectors.program.processes import (
-    begin,
-    cpu_ticks,
-    descendants,
-    foreground,
-    kill_tree,
-    name_of,
-    send_to,
-)
-from traceviz.collectors.program.signals import (
     DEADLY,
     ENDING,
     OF_JOBS,
     PASSED_ON,
     Sender,
     Watch,
+    begin,
+    cpu_ticks,
+    descendants,
+    foreground,
+    kill_tree,
+    name_of,
     next_signal,
+    send_to,
 )
 from traceviz.collectors.program.start import Started
 
@@ -132,8 +130,7 @@ def supervise(
     """Wait until the program ends, and pass signals on to it; call it inside :func:`watched_signals`.
 
     It returns once the program has ended, even if processes of the program still run. With a wrapper, it returns once
-    both
-    have ended.
+    both have ended.
 
     Args:
         started: The process that was started.
@@ -282,7 +279,16 @@ class _Program:
         """Return whether the run is over; called repeatedly."""
         wrapped = self._look_at_program()
         if self._returned is None:
-            self._look_at_started()
+            pid, status, used = os.wait4(self._started, os.WNOHANG)
+            if pid:
+                self._returned = os.waitstatus_to_exitcode(status)
+                if self._returned < 0 and not self.killed and self._is_there():
+                    self.lost = -self._returned
+                self._used = {
+                    "user_ns": round(used.ru_utime * 1e9),
+                    "system_ns": round(used.ru_stime * 1e9),
+                    "max_rss_bytes": used.ru_maxrss * 1024,
+                }
         if wrapped is None or self.killed:
             return self._returned is not None
         gone = wrapped.code is not None or not self._is_there()
@@ -293,29 +299,20 @@ class _Program:
                     kill_tree(self._started)
                 else:
                     left = (self._started, *sorted(descendants(self._started)))
-                    self.stalled = tuple(name for pid in left if (name := name_of(pid))) or ("unknown",)
+                    self.stalled = tuple(name for process in left if (name := name_of(process))) or ("unknown",)
                     send_to(self._started, signal.SIGTERM)
                 self._worked = None
             return False
-        return wrapped.code is not None or (gone and self._is_code_lost())
+        if gone and self._vanished_s is None:
+            self._vanished_s = time.monotonic()
+        is_code_lost = self._vanished_s is not None and time.monotonic() - self._vanished_s > _CODE_S
+        return wrapped.code is not None or (gone and is_code_lost)
 
     def _look_at_program(self) -> Wrapped | None:
         wrapped = self._wrapper.program()
         if wrapped is not None and self._known is None:
             self._known = wrapped.pid, begin(wrapped.pid)
         return wrapped
-
-    def _look_at_started(self) -> None:
-        pid, status, used = os.wait4(self._started, os.WNOHANG)
-        if pid:
-            self._returned = os.waitstatus_to_exitcode(status)
-            if self._returned < 0 and not self.killed and self._is_there():
-                self.lost = -self._returned
-            self._used = {
-                "user_ns": round(used.ru_utime * 1e9),
-                "system_ns": round(used.ru_stime * 1e9),
-                "max_rss_bytes": used.ru_maxrss * 1024,
-            }
 
     def _is_idle(self, for_s: float) -> bool:
         """Return whether the wrapper has hardly written or computed anything for so long."""
@@ -328,13 +325,6 @@ class _Program:
         if self._worked is None or now.is_more_than(self._worked):
             self._worked = now
         return now.at_s - self._worked.at_s > for_s
-
-    def _is_code_lost(self) -> bool:
-        """Return whether the program has been gone for so long that its exit code will never be written."""
-        now = time.monotonic()
-        if self._vanished_s is None:
-            self._vanished_s = now
-        return now - self._vanished_s > _CODE_S
 
     def ask_to_end(self, number: int, sender: Sender) -> None:
         """Pass on a request to end, unless the program has it already; a second Ctrl-C kills.

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from traceviz.collectors.program.processes import begin
+from traceviz.collectors.program.recorder_options import read_options
 from traceviz.collectors.pyspy.convert import Clock, write_stacks
 
 _RAW = "py-spy.json"
@@ -25,15 +26,8 @@ _YOUNG_S = 20.0
 
 def main() -> None:
     """Run py-spy as the command line requests."""
-    parser = argparse.ArgumentParser(prog="python -m traceviz.collectors.pyspy", description=__doc__)
-    parser.add_argument("--program", required=True, help="path of py-spy")
-    parser.add_argument("--pid", type=int, required=True, help="process id of the program")
-    parser.add_argument("--out", type=Path, required=True, help="existing folder for the samples")
-    parser.add_argument("--rate", type=float, default=100.0, help="samples per second")
-    parser.add_argument("--wrapped", type=Path, help="file in which the pid of the program that --pid wraps will stand")
-    options = parser.parse_args()
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
+    program = {"required": True, "help": "path of py-spy"}
+    options = read_options("traceviz.collectors.pyspy", __doc__, 100.0, {"--program": program})
     raw = options.out / _RAW
     clock, is_early, lost = _sample(options, raw)
     if clock is not None and raw.is_file():
@@ -53,7 +47,11 @@ def _sample(options: argparse.Namespace, raw: Path) -> tuple[Clock | None, bool,
     """
     began, ended, lost = time.monotonic(), False, 0
     while not ended and time.monotonic() - began < _YOUNG_S:
-        pid = options.pid if options.wrapped is None else _pid_in(options.wrapped)
+        pid: int | None = options.pid
+        if options.wrapped is not None:
+            pid = None
+            with suppress(OSError, ValueError):  # it has not started yet
+                pid = int(options.wrapped.read_text(encoding="ascii"))
         if pid is not None and not begin(pid):
             return None, False, lost
         if pid is not None:
@@ -61,28 +59,17 @@ def _sample(options: argparse.Namespace, raw: Path) -> tuple[Clock | None, bool,
             rate = str(max(1, round(options.rate)))
             flags = ("--format", "chrometrace", "--idle", "--native", "--subprocesses", "--full-filenames")
             command = (options.program, "record", *flags, "--rate", rate, "--output", str(raw), "--pid", str(pid))
-            ended, code = _run(command)
+            # The signal that is blocked here must not be blocked there.
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_unblock) as process:  # noqa: PLW1509
+                while process.poll() is None:
+                    if _is_asked_to_end(_AGAIN_S) and not ended:
+                        ended = True
+                        process.send_signal(signal.SIGINT)  # upon which py-spy writes its samples
             if raw.is_file():
                 return clock, not ended and begin(pid) > 0, lost
-            lost += code < 0
+            lost += process.returncode < 0
         ended = ended or _is_asked_to_end(_AGAIN_S)
     return None, False, lost
-
-
-def _run(command: tuple[str, ...]) -> tuple[bool, int]:
-    """Run py-spy to its end.
-
-    Returns:
-        True if we were asked to end, upon which py-spy writes its samples; and its exit code.
-    """
-    # The signal that is blocked here must not be blocked there.
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=_unblock) as process:  # noqa: PLW1509
-        asked = False
-        while process.poll() is None:
-            if _is_asked_to_end(_AGAIN_S) and not asked:
-                asked = True
-                process.send_signal(signal.SIGINT)
-    return asked, process.returncode
 
 
 def _unblock() -> None:
@@ -92,12 +79,6 @@ def _unblock() -> None:
 
 def _is_asked_to_end(seconds: float) -> bool:
     return signal.sigtimedwait({signal.SIGTERM}, seconds) is not None
-
-
-def _pid_in(path: Path) -> int | None:
-    with suppress(OSError, ValueError):
-        return int(path.read_text(encoding="ascii"))
-    return None
 
 
 if __name__ == "__main__":

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from traceviz.collectors.base import NSYS, PYSPY, Availability, Collector, Companion, Harvest, Plan, Problem, read_facts
+from traceviz.collectors.base import PYSPY, Availability, Collector, Companion, Harvest, Plan, Problem
 from traceviz.collectors.program.companion_process import last_words, start_recorder
-from traceviz.collectors.program.wrapped import pid_file
+from traceviz.untrusted.json_documents import read_object
 
 FILE, LOG, STATUS = "stacks.jsonl", "py-spy.log", "status.json"
 _PATIENCE_S = 30.0
@@ -43,7 +43,10 @@ class PySpyCollector(Collector):
         if path is None:
             fix = f"{sys.executable} -m pip install py-spy"
             return Availability("not-installed", "There is no py-spy on PATH nor beside this Python.", fix)
-        scope = _text(self.root / _SCOPE)
+        try:
+            scope = (self.root / _SCOPE).read_text(encoding="utf-8", errors="replace").strip()
+        except OSError:
+            scope = ""
         if scope not in ("", "0") and os.geteuid() != 0:
             detail = f"{path} may not look into a program that it did not start (ptrace_scope is {scope})."
             return Availability("not-permitted", detail, "sudo sysctl kernel.yama.ptrace_scope=0")
@@ -52,18 +55,16 @@ class PySpyCollector(Collector):
     def start(self, plan: Plan, pid: int) -> Companion | None:
         """Start the module that runs py-spy; ``None`` if that fails, which :meth:`harvest` reports."""
         folder, path = plan.raw(self.name), find_pyspy()
-        arguments = (
-            *("--program", str(path), "--pid", str(pid), "--out", str(folder.resolve())),
-            *("--rate", f"{plan.stacks_hz:g}"),
-            *(("--wrapped", str(pid_file(plan.raw(NSYS)).resolve())) if NSYS in plan.collectors else ()),
+        arguments = ("--program", str(path), "--rate", f"{plan.stacks_hz:g}")
+        return start_recorder(
+            "traceviz.collectors.pyspy", plan, pid, folder / LOG, arguments=arguments, patience_s=_PATIENCE_S
         )
-        return start_recorder("traceviz.collectors.pyspy", arguments, folder / LOG, _PATIENCE_S)
 
     def harvest(self, plan: Plan) -> Harvest:
         """Return the folder of each process that py-spy sampled."""
         folder = plan.raw(self.name)
         folders = tuple(sorted(path.parent for path in folder.glob(f"*/{FILE}")))
-        facts = read_facts(folder / STATUS)
+        facts = read_object(folder / STATUS)
         if folders and facts.get("lost"):
             message = "py-spy was killed and started again: what it had sampled until then is lost."
             return Harvest(folders, (Problem("recorder-restarted", message),), facts)
@@ -77,10 +78,3 @@ class PySpyCollector(Collector):
 def find_pyspy() -> str | None:
     """Return the path of py-spy: on PATH, or in the folder of this Python's scripts."""
     return shutil.which("py-spy") or shutil.which("py-spy", path=sysconfig.get_path("scripts"))
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""

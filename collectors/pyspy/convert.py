@@ -133,7 +133,13 @@ def write_stacks(
             if event.get("ph") in ("B", "E") and {"pid", "tid", "ts", "name"} <= event.keys():
                 pid = int(event["pid"])
                 if pid not in processes:
-                    processes[pid] = _begun(folder / str(pid), pid, clock, rate_hz, is_first=not processes)
+                    own = folder / str(pid)
+                    own.mkdir(exist_ok=True)
+                    output = (own / FILE).open("w", encoding="utf-8")
+                    role = "worker" if processes else "program"
+                    processes[pid] = _Process(output, clock, int(1e9 / rate_hz), Places(str(Path.cwd())))
+                    processes[pid].write("process", {"pid": pid, "role": role, "rate_hz": rate_hz})
+                    processes[pid].write("clock", clock.monotonic_ns, clock.unix_ns)
                 _take(processes[pid], event)
     finally:
         for process in processes.values():
@@ -144,16 +150,6 @@ def write_stacks(
                 process.write("end", clock.monotonic_ns + process.last_us * 1000)
             process.file.close()
     return [{"pid": pid, "threads": len(process.threads)} for pid, process in processes.items()]
-
-
-def _begun(folder: Path, pid: int, clock: Clock, rate_hz: float, *, is_first: bool) -> _Process:
-    folder.mkdir(exist_ok=True)
-    file = (folder / FILE).open("w", encoding="utf-8")
-    process = _Process(file, clock, int(1e9 / rate_hz), Places(str(Path.cwd())))
-    about = {"pid": pid, "role": "program" if is_first else "worker", "rate_hz": rate_hz}
-    process.write("process", about)
-    process.write("clock", clock.monotonic_ns, clock.unix_ns)
-    return process
 
 
 def _take(process: _Process, event: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.sampler.machine import cgroup, processor_name, topology, total_memory
+from traceviz.core.process.cores import usable_cores
 
 _QUERY = ("index", "uuid", "memory.total")
 _PATIENCE_S = 10
@@ -75,9 +76,11 @@ class Machine:
 def read_machine(root: Path = Path("/")) -> Machine:
     """Return the machine whose kernel files are under ``root``."""
     cores, group = topology(root), cgroup("self", root)
+    folders = sorted((root / "proc/driver/nvidia/gpus").glob("*"))  # in order of their bus numbers
+    drivers_list = [read_text(folder / "information") for folder in folders]
     return Machine(
         cores=os.cpu_count(),
-        usable_cores=len(os.sched_getaffinity(0)),
+        usable_cores=usable_cores(),
         cpu_limit=group.cpu_limit(),
         sockets=cores.sockets,
         physical_cores=cores.physical_cores,
@@ -88,7 +91,10 @@ def read_machine(root: Path = Path("/")) -> Machine:
         os=(_first(r'(?m)^PRETTY_NAME="?([^"\n]+)', read_text(root / "etc/os-release"))) or platform.system(),
         kernel=platform.release(),
         container=_container(root, os.environ),
-        gpus=_gpus(root),
+        gpus=tuple(
+            Gpu(ordinal, _first(r"Model:\s*(.+)", text) or "", _first(r"GPU UUID:\s*(\S+)", text) or "")
+            for ordinal, text in enumerate(drivers_list)
+        ),
         driver=_first(r"Module\s+(?:for \S+\s+)?(\d+\.[\d.]+)", read_text(root / "proc/driver/nvidia/version")),
     )
 
@@ -107,10 +113,11 @@ def with_gpu_memory(machine: Machine) -> Machine:
 
 
 def _with_answer(machine: Machine, answer: str) -> Machine:
-    """Return ``machine`` with the answer of nvidia-smi: lines of number, identifier, mebibytes."""
-    rows = [[part.strip() for part in line.split(",")] for line in answer.splitlines()]
-    memory = {row[1]: int(row[2]) << 20 for row in rows if len(row) == len(_QUERY) and row[2].isdecimal()}
-    numbers = {row[1]: int(row[0]) for row in rows if len(row) == len(_QUERY) and row[0].isdecimal()}
+    """Return ``machine`` with the answer of nvidia-smi."""
+    lines = [[part.strip() for part in line.split(",")] for line in answer.splitlines()]
+    rows = [line for line in lines if len(line) == len(_QUERY)]  # number, identifier, mebibytes
+    memory = {row[1]: int(row[2]) << 20 for row in rows if row[2].isdecimal()}
+    numbers = {row[1]: int(row[0]) for row in rows if row[0].isdecimal()}
     gpus = [Gpu(numbers.get(gpu.uuid, gpu.ordinal), gpu.name, gpu.uuid, memory.get(gpu.uuid)) for gpu in machine.gpus]
     return replace(machine, gpus=tuple(sorted(gpus, key=lambda gpu: gpu.ordinal)))
 
@@ -139,13 +146,3 @@ def _container(root: Path, environment: Mapping[str, str]) -> str | None:
     groups = read_text(root / "proc/1/cgroup")
     known = ("kubepods", "docker", "lxc", "containerd", "slurm")
     return environment.get("container") or next((kind for kind in known if kind in groups), None)
-
-
-def _gpus(root: Path) -> tuple[Gpu, ...]:
-    """Return NVIDIA GPUs as the driver lists them, in order of their bus numbers."""
-    folders = sorted((root / "proc/driver/nvidia/gpus").glob("*"))
-    texts = [read_text(folder / "information") for folder in folders]
-    return tuple(
-        Gpu(ordinal, _first(r"Model:\s*(.+)", text) or "", _first(r"GPU UUID:\s*(\S+)", text) or "")
-        for ordinal, text in enumerate(texts)
-    )

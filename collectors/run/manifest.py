@@ -9,16 +9,66 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from traceviz.collectors.base import Availability, Harvest, Problem, Window, read_facts
+from traceviz.collectors.base import Availability, Harvest, Problem, Window
 from traceviz.collectors.run.outcome import RunEnding
-from traceviz.collectors.run.redact import without_folders
+from traceviz.core.plain_arguments import names_here, plain_command
 from traceviz.core.process.temporary import drop, note
 from traceviz.core.sanitize import visible_json
+from traceviz.untrusted.json_documents import read_object
+
+SETTINGS = ("CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS", "XLA_FLAGS")
+SETTING_PREFIXES = (
+    *("CUDA_", "GOTO_", "JAX_", "KMP_", "MKL_", "NCCL_", "OMP_", "OPENBLAS_", "TORCH_"),
+    *("TF_AUTO_", "TF_CPP_", "TF_CUDNN_", "TF_DETERMINISTIC_", "TF_DISABLE_", "TF_ENABLE_", "TF_FORCE_", "TF_GPU_"),
+    *("TF_NUM_", "TF_USE_", "TF_XLA_"),  # not all of TF_: Terraform keeps secrets in TF_VAR_*
+)
+"""Variables that set how a framework uses the machine. Others may hold secrets, and are never stored."""
+
+_SECRET = ("AUTH", "CREDENTIAL", "KEY", "PASS", "SECRET", "TOKEN")
+_PATH = re.compile(r"~?(?:/[^/:;,=\s]+)*/(?=[^/:;,=\s])")
+"""The folders of a path."""
+_PATH_IN_PROSE = re.compile(r"(?<![\w.…~/:])~?/(?:[^/:;,=\s'\"]+/)+(?=[^/:;,=\s'\"])")
+"""The same within prose, where a single slash is no path: *and/or*, *8/s*, an address."""
+_LONGEST = 500
+
+
+def command_text(command: tuple[str, ...], environment: Mapping[str, str], *, keep_private: bool) -> str:
+    """Return the command for the manifest: complete, or with ``…`` in place of text that looks private.
+
+    >>> command_text(("/home/ann/bin/python", "train.py", "--user=ann"), {}, keep_private=False)
+    'python train.py --user=…'
+    """
+    return shlex.join(command) if keep_private else plain_command(command, names_here(environment))
+
+
+def without_folders(text: str) -> str:
+    """Return a sentence with only the last part of each path: folders may name people, customers and projects.
+
+    >>> without_folders("cannot open '/home/ann/secret/data.bin': see https://a.org/b, 8/s or more")
+    "cannot open '…/data.bin': see https://a.org/b, 8/s or more"
+    """
+    return _PATH_IN_PROSE.sub("…/", text)
+
+
+def settings(environment: Mapping[str, str], home: str, *, keep_private: bool) -> dict[str, str]:
+    """Return variables that set threads, devices or compilation; only the last part of paths in them is shown."""
+    shown = {}
+    for name, value in sorted(environment.items()):
+        is_setting = name in SETTINGS or name.startswith(SETTING_PREFIXES)
+        if is_setting and not any(word in name for word in _SECRET):
+            text = value
+            if not keep_private:
+                text = _PATH.sub("…/", value if len(home) < 2 else value.replace(home, "~"))
+            shown[name] = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return shown
+
 
 KIND = "traceviz.run"
 VERSION = 1
@@ -135,16 +185,12 @@ def _shortened(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
 
 def entries_before(states: Mapping[str, Availability], recording: tuple[str, ...]) -> tuple[CollectorEntry, ...]:
     """Return every known collector as of the program's start."""
-    return tuple(
-        CollectorEntry(name, _state_before(name, state, recording), state.detail, state.fix)
-        for name, state in states.items()
-    )
-
-
-def _state_before(name: str, state: Availability, recording: tuple[str, ...]) -> str:
-    if name in recording:
-        return "recording"
-    return "not-asked" if state.is_ready else state.state
+    entries = []
+    for name, availability in states.items():
+        state = "not-asked" if availability.is_ready else availability.state
+        state_before = "recording" if name in recording else state
+        entries.append(CollectorEntry(name, state_before, availability.detail, availability.fix))
+    return tuple(entries)
 
 
 def entry_after(entry: CollectorEntry, harvest: Harvest, folder: Path) -> CollectorEntry:
@@ -191,11 +237,7 @@ def write_document(folder: Path, document: Mapping[str, Any]) -> None:
         temporary.replace(folder / MANIFEST)
     finally:
         drop(temporary)
-    _keep_name(folder)
-
-
-def _keep_name(folder: Path) -> None:
-    """Write the folder itself to the disk if its file system can: the new name then survives a power failure."""
+    # Write the folder itself to the disk if its file system can: the new name then survives a power failure.
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         with contextlib.suppress(OSError):
@@ -206,4 +248,4 @@ def _keep_name(folder: Path) -> None:
 
 def is_run_folder(folder: Path) -> bool:
     """Return whether ``folder`` holds the manifest of a run."""
-    return read_facts(folder / MANIFEST).get("kind") == KIND
+    return read_object(folder / MANIFEST).get("kind") == KIND

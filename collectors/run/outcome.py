@@ -65,32 +65,23 @@ def ending_of(
         starved: True if the system killed processes to get memory while it ran.
         output: The last output of the program; empty if none was kept.
     """
-    return RunEnding(outcome, _reason(outcome, code, number, limit_s, output, starved=starved))
-
-
-def _reason(
-    outcome: str, code: int | None, number: int | None, limit_s: float | None, output: str, *, starved: bool
-) -> str:
     if outcome == "timed-out":
-        return f"timed out after {format_limit(limit_s)}" if limit_s else "timed out"
+        return RunEnding(outcome, f"timed out after {format_limit(limit_s)}" if limit_s else "timed out")
     if outcome not in {"failed", "killed"}:
-        return ""
+        return RunEnding(outcome)
     exception, last_words = _last_words(output.splitlines()[-_SEARCHED:])
     was_killed = number == signal.SIGKILL or code == 128 + signal.SIGKILL
     if (starved and was_killed) or any(map(_SHORT_OF_MEMORY.search, last_words)):
-        return OUT_OF_MEMORY
-    if number is not None:
-        return _signal_name(number)
-    if code in {NOT_FOUND, NOT_EXECUTABLE}:
-        return "command not found" if code == NOT_FOUND else "command cannot be executed"
-    stated = "unknown exit code" if code is None else f"exit code {code}"
-    return f"{stated}: {exception}" if exception else stated
-
-
-def _signal_name(number: int) -> str:
-    with suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"
+        reason = OUT_OF_MEMORY
+    elif number is not None:
+        known = {int(name) for name in signal.Signals}
+        reason = signal.Signals(number).name if number in known else f"signal {number}"
+    elif code in {NOT_FOUND, NOT_EXECUTABLE}:
+        reason = "command not found" if code == NOT_FOUND else "command cannot be executed"
+    else:
+        reason = "unknown exit code" if code is None else f"exit code {code}"
+        reason = f"{reason}: {exception}" if exception else reason
+    return RunEnding(outcome, reason)
 
 
 def _last_words(lines: list[str]) -> tuple[str, list[str]]:
@@ -111,18 +102,12 @@ def oom_kills() -> int:
 
     0 if the system does not report it.
     """
-    for path, key in ((_own_group() / "memory.events", "oom_kill"), (Path("/proc/vmstat"), "oom_kill")):
+    group = Path("/sys/fs/cgroup")  # of version 2
+    with suppress(OSError):
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
+        group /= next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
+    for path in (group / "memory.events", Path("/proc/vmstat")):
         with suppress(OSError, ValueError):
             facts = dict(line.split() for line in path.read_text(encoding="ascii").splitlines())
-            return int(facts[key]) if key in facts else 0
+            return int(facts.get("oom_kill", 0))
     return 0
-
-
-def _own_group() -> Path:
-    """Return the folder of our control group (version 2)."""
-    root = Path("/sys/fs/cgroup")
-    with suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("0::/"):
-                return root / line.removeprefix("0::/")
-    return root

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from traceviz.collectors.base import NSYS, NVTX, PYSPY, RESOURCES, STACKS, Availability, Collector, Plan, Window
 from traceviz.collectors.frameworks.injection import injection_environment
-from traceviz.collectors.nsys.flags import traces_cuda
+from traceviz.collectors.nsys.collector import traces_cuda
 from traceviz.core.errors import MissingToolError, UsageError
 
 AUTO = "auto"
@@ -83,13 +83,17 @@ def make_plan(
         MissingToolError: a collector that the user named cannot record here.
     """
     names = _automatic(options, states) if options.collectors is None else _by_name(options, states)
+    frameworks = [name for name in names if name not in {NSYS, NVTX, PYSPY, RESOURCES, STACKS}]
+    device_tracer = frameworks[0] if len(frameworks) == 1 else None  # else each may, in the program that loads it
+    if NSYS in names and traces_cuda(options.nsys_args):
+        device_tracer = NSYS
     return Plan(
         folder=folder,
         command=command,
         collectors=names,
         window=options.window,
         nvtx=NVTX in names,
-        device_tracer=_device_tracer(names, options.nsys_args),
+        device_tracer=device_tracer,
         nsys_args=options.nsys_args,
         rate_hz=options.rate_hz,
         stacks_hz=options.stacks_hz,
@@ -120,7 +124,12 @@ def _by_name(options: CollectOptions, states: Mapping[str, Availability]) -> tup
     names = set(options.collectors)
     for name in sorted(names):
         if not states[name].is_ready:
-            raise _cannot(name, states[name], _automatic(options, states))
+            others = ", ".join(_automatic(options, states))
+            raise MissingToolError(
+                f"{name} cannot record here ({states[name].words}): {states[name].detail}",
+                f"Without --with, these would record: {others}." if others else "Nothing else can record here either.",
+                states[name].fix,
+            )
     if NVTX in names and not options.nvtx:
         raise UsageError("--with nvtx and --nvtx off contradict each other.", fix="Leave one out.")
     for name in sorted(names & {PYSPY, STACKS}):
@@ -129,26 +138,6 @@ def _by_name(options: CollectOptions, states: Mapping[str, Availability]) -> tup
     if NSYS in names and options.nvtx and NVTX in states and states[NVTX].is_ready:
         names.add(NVTX)
     return tuple(name for name in states if name in names)
-
-
-def _cannot(name: str, state: Availability, instead: Iterable[str]) -> MissingToolError:
-    others = ", ".join(instead)
-    return MissingToolError(
-        f"{name} cannot record here ({state.words}): {state.detail}",
-        f"Without --with, these would record: {others}." if others else "Nothing else can record here either.",
-        state.fix,
-    )
-
-
-def _device_tracer(names: tuple[str, ...], nsys_args: tuple[str, ...]) -> str | None:
-    """Return the collector that claims CUPTI: nsys if it traces CUDA; else the only framework profiler, if any.
-
-    ``None`` if no collector claims it: each framework profiler may trace the GPU in the program that loads it.
-    """
-    if NSYS in names and traces_cuda(nsys_args):
-        return NSYS
-    frameworks = [name for name in names if name not in {NSYS, NVTX, PYSPY, RESOURCES, STACKS}]
-    return frameworks[0] if len(frameworks) == 1 else None
 
 
 def wrapped_command(plan: Plan, collectors: Iterable[Collector]) -> tuple[str, ...]:

@@ -11,40 +11,106 @@ from __future__ import annotations
 import shutil
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from traceviz.collectors.base import Collector, Companion, Harvest, Plan, Problem
-from traceviz.collectors.frameworks.harvest import read_versions
-from traceviz.collectors.frameworks.injection import INJECTED, write_injection
-from traceviz.collectors.frameworks.unhooked import LOST, NOT_INJECTED, hooks_of, lost_hooks
-from traceviz.collectors.program.processes import send_to
+from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Plan, Problem, Wrapped
+from traceviz.collectors.frameworks.harvest import NOT_INJECTED, read_versions
+from traceviz.collectors.frameworks.injection import (
+    INJECTED,
+    LOST,
+    hooks_of,
+    lost_hooks,
+    through_env,
+    write_injection,
+)
+from traceviz.collectors.program.processes import Watch, ending_by_request, send_to
 from traceviz.collectors.program.pythons import watching
-from traceviz.collectors.program.signals import Watch, ending_by_request
 from traceviz.collectors.program.start import start
 from traceviz.collectors.program.supervise import STALLED_S, Ending, Wrapper, supervise
-from traceviz.collectors.run.folder import RAW, new_run_folder, release, room
+from traceviz.collectors.run.folder import RAW, bytes_below, new_run_folder, release, room
 from traceviz.collectors.run.machine import read_machine, with_gpu_memory
 from traceviz.collectors.run.manifest import (
     COMMAND_LINE,
     CollectorEntry,
     Manifest,
     Status,
+    command_text,
     entries_before,
     entry_after,
+    settings,
     versions_after,
     write_manifest,
 )
 from traceviz.collectors.run.outcome import ending_of, oom_kills
-from traceviz.collectors.run.plan import program_name
-from traceviz.collectors.run.prepared import Prepared
-from traceviz.collectors.run.redact import command_text, settings
+from traceviz.collectors.run.plan import CollectOptions, added_environment, program_name, typed_command, wrapped_command
 from traceviz.core.errors import OutputError, TracevizError
 from traceviz.core.files import explained
 from traceviz.core.units import format_value
 from traceviz.untrusted.errors import foreign_errors_in_words
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that can be started.
+
+    Args:
+        plan: The plan of the run.
+        options: The user's options.
+        collectors: The collectors of the plan, in its order.
+        states: The availability of each known collector.
+        environment: The environment that the program inherits.
+        versions: Versions that are known already: our own.
+    """
+
+    plan: Plan
+    options: CollectOptions
+    collectors: tuple[Collector, ...]
+    states: Mapping[str, Availability]
+    environment: Mapping[str, str]
+    versions: Mapping[str, str]
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command to start: the user's, with its wrapper."""
+        command = through_env(self.plan.command, self.added, self.environment)
+        return wrapped_command(replace(self.plan, command=command), self.collectors)
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """That command as a user would type it."""
+        return typed_command(self.plan, self.collectors)
+
+    @property
+    def added(self) -> dict[str, str]:
+        """Variables for the program in addition to those that it inherits."""
+        return added_environment(self.plan, self.collectors, self.environment)
+
+    @property
+    def wrapping(self) -> tuple[str, ...]:
+        """Names of the collectors whose processes run around the program."""
+        return tuple(collector.name for collector in self.collectors if collector.own_session)
+
+    @property
+    def wrapper(self) -> Wrapper:
+        """The wrapper that the collectors put around the program, if any."""
+        return Wrapper(self._find_program, self._bytes_written, own_session=bool(self.wrapping))
+
+    def _find_program(self) -> Wrapped | None:
+        programs = (collector.program(self.plan) for collector in self.collectors)
+        return next((program for program in programs if program is not None), None)
+
+    def _bytes_written(self) -> int:
+        return sum(bytes_below(self.plan.raw(name)) for name in self.wrapping)
+
+    def may_start_again(self, ending: Ending) -> bool:
+        """Return whether the wrapper failed to start the program, and another try may succeed."""
+        if ending.status == 0 or ending.interrupted or ending.timed_out:
+            return False
+        return any(collector.may_start_again(self.plan) for collector in self.collectors)
+
 
 TIMED_OUT = 124
 """Exit code if the program's time was over, as of ``timeout``."""
@@ -54,6 +120,11 @@ STARTS = 3
 """Number of attempts to start if the wrapper does not start the program."""
 FULL_BYTES = 1 << 20
 """With less free space than this, recordings are truncated: the buffers of profilers are larger."""
+NOT_HARVESTED = Problem(
+    "not-harvested",
+    "The recording was ended before what was recorded had been collected.",
+    "What is in raw/ of the run stays: traceviz report reads it.",
+)
 _MEMORY_HINT = "Where nobody did, the system may have needed the memory: dmesg | grep -i oom"
 
 Tell = Callable[[str], None]
@@ -105,16 +176,10 @@ def record(run: Prepared, watch: Watch, tell: Tell, progress: Progress = no_prog
         manifest = replace(manifest, overhead={"before_ns": time.monotonic_ns() - began})
         manifest, companions, ending = _run_program(run, manifest, folder.keep, watch, tell, progress=progress)
     save(plan.folder, manifest, tell)
-    ended = Recording(manifest, _exit_code(ending), complete=not ending.hurried)
+    exit_code = TIMED_OUT if ending.timed_out else ending.code
+    ended = Recording(manifest, INTERRUPTED if ending.killed else exit_code, complete=not ending.hurried)
     progress("collecting what was recorded", 0, None)
     return _finish(run, companions, ended, watch, tell)
-
-
-def _exit_code(ending: Ending) -> int:
-    """Return the exit code of ``traceviz collect``: the program's, unless we ended the program."""
-    if ending.killed:
-        return INTERRUPTED
-    return TIMED_OUT if ending.timed_out else ending.code
 
 
 def _run_program(
@@ -261,7 +326,14 @@ def start_companions(run: Prepared, pid: int) -> tuple[tuple[tuple[str, Companio
 
 
 def _manifest_after(manifest: Manifest, ending: Ending, limit_s: float | None, *, starved: bool) -> Manifest:
-    status, number = _status(ending), -ending.status if ending.status < 0 else None
+    number = -ending.status if ending.status < 0 else None
+    status: Status = "failed" if ending.status else "finished"
+    if ending.interrupted:
+        status = "interrupted"
+    elif ending.timed_out:
+        status = "timed-out"
+    elif number is not None:
+        status = "killed"
     return replace(
         manifest,
         status=status,
@@ -273,16 +345,6 @@ def _manifest_after(manifest: Manifest, ending: Ending, limit_s: float | None, *
         signal=number,
         usage=ending.usage,
     )
-
-
-def _status(ending: Ending) -> Status:
-    if ending.interrupted:
-        return "interrupted"
-    if ending.timed_out:
-        return "timed-out"
-    if ending.status < 0:
-        return "killed"
-    return "failed" if ending.status else "finished"
 
 
 def _finish(
@@ -305,10 +367,7 @@ def _finish(
         fix = "Make room, or choose another place with -o, and record again."
         manifest = manifest.with_problems((Problem("disk-full", message, fix),))
     if not complete:
-        message = "The recording was ended before what was recorded had been collected."
-        manifest = manifest.with_problems(
-            (Problem("not-harvested", message, "What is in raw/ of the run stays: traceviz report reads it."),)
-        )
+        manifest = manifest.with_problems((NOT_HARVESTED,))
     release(folder)
     save(folder, manifest, tell)
     return Recording(manifest, ended.exit_code, complete)

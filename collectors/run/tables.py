@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from traceviz.collectors.base import Problem
-from traceviz.collectors.program.signals import Watch, ending_by_request
+from traceviz.collectors.program.processes import Watch, ending_by_request
 from traceviz.collectors.run.folder import RAW
 from traceviz.collectors.run.plan import CollectOptions
 from traceviz.collectors.run.record import Progress, no_progress

@@ -18,13 +18,14 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from traceviz.collectors.base import RESOURCES, STACKS, Availability, Companion, Problem
+from traceviz.collectors.base import RESOURCES, STACKS, Availability, Companion
 from traceviz.collectors.frameworks.injection import hooks_here, write_injection
 from traceviz.collectors.run.folder import new_run_folder, release
 from traceviz.collectors.run.manifest import Manifest, Status, write_manifest
 from traceviz.collectors.run.outcome import ending_of
-from traceviz.collectors.run.prepared import Prepared
 from traceviz.collectors.run.record import (
+    NOT_HARVESTED,
+    Prepared,
     check_room,
     harvest_all,
     manifest_before,
@@ -124,7 +125,10 @@ def recorded_part(run: Prepared, around: Around, tell: Tell) -> Iterator[Part]:
             write_manifest(plan.folder, part.manifest)
         companions, problems = start_companions(run, os.getpid())
         try:
-            _await_sampler(run)
+            # Many parts end before the sampler has been loaded.
+            description, due = run.plan.raw(RESOURCES) / DESCRIPTION, time.monotonic() + _PATIENCE_S
+            while RESOURCES in plan.collectors and not description.exists() and time.monotonic() < due:
+                time.sleep(0.01)
             stacks_hz = plan.stacks_hz if STACKS in plan.collectors else 0.0
             hooks.begin(str(settings), stacks_hz, around.threads, around.code)
         except BaseException:
@@ -150,21 +154,25 @@ def recorded_part(run: Prepared, around: Around, tell: Tell) -> Iterator[Part]:
         _finish(part, hooks, companions, tell)
 
 
-def _await_sampler(run: Prepared) -> None:
-    """Wait until resources are sampled: many parts end before the sampler has been loaded."""
-    if RESOURCES not in run.plan.collectors:
-        return
-    begun = run.plan.raw(RESOURCES) / DESCRIPTION
-    due = time.monotonic() + _PATIENCE_S
-    while not begun.exists() and time.monotonic() < due:
-        time.sleep(0.01)
-
-
 def _finish(part: Part, hooks: Any, companions: tuple[tuple[str, Companion], ...], tell: Tell) -> None:
     """Save and collect the recordings; in any case, stop all our processes."""
-    ended = _Moment()
-    manifest = _manifest_after(part, ended)
-    complete = False
+    ended, error, complete = _Moment(), part.error, False
+    # Status and exit code are those of a program that ends with this error.
+    said = "" if error is None else f"Traceback (most recent call last):\n{type(error).__name__}: {error}"
+    status: Status = "finished" if error is None else "failed"
+    code = 0 if error is None else 1
+    if isinstance(error, KeyboardInterrupt):
+        status, code = "interrupted", 130
+    duration_ns = ended.monotonic_ns - part.began.monotonic_ns
+    manifest = replace(
+        part.manifest,
+        status=status,
+        code=code,
+        ending=ending_of(status, code=code, number=None, output=said),
+        ended_unix_ns=part.began.unix_ns + duration_ns,
+        duration_ns=duration_ns,
+        usage=part.began.usage_until(ended),
+    )
     try:
         hooks.end("the end of the part")
         manifest = manifest.with_problems(stop_companions(companions))
@@ -173,33 +181,7 @@ def _finish(part: Part, hooks: Any, companions: tuple[tuple[str, Companion], ...
     finally:
         if not complete:
             stop_companions(companions)
-            message = "The recording was ended before what was recorded had been collected."
-            manifest = manifest.with_problems(
-                (Problem("not-harvested", message, "What is in raw/ of the run stays: traceviz report reads it."),)
-            )
+            manifest = manifest.with_problems((NOT_HARVESTED,))
         release(part.folder)
         part.manifest = manifest
         save(part.folder, manifest, tell)
-
-
-def _manifest_after(part: Part, ended: _Moment) -> Manifest:
-    status, code = _outcome(part.error)
-    said = (
-        "" if part.error is None else f"Traceback (most recent call last):\n{type(part.error).__name__}: {part.error}"
-    )
-    return replace(
-        part.manifest,
-        status=status,
-        code=code,
-        ending=ending_of(status, code=code, number=None, output=said),
-        ended_unix_ns=part.began.unix_ns + ended.monotonic_ns - part.began.monotonic_ns,
-        duration_ns=ended.monotonic_ns - part.began.monotonic_ns,
-        usage=part.began.usage_until(ended),
-    )
-
-
-def _outcome(error: BaseException | None) -> tuple[Status, int]:
-    """Return status and exit code, as of a program that ends with ``error``."""
-    if error is None:
-        return "finished", 0
-    return ("interrupted", 130) if isinstance(error, KeyboardInterrupt) else ("failed", 1)

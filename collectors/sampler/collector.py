@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar
 
 from traceviz.collectors.base import (
-    NSYS,
     RESOURCES,
     Availability,
     Collector,
@@ -21,11 +20,10 @@ from traceviz.collectors.base import (
     Harvest,
     Plan,
     Problem,
-    read_facts,
 )
 from traceviz.collectors.program.companion_process import last_words, start_recorder
-from traceviz.collectors.program.wrapped import pid_file
 from traceviz.collectors.sampler.gpu import has_gpu
+from traceviz.untrusted.json_documents import read_object
 
 DESCRIPTION = "resources.json"
 LOG = "sampler.log"
@@ -63,17 +61,21 @@ class ResourcesCollector(Collector):
     def start(self, plan: Plan, pid: int) -> Companion | None:
         """Start the sampler of process ``pid``; ``None`` if that fails, which :meth:`harvest` reports."""
         folder = plan.raw(self.name)
-        arguments = (
-            *("--pid", str(pid), "--out", str(folder.resolve()), "--rate", str(plan.rate_hz)),
-            *("--parent", str(os.getpid())),
-            *(("--wrapped", str(pid_file(plan.raw(NSYS)).resolve())) if NSYS in plan.collectors else ()),
+        arguments = ("--rate", str(plan.rate_hz), "--parent", str(os.getpid()))
+        return start_recorder(
+            "traceviz.collectors.sampler",
+            plan,
+            pid,
+            folder / LOG,
+            arguments=arguments,
+            patience_s=_PATIENCE_S,
+            environment=_ONE_CORE,
         )
-        return start_recorder("traceviz.collectors.sampler", arguments, folder / LOG, _PATIENCE_S, _ONE_CORE)
 
     def harvest(self, plan: Plan) -> Harvest:
         """Return the folder of samples, and the cost of sampling."""
         folder = plan.raw(self.name)
-        description = read_facts(folder / DESCRIPTION)
+        description = read_object(folder / DESCRIPTION)
         if not any(folder.glob("part-*.parquet")):
             message = f"No resources were sampled. {last_words(folder / LOG)}".strip()
             return Harvest(problems=(Problem("no-samples", message),))

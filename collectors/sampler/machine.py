@@ -114,8 +114,7 @@ def machine_settings(pid: int, root: Path = Path("/")) -> dict[str, str]:
     """Return the machine as process ``pid`` sees it: keys ``machine.*``, and ``env.*`` for its thread settings.
 
     ``machine.usable_cores`` counts those of ``machine.cores`` that the process may run on. ``machine.cpu_limit`` is how
-    many
-    cores' worth of time its container allows. Unknown facts are left out.
+    many cores' worth of time its container allows. Unknown facts are left out.
     """
     groups = cgroup(pid, root)
     limit = groups.cpu_limit()

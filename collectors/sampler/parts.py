@@ -47,8 +47,7 @@ class _Readings:
     """Readings as columns that grow.
 
     Arrow takes over their memory as it is. From Python values, it would load pandas to check whether they are of its
-    types,
-    which costs more than a minute of sampling.
+    types, which costs more than a minute of sampling.
     """
 
     def __init__(self, words: _Words) -> None:
@@ -146,7 +145,20 @@ class PartWriter:
             OSError: the folder cannot be written.
         """
         if len(self._readings):
-            self._write_part(self._readings.first_ns)
+            # Add the remembered readings to the newest part, or start another one.
+            if self._part_began_ns is None or self._readings.first_ns - self._part_began_ns >= PART_NS:
+                self._part_began_ns, self._batches = self._readings.first_ns, []
+                self.parts += 1
+            self.samples += self._readings.moments
+            self._batches.append(self._readings.batch())
+            self._readings = _Readings(self._words)
+            path = self.folder / f"part-{self.parts:05}.parquet"
+            temporary = path.with_name(f".{path.name}")
+            table = (
+                pa.Table.from_batches(self._batches).unify_dictionaries().combine_chunks()
+            )  # one page of each column
+            pq.write_table(table, temporary, compression="zstd", compression_level=1, write_statistics=False)
+            temporary.replace(path)
         self.describe({**description, "parts": self.parts, "samples": self.samples})
 
     def describe(self, description: Mapping[str, Any]) -> None:
@@ -155,17 +167,3 @@ class PartWriter:
         temporary = self.folder / f".{DESCRIPTION}"
         temporary.write_text(text + "\n", encoding="utf-8")
         temporary.replace(self.folder / DESCRIPTION)
-
-    def _write_part(self, now_ns: int) -> None:
-        """Add the remembered readings to the newest part, or start another one."""
-        if self._part_began_ns is None or now_ns - self._part_began_ns >= PART_NS:
-            self._part_began_ns, self._batches = now_ns, []
-            self.parts += 1
-        self.samples += self._readings.moments
-        self._batches.append(self._readings.batch())
-        self._readings = _Readings(self._words)
-        path = self.folder / f"part-{self.parts:05}.parquet"
-        temporary = path.with_name(f".{path.name}")
-        table = pa.Table.from_batches(self._batches).unify_dictionaries().combine_chunks()  # one page of each column
-        pq.write_table(table, temporary, compression="zstd", compression_level=1, write_statistics=False)
-        temporary.replace(path)

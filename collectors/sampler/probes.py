@@ -289,16 +289,12 @@ class CoresProbe(Probe):
         available = parse_available(self._memory.read())
         if available is not None:
             yield Reading(metrics.MACHINE_AVAILABLE, available)
-        yield from self._limit(now_ns)
-
-    def _limit(self, now_ns: int) -> Iterator[Reading]:
         throttled = self._groups.throttled_ns()
-        if throttled is None:
-            return
-        if self._throttled is not None:
-            then, count = self._throttled
-            yield Reading(metrics.MACHINE_THROTTLED, max(throttled - count, 0) * 100 / (now_ns - then))
-        self._throttled = (now_ns, throttled)
+        if throttled is not None:
+            if self._throttled is not None:
+                then, count = self._throttled
+                yield Reading(metrics.MACHINE_THROTTLED, max(throttled - count, 0) * 100 / (now_ns - then))
+            self._throttled = (now_ns, throttled)
 
 
 def core_shares(before: MachineStat, now: MachineStat) -> dict[int, float]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -203,10 +204,8 @@ class ProcessTree:
     """A process and its current descendants.
 
     Descendants are found in two ways. A member's main thread lists its children, which takes 1 µs if it has none.
-    Children
-    of other threads, or on a kernel without such lists, are found among all processes of the machine. That takes 1 µs
-    for
-    each process, and 20 µs for each new one.
+    Children of other threads, or on a kernel without such lists, are found among all processes of the machine. That
+    takes 1 µs for each process, and 20 µs for each new one.
 
     Args:
         root: Process id of the program.
@@ -235,7 +234,8 @@ class ProcessTree:
         self._known = listed
         if self.root in new:
             self._adopt(self.root)
-        parents = {pid: parent for pid in new if pid != self.root and (parent := self._parent(pid)) is not None}
+        lines = {pid: read_once(f"{self.proc}/{pid}/stat") for pid in new if pid != self.root}
+        parents = {pid: parse_stat(line).parent for pid, line in lines.items() if line}
         while children := [pid for pid, parent in parents.items() if parent in self.members]:
             for pid in children:
                 del parents[pid]
@@ -245,7 +245,12 @@ class ProcessTree:
         """Find processes that the main threads of members have started, and their descendants."""
         fresh = list(self.members.values())
         while fresh:
-            children = {pid for process in fresh for pid in _children(process)} - self.members.keys()
+            children: set[int] = set()
+            for process in fresh:
+                with suppress(OSError):
+                    if process.children_file is not None:
+                        children.update(parse_children(process.children_file.read()))
+            children -= self.members.keys()
             for pid in children:
                 self._known.add(pid)
                 self._adopt(pid)
@@ -262,9 +267,22 @@ class ProcessTree:
                 del self.members[process.pid]
                 continue
             self.names[process.pid] = process.stat.name
-            process.io = self._read_io(process)
+            if process.io_file is None:
+                process.io = None
+                continue
+            try:
+                process.io = parse_io(process.io_file.read())
+            except OSError:  # hidden for programs with raised privileges, and for ended ones
+                self.denied += process.is_alive and process.io is None
+                process.io_file.close()
+                process.io_file = None
         if self.wrapped is not None and not self._wrappers:
-            self._wrappers = self._above(int(read_once(self.wrapped) or 0))
+            pid = int(read_once(self.wrapped) or 0)
+            ancestors: set[int] = set()
+            while pid in self.members and self.members[pid].stat.parent in self.members:
+                pid = self.members[pid].stat.parent
+                ancestors.add(pid)
+            self._wrappers = ancestors
 
     @property
     def program(self) -> list[Process]:
@@ -278,14 +296,6 @@ class ProcessTree:
         is_sampler = process.pid == _OWN_PID != self.root  # started by the program itself, to record a part of it
         return is_sampler or process.is_profiler or process.pid in self._wrappers
 
-    def _above(self, pid: int) -> set[int]:
-        """Return members from the parent of ``pid`` up; none if ``pid`` is no member."""
-        ancestors: set[int] = set()
-        while pid in self.members and self.members[pid].stat.parent in self.members:
-            pid = self.members[pid].stat.parent
-            ancestors.add(pid)
-        return ancestors
-
     @property
     def has_ended(self) -> bool:
         """True if no member runs any more."""
@@ -296,10 +306,6 @@ class ProcessTree:
         for process in self.members.values():
             process.close()
         self.members.clear()
-
-    def _parent(self, pid: int) -> int | None:
-        line = read_once(f"{self.proc}/{pid}/stat")
-        return parse_stat(line).parent if line else None
 
     def _adopt(self, pid: int) -> None:
         """Make ``pid`` a member, unless it has ended. It is tried again later if no more files could be opened."""
@@ -313,33 +319,9 @@ class ProcessTree:
         except OSError:
             stat_file.close()
             return
-        io_file, children_file = (self._opened(f"{pid}/{name}") for name in ("io", f"task/{pid}/children"))
+        files: list[ProcFile | None] = [None, None]
+        for place, name in enumerate(("io", f"task/{pid}/children")):
+            with suppress(OSError):
+                files[place] = ProcFile(f"{self.proc}/{pid}/{name}")
         self.names[pid] = stat.name
-        self.members[pid] = Process(pid, stat_file, io_file, children_file, stat)
-
-    def _opened(self, name: str) -> ProcFile | None:
-        try:
-            return ProcFile(self.proc / name)
-        except OSError:
-            return None
-
-    def _read_io(self, process: Process) -> tuple[int, int] | None:
-        if process.io_file is None:
-            return None
-        try:
-            return parse_io(process.io_file.read())
-        except OSError:  # hidden for programs with raised privileges, and for ended ones
-            self.denied += process.is_alive and process.io is None
-            process.io_file.close()
-            process.io_file = None
-            return process.io
-
-
-def _children(process: Process) -> list[int]:
-    """Return living processes that the main thread of ``process`` has started."""
-    if process.children_file is None:
-        return []
-    try:
-        return parse_children(process.children_file.read())
-    except OSError:
-        return []
+        self.members[pid] = Process(pid, stat_file, files[0], files[1], stat)

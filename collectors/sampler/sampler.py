@@ -86,7 +86,7 @@ class Sampler:
         next_ns = self._began_ns
         while True:
             self._sample()
-            if self._tree.has_ended or self._is_orphan():
+            if self._tree.has_ended or (self._parent is not None and os.getppid() != self._parent):
                 break
             now_ns = time.monotonic_ns()
             if now_ns - flushed_ns >= flush_pause(now_ns - self._began_ns, took_ns):
@@ -97,16 +97,17 @@ class Sampler:
             late = max(time.monotonic_ns() - next_ns, 0) // self._period_ns
             self._missed += late
             next_ns += (late + 1) * self._period_ns
-            if _is_stopped_within((next_ns - time.monotonic_ns()) / SECOND_NS):
+            # SIGTERM is blocked, so that it interrupts nothing else. After a stop and a continue past the time, Python
+            # returns a signal that never came.
+            seconds = (next_ns - time.monotonic_ns()) / SECOND_NS
+            received = signal.sigtimedwait({signal.SIGTERM}, max(seconds, 0.0))
+            if received is not None and received.si_signo == signal.SIGTERM:
                 self._sample()
                 break
         self._writer.flush(self._description("ended"))
         self._clocks.close()
         self._tree.close()
         self._gpus.close()
-
-    def _is_orphan(self) -> bool:
-        return self._parent is not None and os.getppid() != self._parent
 
     def _sample(self) -> None:
         now_ns = time.monotonic_ns()
@@ -136,12 +137,3 @@ class Sampler:
 def flush_pause(ran_ns: int, took_ns: int) -> int:
     """Return the time until the next write, after ``ran_ns`` of sampling, if the last write took ``took_ns``."""
     return max(min(max(FLUSH_NS[0], ran_ns // 8), FLUSH_NS[1]), int(took_ns / FLUSH_SHARE))
-
-
-def _is_stopped_within(seconds: float) -> bool:
-    """Wait, and return whether SIGTERM arrived. It is blocked, so that it interrupts nothing else.
-
-    After a stop and a continue past the time, Python returns a signal that never came.
-    """
-    received = signal.sigtimedwait({signal.SIGTERM}, max(seconds, 0.0))
-    return received is not None and received.si_signo == signal.SIGTERM

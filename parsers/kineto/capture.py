@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.kineto.categories import CATEGORIES, DEVICE_ROLES, Role
 from traceviz.parsers.kineto.columns import Words
 from traceviz.parsers.kineto.dialects import Dialect

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from traceviz.core.arrays.sort_in_place import put_in_order
+from traceviz.core.arrays.sweeps import put_in_order
 from traceviz.core.errors import DamagedTraceError
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nsys.calls import CALLS, drop_repeated_calls, with_ids
 from traceviz.parsers.nsys.events import event_reader, read_nvtx

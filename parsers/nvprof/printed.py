@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.nvprof.demangle import Demangler
 from traceviz.parsers.nvprof.identity import program

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizError, UnknownFormatError, UnreadableError
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.base import Reader, ReadRequest, certain_reader, prefixed
 from traceviz.parsers.ranks.names import rank_in_name
 from traceviz.parsers.run.layout import MOST_FILES, RAW

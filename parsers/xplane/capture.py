@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 from traceviz.parsers.shared.cupti import cuda_version
 from traceviz.parsers.shared.events import launch_details as details
 from traceviz.parsers.shared.notes import Notes

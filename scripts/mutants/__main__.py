@@ -235,17 +235,6 @@ def options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def courses_of(chosen: Sequence[Mutant], every: Sequence[Mutant], found: Map, why: Mapping[str, str]) -> list[Course]:
-    """Return a course for every chosen mutant, without tests for those that cannot be noticed."""
-    imported_by = importers(found.root, {mutant.path for mutant in every})
-    return [
-        Course(mutant, [], "equivalent")
-        if mutant.identity in why
-        else Course(mutant, found.stages(mutant, imported_by[mutant.path]))
-        for mutant in chosen
-    ]
-
-
 def row(course: Course, root: Path, why: Mapping[str, str]) -> dict[str, Any]:
     """Return the saved facts about a mutant."""
     mutant = course.mutant
@@ -261,7 +250,15 @@ def run_in(
     root, logs = asked.root.resolve(), folder / "logs"
     logs.mkdir(parents=True, exist_ok=True)
     found = known(root, folder) if any(folder.glob("*.coverage")) else measure(root, folder, asked.jobs)
-    courses = courses_of(chosen, every, found, equivalents())
+    # Mutants that cannot be noticed get no tests.
+    why = equivalents()
+    imported_by = importers(found.root, {mutant.path for mutant in every})
+    courses = [
+        Course(mutant, [], "equivalent")
+        if mutant.identity in why
+        else Course(mutant, found.stages(mutant, imported_by[mutant.path]))
+        for mutant in chosen
+    ]
     worker.warm_up()
     run(courses, root, logs, asked.jobs, found.seconds)
     if control(root, courses, logs, found.seconds):

@@ -117,7 +117,9 @@ class _Structure:
 
     def __init__(self, source: str) -> None:
         tree = ast.parse(source)
-        self._idle: list[Span] = [_span(node) for node in _idle_nodes(tree)]
+        self._idle: list[Span] = [
+            ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)) for node in _idle_nodes(tree)
+        ]
         self._functions: list[tuple[int, int, str, bool]] = []
         self._statements: list[tuple[int, int]] = []
         self._walk(tree, "", is_run=False)
@@ -152,10 +154,6 @@ class _Structure:
     def is_idle(self, start: tuple[int, int], end: tuple[int, int]) -> bool:
         """Return whether the place has no effect, or none on a figure."""
         return any(first <= start and end <= last for first, last in self._idle)
-
-
-def _span(node: Any) -> Span:
-    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
 def _idle_nodes(tree: ast.AST) -> Iterator[ast.AST]:

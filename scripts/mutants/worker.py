@@ -97,26 +97,22 @@ def _run(job: Job) -> int:
         os.dup2(output, stream)
     os.chdir(job.root)
     if job.file:
-        _put_in_place_of(job.file, job.code)
+        # Python compiles ``job.code`` when it would import ``job.file``.
+        read = importlib.machinery.SourceFileLoader.get_code
+
+        def get_code(self: Any, fullname: str) -> CodeType | None:
+            if Path(self.path) == job.file:
+                compiled: CodeType = compile(job.code, str(job.file), "exec", dont_inherit=True)
+                return compiled
+            return read(self, fullname)
+
+        importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
     import pytest  # noqa: PLC0415 (with what it reads from its environment now)
 
     files = list(dict.fromkeys(test.partition("::")[0] for test in job.tests))
     options = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", "--no-header", "-rN")
     options = (*options, "-W", "ignore::pytest.PytestAssertRewriteWarning")
     return int(pytest.main([*options, *files], plugins=[_Only(job.tests)]))
-
-
-def _put_in_place_of(file: Path, code: str) -> None:
-    """Let Python compile ``code`` when it would import ``file``."""
-    read = importlib.machinery.SourceFileLoader.get_code
-
-    def get_code(self: Any, fullname: str) -> CodeType | None:
-        if Path(self.path) == file:
-            compiled: CodeType = compile(code, str(file), "exec", dont_inherit=True)
-            return compiled
-        return read(self, fullname)
-
-    importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
 
 
 class _Only:

@@ -1,5 +1,9 @@
 """Catalogues made for a purpose: rows with only the facts that a test needs, and archives of a few samples."""
 
+import tempfile
+from functools import cache
+from pathlib import Path
+
 import polars as pl
 import pyarrow as pa
 
@@ -40,18 +44,26 @@ def nightly(values, name="step_median", **others):
     ]
 
 
+@cache
+def read_and_analyse(path):
+    """Return the tables of a trace, and the report on them as they are stored. Each trace is analysed once."""
+    read = api.open_trace(path)
+    with tempfile.TemporaryDirectory() as folder:
+        write_tables(Path(folder), ((name, read.arrow(name)) for name in read), {})
+        return read, api.analyze(load(Path(folder)))
+
+
 def archive_of(store, paths, **facts):
     """Return an archive of traces, with these facts about each in the catalogue; ids count from 1."""
     layout.create(store)
     tables = []
     for number, path in enumerate(paths, 1):
         trace_id = f"{number:016x}"
-        read = api.open_trace(path)
+        read, report = read_and_analyse(path)
         with store.new_folder(*layout.trace_parts("kineto", trace_id)) as folder:
             write_tables(folder, ((name, read.arrow(name)) for name in read), {})
             read = load(folder)
             origin = Origin(trace_id, "0" * 64, 1, path.name, path.name, START_NS, "1.0", {}, facts.get("job"))
-            report = api.analyze(read)
             (folder / layout.REPORT).write_text(dumps(report))
             tables.append(ready_rows(origin, read, report, "kineto", {}))
     catalogue.append(store, pa.concat_tables(tables))

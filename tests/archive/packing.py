@@ -11,8 +11,7 @@ from pathlib import Path
 import zstandard
 
 from traceviz.archive.sources.discover import fetch, items
-from traceviz.archive.sources.hashes import source_sha256
-from traceviz.archive.sources.item import Item, Limits, Refused
+from traceviz.archive.sources.hashes import Item, Limits, Refused, source_sha256
 
 TRACE = b'{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "%s", "ts": 1, "dur": 2}]}'
 SUFFIX = ".pt.trace.json"

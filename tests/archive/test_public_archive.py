@@ -1,11 +1,7 @@
 """All public traces in one archive: every readable one is in, once, and states the same as its own report."""
 
-import tarfile
-import zipfile
-
 import polars as pl
 import pytest
-import zstandard
 
 import traceviz
 from traceviz.archive.archive import Archive
@@ -35,23 +31,6 @@ def test_every_readable_trace_is_in_and_the_others_are_quarantined_with_their_re
     errors = " ".join(refusal.error for refusal in done.quarantined)
     assert errors.count("git-lfs pointer") == 2
     assert "Visual Profiler: an XML file" in errors
-
-
-def test_nothing_changes_when_they_are_added_again_in_folders_or_packed(public, public_traces, tmp_path):
-    archive, _ = public
-    with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in sorted(public_traces.rglob("*")):
-            if path.is_file():
-                packed.write(path, path.relative_to(public_traces.parent))
-    stream = zstandard.ZstdCompressor().stream_writer((tmp_path / "all.tar.zst").open("wb"))
-    with stream, tarfile.open(fileobj=stream, mode="w|") as packed:
-        packed.add(public_traces, "traces")
-    before = archive.rows()
-    for source in (public_traces, tmp_path / "all.zip", tmp_path / "all.tar.zst"):
-        done = archive.add(source, runner=LocalRunner(2))
-        assert (done.added, done.mended, done.known, len(done.still_quarantined)) == (0, 0, READABLE, 3)
-    assert archive.rows().equals(before)
-    assert archive.verify().faults == ()
 
 
 def test_show_says_what_the_report_on_the_file_says(public, public_traces):

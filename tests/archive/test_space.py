@@ -9,7 +9,7 @@ import pytest
 from tests.archive.packing import codes, fetched, find_items, tar_of, trace, zip_of
 from traceviz.archive.archive import Archive
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.packed import members
 from traceviz.archive.storage import spool
 from traceviz.archive.storage.spool import NoRoomError

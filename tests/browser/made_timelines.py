@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from traceviz.report.pictures.timeline import Array, Arrows, Curve, Detail, Family, Lane, LaneKind, Level, Row, Timeline
+from traceviz.report.pictures.values import Array, Arrows, Curve, Detail, Family, Lane, LaneKind, Level, Row, Timeline
 
 FAMILIES = (
     *(Family("step", "step"), Family("device_compute", "device compute"), Family("input_wait", "input wait")),

@@ -13,7 +13,7 @@ from traceviz.pictures.flame import folded
 from traceviz.pictures.flame.difference import difference
 from traceviz.render.html.page import page
 from traceviz.render.options import RenderOptions
-from traceviz.report.pictures.pictures import Pictures
+from traceviz.report.pictures.values import Pictures
 
 pytestmark = pytest.mark.browser
 

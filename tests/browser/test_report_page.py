@@ -13,7 +13,7 @@ from tests.render.sample_report import sample_report
 from traceviz.render.html.page import page as page_of
 from traceviz.render.options import RenderOptions
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
-from traceviz.report.pictures.pictures import Pictures, Place
+from traceviz.report.pictures.values import Pictures, Place
 from traceviz.report.verdicts import VerdictCode
 from traceviz.testing import HOSTILE_NAMES, hostile_report
 

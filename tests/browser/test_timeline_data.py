@@ -11,7 +11,7 @@ import pytest
 from tests.browser.conftest import Open
 from tests.browser.made_timelines import made_timeline
 from tests.browser.timeline_pages import DRAWN, START, lane, opened_timeline, small_timeline, spans, state
-from traceviz.report.pictures.timeline import Arrows, Level, Row
+from traceviz.report.pictures.values import Arrows, Level, Row
 
 pytestmark = pytest.mark.browser
 
@@ -22,10 +22,7 @@ def test_spans_are_read_as_they_were_written(open_page: Open, tmp_path: Path) ->
         page, "m.lanes.map((l) => l.rows.map((r) => [[...r.starts], [...r.durations], [...r.names], [...r.events()]]))"
     )
     assert read[0] == [[[0], [1_000_000], [0], [1]]]
-    assert read[2] == [
-        [[300_000, 600_000], [300_000, 400_000], [3, 4], [10, 11]],
-        [[500_000], [200_000], [4], [20]],
-    ]
+    assert read[2] == [[[300_000, 600_000], [300_000, 400_000], [3, 4], [10, 11]], [[500_000], [200_000], [4], [20]]]
     assert read[4][1] == [[100_000], [20_000], [6], [50]]
     assert state(page, "[m.start, m.span, m.events, m.names[5], m.families[3].label]") == [
         500,

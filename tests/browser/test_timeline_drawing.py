@@ -24,7 +24,7 @@ from tests.browser.timeline_pages import (
     state,
     texts,
 )
-from traceviz.report.pictures.timeline import Detail, Level
+from traceviz.report.pictures.values import Detail, Level
 
 pytestmark = pytest.mark.browser
 WHITE = [255, 255, 255]

@@ -23,8 +23,7 @@ from tests.browser.timeline_pages import (
     texts,
     written,
 )  # fmt: skip
-from traceviz.report.pictures.pictures import Place
-from traceviz.report.pictures.timeline import Arrows, Level
+from traceviz.report.pictures.values import Arrows, Level, Place
 
 pytestmark = pytest.mark.browser
 

@@ -15,8 +15,7 @@ from tests.render.sample_report import sample_report
 from traceviz.render.html.page import page
 from traceviz.render.options import RenderOptions
 from traceviz.render.palette import COLORS
-from traceviz.report.pictures.pictures import Pictures, Place
-from traceviz.report.pictures.timeline import Arrows, Curve, Family, Lane, LaneKind, Level, Row, Timeline
+from traceviz.report.pictures.values import Arrows, Curve, Family, Lane, LaneKind, Level, Pictures, Place, Row, Timeline
 
 START = 500
 """The trace's clock at the start of the timeline."""

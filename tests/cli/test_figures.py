@@ -5,6 +5,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from tests.render.svg.drawn import parsed, titles
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.cli.main import main
 from traceviz.cli.options import check_destination
 from traceviz.core.errors import UsageError
@@ -78,8 +79,8 @@ def test_a_shell_completes_the_1_figure_of_a_trace_that_begins_with_s():
     assert [one.value for one in shell.get_completions(["report", "--figure"], "s")] == ["steps"]
 
 
-@pytest.mark.process
-def test_an_archive_of_2_traces_has_a_figure_and_so_has_a_trend_of_them(tmp_path):
+def test_an_archive_of_2_traces_has_a_figure_and_so_has_a_trend_of_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("traceviz.archive.runners.choose.LocalRunner", lambda *_: SerialRunner())
     archive = tmp_path / "archive"
     assert run("archive", "add", archive, SLOW, REPAIRED).exit_code == 0
     stake = run("archive", "report", archive, "--format", "svg", "--figure", "at_stake")

@@ -19,7 +19,7 @@ from tests.support.pseudo_terminal import PAYLOAD, harm, seen
 from traceviz import api
 from traceviz.archive.runners import choose
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.cli import progress
+from traceviz.cli import options as cli_options
 from traceviz.trace.tables import save
 
 pytestmark = pytest.mark.process
@@ -44,7 +44,7 @@ class Hostile:
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch):
     """Nothing that depends on time or on other processes: no progress bar, which moves the cursor, and no workers."""
-    monkeypatch.setattr(progress, "PATIENCE_S", 1e9)
+    monkeypatch.setattr(cli_options, "PATIENCE_S", 1e9)
     monkeypatch.setattr(choose, "runner_for", lambda *_, **__: SerialRunner())
 
 
@@ -325,7 +325,7 @@ def test_what_is_wrong_with_an_archive_is_harmless(archive):
 
 
 def test_the_progress_bar_shows_names_and_moves_the_cursor_by_itself_only(monkeypatch, hostile):
-    monkeypatch.setattr(progress, "PATIENCE_S", -1.0)
+    monkeypatch.setattr(cli_options, "PATIENCE_S", -1.0)
     code, page = seen("compare", hostile.files["kineto"], hostile.files["nsys"])
     assert code == 0
     assert f"{FIRST_WORD}␛[8;41m␛]52;" in page

@@ -10,8 +10,7 @@ from tests.support.command import run as traceviz
 from traceviz.collectors.collect import Outcome
 from traceviz.collectors.run.tables import Tables
 from traceviz.parsers.run.manifest import Judgement
-from traceviz.runs.recorded_runs import newest_run
-from traceviz.runs.saved_verdicts import save_verdict
+from traceviz.runs.recorded_runs import newest_run, save_verdict
 from traceviz.trace.tables import save
 
 SECOND = 10**9

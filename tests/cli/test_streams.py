@@ -115,11 +115,8 @@ def test_a_stdout_that_takes_a_little_at_a_time_gets_all_of_it():
 
 
 def test_a_trace_on_standard_input_is_read_and_called_so(tmp_path):
-    with SAMPLE.open("rb") as file:
-        from_file = traceviz("report", "-", stdin=file, env={**os.environ, "TMPDIR": str(tmp_path)})
-    piped = traceviz("report", "/dev/stdin", shell=f"< <(cat {SAMPLE})", env={**os.environ, "TMPDIR": str(tmp_path)})
-    assert from_file.stdout.splitlines()[0] == "standard input"
-    assert piped.stdout == from_file.stdout
+    done = traceviz("report", "-", shell=f"< <(cat {SAMPLE})", env={**os.environ, "TMPDIR": str(tmp_path)})
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "standard input")
     assert list(tmp_path.iterdir()) == []
 
 

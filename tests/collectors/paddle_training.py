@@ -31,24 +31,20 @@ def train(network, optimizer, workers, after_step):
     paddle.save(network.state_dict(), "network.pdparams")
 
 
-def train_static():
-    """Run a program of a static graph forty times, after the one that sets its parameters."""
-    paddle.enable_static()
-    rows = paddle.static.data("rows", [None, 64])
-    loss = paddle.static.nn.fc(rows, 1).mean()
-    paddle.optimizer.SGD(0.01).minimize(loss)
-    executor = paddle.static.Executor()
-    executor.run(paddle.static.default_startup_program())
-    for _ in range(40):
-        executor.run(feed={"rows": np.ones((8, 64), "float32")}, fetch_list=[loss])
-
-
 def main(how):
     """Run one of them."""
     network = paddle.nn.Sequential(paddle.nn.Linear(64, 256), paddle.nn.ReLU(), paddle.nn.Linear(256, 1))
     optimizer = paddle.optimizer.Adam(parameters=network.parameters())
     if how == "static":
-        train_static()
+        # Run a program of a static graph forty times, after the one that sets its parameters.
+        paddle.enable_static()
+        rows = paddle.static.data("rows", [None, 64])
+        loss = paddle.static.nn.fc(rows, 1).mean()
+        paddle.optimizer.SGD(0.01).minimize(loss)
+        executor = paddle.static.Executor()
+        executor.run(paddle.static.default_startup_program())
+        for _ in range(40):
+            executor.run(feed={"rows": np.ones((8, 64), "float32")}, fetch_list=[loss])
     elif how == "fit":
         model = paddle.Model(network)
         model.prepare(optimizer, paddle.nn.MSELoss())

@@ -13,9 +13,8 @@ from tests.compare.sections_of import finding, kernels, run, side, steps_of, tag
 from tests.compare.sides_of import report, steps
 from tests.compare.sides_of import side as side_of_steps
 from traceviz.compare.compare import compare
-from traceviz.compare.effect import Effect
+from traceviz.compare.effect import Effect, Outcome
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.document import document
 from traceviz.compare.report.sentences import effect_words, from_to, main_cause
 from traceviz.compare.sides import sides as of_sides

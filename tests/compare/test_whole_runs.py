@@ -11,9 +11,8 @@ from tests.compare.command import compared
 from tests.compare.sections_of import measures, parts, run, section, side, table, tagged
 from traceviz.analyses.host.findings import BUSY as NOTE_OF_HOST
 from traceviz.compare.compare import compare
-from traceviz.compare.effect import interval_of_runs
+from traceviz.compare.effect import Outcome, interval_of_runs
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.document import document
 from traceviz.compare.sides.measures import BUSY, measures_of
 from traceviz.compare.sides.sides import Side

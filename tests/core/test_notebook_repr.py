@@ -9,7 +9,7 @@ from tests.conftest import REPOSITORY
 from traceviz.collectors.base import Problem
 from traceviz.collectors.collect import Outcome
 from traceviz.core.errors import UsageError
-from traceviz.notebook.recording import Recorded
+from traceviz.notebook.magics import Recorded
 from traceviz.report import Column, Fact, Grid, Report, Section, Verdict
 from traceviz.report.verdicts import VerdictCode
 

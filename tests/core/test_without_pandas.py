@@ -11,8 +11,9 @@ REPORT = """
 import sys
 from traceviz.cli.main import main
 
-main(["report", sys.argv[1], "--format", "json", "-o", sys.argv[2]], standalone_mode=False)
-print("pandas" in sys.modules)
+for number, sample in enumerate(sys.argv[2:]):
+    main(["report", sample, "--format", "json", "-o", f"{sys.argv[1]}/{number}.json"], standalone_mode=False)
+    print("pandas" in sys.modules)
 """
 ARCHIVE = """
 import sys
@@ -43,19 +44,16 @@ def run(program, *arguments):
     ).stdout.strip()
 
 
-@pytest.mark.parametrize(
-    "sample",
-    [
+def test_a_report_of_each_format_imports_no_pandas(samples, tmp_path):
+    names = (
         "input_bound.sqlite",
         "nvprof_torch_input_bound.nvvp",
         "torch_healthy.pt.trace.json.gz",
         "gpu_keras_input_bound.xplane.pb",
-    ],
-)
-def test_a_report_of_each_format_imports_no_pandas(sample, samples, tmp_path):
-    output = tmp_path / "report.json"
-    assert run(REPORT, str(samples / "synthetic" / sample), str(output)) == "False"
-    assert output.stat().st_size > 1_000
+    )
+    paths = [str(samples / "synthetic" / name) for name in names]
+    assert run(REPORT, str(tmp_path), *paths).split() == ["False"] * len(names)
+    assert min((tmp_path / f"{number}.json").stat().st_size for number in range(len(names))) > 1_000
 
 
 @pytest.mark.slow

@@ -106,8 +106,7 @@ def import_everything() -> None:
 def _one(format_, options: argparse.Namespace) -> int:
     """Run one case in this process, with everything that can be done with an input."""
     from tests.fuzz.cases import Case, Depth
-    from tests.fuzz.runner import Samples, run_case
-    from tests.fuzz.small import small
+    from tests.fuzz.runner import Samples, run_case, small
 
     home = Path(tempfile.mkdtemp(prefix="traceviz-fuzz-"))
     samples = Samples(home / "samples").of(format_)

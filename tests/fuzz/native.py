@@ -32,7 +32,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "sample_traces")]
 
 from tests.fuzz.mutations import json_text, nasty, octets, wire  # noqa: E402 (found through the line above)
-from tests.fuzz.mutations.xspace import SPACE  # noqa: E402
+from tests.fuzz.mutations.wire import SPACE  # noqa: E402
 
 FLAGS = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
 OPTIONS = {

@@ -70,17 +70,18 @@ def fault_of(error: BaseException) -> Fault:
     if isinstance(error, Fault):
         return error
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if "/tests/fuzz/" not in frame.filename and _is_ours(frame.filename)]
+    not_ours, ours_in = ("/tests/fuzz/", "site-packages"), ("/traceviz/", "/parsers/", "/collectors/")
+    ours = [
+        frame
+        for frame in frames
+        if any(part in frame.filename for part in ours_in) and not any(part in frame.filename for part in not_ours)
+    ]
     inner = ours[-1] if ours else frames[-1]
     file = Path(inner.filename)
     file = file.relative_to(REPOSITORY) if file.is_relative_to(REPOSITORY) else Path(*file.parts[-2:])
     place = f"{file}:{inner.name}"
     kind = "warning" if isinstance(error, Warning) else "defect"
     return Fault(kind, type(error).__name__, place, "".join(traceback.format_exception(error))[-6000:])
-
-
-def _is_ours(file: str) -> bool:
-    return "site-packages" not in file and any(f"/{part}/" in file for part in ("traceviz", "parsers", "collectors"))
 
 
 def examine(path: Path, depth: Depth) -> str:
@@ -95,7 +96,15 @@ def examine(path: Path, depth: Depth) -> str:
     if depth.is_new(_looks(tables)) or depth.reports or depth.whole:
         outcome = _report(path, tables, every=depth.whole)
     if depth.whole:
-        _check_commands(path)
+        check_command(["report", str(path), "--width", "80"])
+        check_command(["doctor", str(path)])
+        output = path.with_name("output")
+        if check_command(["convert", str(path), "-o", str(output)]) == 0:
+            check_command(["report", str(output)])
+        clean = path.with_name(f"clean{path.suffix}")
+        if check_command(["scrub", str(path), "-o", str(clean)]) == 0:
+            check_command(["report", str(clean)])
+        check_command(["compare", str(path), str(path)])
     return outcome
 
 
@@ -192,19 +201,6 @@ def _where(text: str) -> str:
     """Return the place of a defect from a message."""
     found = re.search(r"(\w+ at traceviz[\w.]+):\d+", text)
     return found[1] if found else ""
-
-
-def _check_commands(path: Path) -> None:
-    """Compare, doctor, scrub and convert, as the command line does."""
-    check_command(["report", str(path), "--width", "80"])
-    check_command(["doctor", str(path)])
-    output = path.with_name("output")
-    if check_command(["convert", str(path), "-o", str(output)]) == 0:
-        check_command(["report", str(output)])
-    clean = path.with_name(f"clean{path.suffix}")
-    if check_command(["scrub", str(path), "-o", str(clean)]) == 0:
-        check_command(["report", str(clean)])
-    check_command(["compare", str(path), str(path)])
 
 
 def check_comparison(base: Path, other: Path) -> str:

@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -351,3 +351,23 @@ class Runner:
         rate = self.tally.cases / self.tally.seconds if self.tally.seconds else 0
         left = "" if self.seconds is None else f", {max(self.seconds - self.tally.seconds, 0) / 60:.0f} min left"
         print(f"{self.tally.cases:,} cases, {rate:.1f} a second, {len(self.tally.found)} faults{left}", flush=True)
+
+
+# A case with fewer steps ---------------------------------------------------------------------------------------------
+
+
+def small(case: Case, samples: Sequence[Path], folder: Path) -> Case:
+    """Return the case without each step that can go; itself if it shows no fault."""
+    wanted = _shown(case, samples, folder)
+    if wanted is None:
+        return case
+    for step in range(len(case.steps(samples))):
+        less = replace(case, without=case.without | {step})
+        if step not in case.without and _shown(less, samples, folder) == wanted:
+            case = less
+    return case
+
+
+def _shown(case: Case, samples: Sequence[Path], folder: Path) -> tuple[str, str, str] | None:
+    _, fault = run_case(case, samples, folder, Depth(random=case.random("depth")))
+    return None if fault is None else (fault.kind, fault.what, fault.place)

@@ -4,7 +4,7 @@ import pytest
 
 from traceviz.core.errors import UsageError
 from traceviz.gates.budgets import Budget, parse_share
-from traceviz.gates.file import gates_from_toml
+from traceviz.gates.gates import gates_from_toml
 from traceviz.gates.metrics import METRICS, metric
 from traceviz.report import Severity
 

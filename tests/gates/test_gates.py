@@ -10,20 +10,20 @@ from tests.conftest import REPOSITORY
 from traceviz.analyses.derived.host import classes as host
 from traceviz.analyses.steps.bases import kineto as kineto_basis
 from traceviz.analyses.steps.bases import xprof as xprof_basis
-from traceviz.compare.classes import CLASS_KEYS
+from traceviz.compare.attribution import CLASS_KEYS
 from traceviz.compare.effect import Effect
+from traceviz.compare.effect import Outcome as Judged
 from traceviz.compare.judge import Judgement, judge
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome as Judged
 from traceviz.core.errors import GateFailedError, NoVerdictError, UsageError
 from traceviz.gates.budgets import Budget
 from traceviz.gates.gates import (
     Gates,
     Outcome,
+    add_gate_section,
     check,
     exit_code,
     for_one_side,
-    gated,
     judge_gates,
 )
 from traceviz.gates.metrics import METRICS, Candidate
@@ -430,7 +430,7 @@ def test_the_error_counts_gates_and_names_those_that_failed():
 
 def test_the_section_shows_the_worst_first_and_survives_json():
     results = judge_gates(Gates(tuple(map(Budget.parse, (PASSING, UNSEEN, FAILING)))), [Candidate((sample(),))])
-    report = gated(sample(), results)
+    report = add_gate_section(sample(), results)
     assert loads(dumps(report)) == report
     rows = loads(dumps(report)).rows("gates")
     assert [(row["gate"], row["outcome"]) for row in rows] == [
@@ -440,7 +440,7 @@ def test_the_section_shows_the_worst_first_and_survives_json():
     ]
     assert (rows[0]["limit_value"], rows[0]["measured_value"], rows[0]["unit"]) == (0.05, 0.15, "ratio")
     assert [report.fact("gates", key) for key in ("gates", "failed", "unknown", "passed")] == [3, 1, 1, 1]
-    assert gated(sample(), ()) == sample()
+    assert add_gate_section(sample(), ()) == sample()
 
 
 def test_each_of_several_sides_has_to_pass_and_is_named():

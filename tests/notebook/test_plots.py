@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import traceviz
-from tests.render.figures.test_steps import by_step
+from tests.render.figures.test_of_reports import by_step
 from tests.render.svg.drawn import parsed, titles
 from traceviz.core.errors import OutputExistsError, UsageError
 from traceviz.core.units import format_value

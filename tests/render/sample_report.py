@@ -193,14 +193,7 @@ _BATCH_NORM = "cudnn::bn_bw_1C11_kernel_new<__half, float, float2, 512, true, 1>
 
 _KERNELS = (
     ("ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_64x3_nn", "gemm", "f16", True, 3_420, 402 * MS),
-    (
-        f"void cutlass__5x_cudnn::Kernel<{_WGRAD}>({_WGRAD}::Params)",
-        "conv",
-        "f16",
-        True,
-        1_938,
-        371 * MS,
-    ),
+    (f"void cutlass__5x_cudnn::Kernel<{_WGRAD}>({_WGRAD}::Params)", "conv", "f16", True, 1_938, 371 * MS),
     (
         f"void {_ELEMENTWISE}<4, {_MULTIPLY}, {_ARRAY} >(int, {_MULTIPLY}, {_ARRAY})",
         "elementwise",

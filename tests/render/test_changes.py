@@ -143,9 +143,7 @@ def test_csv_of_a_comparison_is_1_table_of_plain_numbers_with_units_in_the_headi
     rows = (("a, b", 1.5, 2.0), ("c", None, 0.5))
     effect = Grid(speedup.columns, rows)
     text = renderer("csv").render(told(machine, effect, SIDES), RenderOptions(top=1))
-    assert parsed(text) == [
-        [["side", "median_ns", "speedup [factor]"], ["a, b", "1.5", "2.0"], ["c", "", "0.5"]],
-    ]
+    assert parsed(text) == [[["side", "median_ns", "speedup [factor]"], ["a, b", "1.5", "2.0"], ["c", "", "0.5"]]]
 
 
 def test_csv_of_sections_that_are_named_and_of_reports_is_all_their_tables():

@@ -10,7 +10,7 @@ from traceviz import api
 from traceviz.analyses.derived.host.classes import CLASSES
 from traceviz.analyses.registry import analyses
 from traceviz.compare.report.document import SECTIONS
-from traceviz.render.definitions import catalogue, definition
+from traceviz.render.html.components.element import catalogue, definition
 from traceviz.render.rows import MACHINE_ONLY, blocks_for_people
 from traceviz.report import Bars, Facts, Grid, Report
 from traceviz.report.findings.registry import codes

@@ -31,7 +31,7 @@ from traceviz.report import (
     Skipped,
     Verdict,
 )
-from traceviz.report.findings.tables import BY_CAUSE
+from traceviz.report.findings.record import BY_CAUSE
 from traceviz.report.verdicts import VerdictCode
 from traceviz.testing import HOSTILE_NAMES, hostile_report
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.render.sample_report import sample_report
-from traceviz.gates.gates import GateResult, Outcome, gated
+from traceviz.gates.gates import GateResult, Outcome, add_gate_section
 from traceviz.render.options import RenderOptions
 from traceviz.render.registry import renderer
 from traceviz.report import Fact, Report, Verdict
@@ -19,7 +19,7 @@ RESULTS = (
 
 
 def render(name, results=RESULTS, report=None):
-    return renderer(name).render(gated(report or sample_report(), results), RenderOptions())
+    return renderer(name).render(add_gate_section(report or sample_report(), results), RenderOptions())
 
 
 def test_junit_has_one_case_per_gate_with_a_failure_and_an_error():

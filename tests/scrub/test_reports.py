@@ -19,7 +19,6 @@ NAMES = (
     "kineto/two_ranks",
     "nsys/nvtx_loop.sqlite",
     "synthetic/nvprof_tensorflow_pageable.nvvp",
-    "synthetic/torch_input_bound_workers.pt.trace.json.gz",
     "xplane/jax_annotated.xplane.pb.gz",
     "xplane/keras_tensorboard",
 )

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from traceviz.report.pictures.packed import Packed
-from traceviz.report.pictures.pictures import Place
-from traceviz.report.pictures.timeline import Array, Arrows, Curve, Detail, Family, Lane, Level, Row, Timeline
+from traceviz.report.pictures.values import Array, Arrows, Curve, Detail, Family, Lane, Level, Place, Row, Timeline
 
 
 def unpacked(texts: Packed) -> tuple[Timeline, tuple[Place, ...]]:

@@ -1,12 +1,39 @@
 """The kept output of a run, its end as text, and time limits of runs."""
 
+from dataclasses import replace
+
 import pytest
 
+from tests.compare.sides_of import report
 from traceviz.collectors.run.outcome import ending_of
+from traceviz.compare.sides.measures import BUSY
+from traceviz.compare.sides.sides import Side
 from traceviz.core.units import format_limit, parse_ns
 from traceviz.parsers.run.manifest import Ending
-from traceviz.sweep.output import Output, last_lines, program_lines
+from traceviz.report import Note, Severity
+from traceviz.sweep.child import Output, last_lines, program_lines
+from traceviz.sweep.summary import busy_in_words
 from traceviz.sweep.times import roughly
+
+NOTE = Note(BUSY, Severity.WARNING, "Other programs used 1.9 of 2 cores.", None)
+
+
+def side(label, *busy):
+    """Return a side of runs, some of them on a busy machine."""
+    return Side(label, tuple(replace(report([1, 1]), notes=(NOTE,) * one) for one in busy))
+
+
+def test_a_busy_machine_is_reported_with_repeats_too():
+    sides = (side("a=1", 1, 0, 1), side("a=2", 0, 0, 0), side("a=3", 0, 1, 0))
+    assert busy_in_words(sides) == (
+        "Other programs used the machine during 3 of 9 runs: a=1 (2), a=3. "
+        "Times of these runs are longer than they would be alone."
+    )
+
+
+def test_a_quiet_machine_is_not_mentioned():
+    assert busy_in_words((side("a=1", 0, 0), side("a=2", 0))) == ""
+
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 1\n    raise MemoryError if a else b\n'
 

@@ -18,7 +18,7 @@ from traceviz.archive.catalogue import listing
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest.add import Added, add
 from traceviz.archive.ingest.ingest import IngestOptions
-from traceviz.archive.query import scanning
+from traceviz.archive.query import on_all as scanning
 from traceviz.archive.query.engine import Engine, Parameters
 from traceviz.archive.query.on_all import report_on_all
 from traceviz.archive.query.where import full_id, select_ids, where
@@ -64,7 +64,7 @@ class Archive(Shown):
             UsageError: there is no archive.
             DamagedTraceError: the catalogue is damaged.
         """
-        return catalogue.kept(self.store)
+        return catalogue.read_kept(self.store)
 
     def scan(self, table: str) -> pl.LazyFrame:
         """Scan a table over all traces that have it, with the columns ``format`` and ``trace_id``.

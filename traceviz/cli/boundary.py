@@ -92,7 +92,7 @@ def conclude(error: BaseException, command: click.Command, arguments: Sequence[s
     interrupts.check()
     if os.environ.get(DEBUG, "0") not in {"", "0"}:
         say(Lines.of(*"".join(traceback.format_exception(error)).splitlines()))
-    names, options = _typed(command, arguments)
+    names, options = _parse_typed(command, arguments)
     ours = error if isinstance(error, TracevizError) else in_our_words(error, f"{names} cannot be completed.")
     ours = ours or find_fault_of_plugin(error)
     if ours is not None:
@@ -116,7 +116,7 @@ def _say_error(what: str, *lines: str) -> None:
         say(f"  {line}")
 
 
-def _typed(command: click.Command, arguments: Sequence[str]) -> tuple[str, list[str]]:
+def _parse_typed(command: click.Command, arguments: Sequence[str]) -> tuple[str, list[str]]:
     """Return the command as it was typed, and the names of its options, without values, which may be private."""
     names, rest = ["traceviz"], list(arguments)
     while isinstance(command, click.Group):

@@ -23,8 +23,7 @@ from traceviz.core.sanitize import one_line
 if TYPE_CHECKING:
     from traceviz.collectors.collect import Outcome
     from traceviz.collectors.run.plan import CollectOptions
-    from traceviz.collectors.run.prepared import Prepared
-    from traceviz.collectors.run.record import Progress, Tell
+    from traceviz.collectors.run.record import Prepared, Progress, Tell
 
 _CELLS = 20
 """Width of the bar."""

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from traceviz.compare.options import Against, CompareOptions, Tables
     from traceviz.gates.gates import GateResult, Gates
     from traceviz.report import Report
-    from traceviz.report.pictures.flame import Flame
-    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.report.pictures.values import Flame, Pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +221,7 @@ def compare(
         flames: tuple[Flame, ...] = ()
         if traces:
             flames = api.flame_differences(*traces, options=options, selection=selection, read=read)
-    document, results = _judged(comparison, gates)
+    document, results = _judge_gates(comparison, gates)
     shown = sections or tables.sections(output.format_name)
     layout = replace(page.layout(output.path, shown), figure=output.figure)
     output.write(api.to_text(document, output.format_name, layout, _pictures(flames)))
@@ -243,7 +242,7 @@ def _two_traces(sides: tuple[Path, ...], how: _How) -> tuple[Path, Path] | None:
 
 def _pictures(flames: tuple[Flame, ...]) -> Pictures | None:
     """Return the pictures for the page of the comparison; ``None`` if there are none."""
-    from traceviz.report.pictures.pictures import Pictures
+    from traceviz.report.pictures.values import Pictures
 
     return Pictures(flames=flames) if flames else None
 
@@ -280,14 +279,14 @@ def _check_sections(sections: tuple[str, ...], tables: _Tables, tags: tuple[str,
             )
 
 
-def _judged(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[GateResult, ...]]:
+def _judge_gates(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[GateResult, ...]]:
     """Return the document with a section of its gates, and their results; they judge every side but the base."""
     from traceviz import api
 
     document = api.document(comparison)
     if not gates:
         return document, ()
-    from traceviz.gates.gates import gated, judge_gates
+    from traceviz.gates.gates import add_gate_section, judge_gates
     from traceviz.gates.metrics import Candidate
 
     several = len(comparison.pairs) > 1
@@ -295,18 +294,18 @@ def _judged(comparison: Comparison, gates: Gates | None) -> tuple[Report, tuple[
         Candidate(pair.new.reports, pair.new.label if several else "", pair.judgement) for pair in comparison.pairs
     ]
     results = judge_gates(gates, candidates)
-    return gated(document, results), results
+    return add_gate_section(document, results), results
 
 
 def _require_verdicts(comparison: Comparison) -> None:
-    from traceviz.compare.outcome import Outcome
+    from traceviz.compare.effect import Outcome
 
-    reasons = [_reason(pair) for pair in comparison.pairs if pair.judgement.outcome is Outcome.UNKNOWN]
+    reasons = [_explain_unknown(pair) for pair in comparison.pairs if pair.judgement.outcome is Outcome.UNKNOWN]
     if reasons:
         raise NoVerdictError("Not every side can be judged.", " ".join(f"{reason}." for reason in reasons))
 
 
-def _reason(pair: Pair) -> str:
+def _explain_unknown(pair: Pair) -> str:
     """Return why a side cannot be judged, with its name."""
     reason = pair.judgement.why.removesuffix(".")
     return reason if pair.new.label in reason else f"{pair.new.label}: {reason}"

@@ -99,8 +99,7 @@ def gates_of(
         return None
     from traceviz.analyses.registry import entries
     from traceviz.gates.budgets import Budget, parse_share
-    from traceviz.gates.file import gates_from_toml
-    from traceviz.gates.gates import Gates, for_one_side
+    from traceviz.gates.gates import Gates, for_one_side, gates_from_toml
     from traceviz.report import Severity
 
     gates = Gates(
@@ -148,7 +147,7 @@ def sections_needed(sections: Collection[str], gates: Gates | None) -> set[str] 
     return {*named, *gates.sections} if gates else named
 
 
-def judged(
+def judge_report(
     report: Report, gates: Gates | None, sections: Collection[str] = ()
 ) -> tuple[Report, tuple[GateResult, ...]]:
     """Return a report with a section of its gates, and their results.
@@ -163,20 +162,17 @@ def judged(
     """
     if not gates:
         return report, ()
-    from traceviz.gates.gates import gated, judge_gates
+    from traceviz.gates.gates import add_gate_section, judge_gates
     from traceviz.gates.metrics import Candidate
 
     results = judge_gates(gates, (Candidate((report,)),))
-    return gated(_only(report, sections) if sections else report, results), results
-
-
-def _only(report: Report, sections: Collection[str]) -> Report:
-    """Return the report with these sections only; its verdict and findings stay, as gates depend on them."""
-    return replace(
-        report,
-        sections=tuple(section for section in report.sections if section.slug in sections),
-        skipped=tuple(skip for skip in report.skipped if skip.slug in sections),
-    )
+    if sections:  # the verdict and the findings stay, as gates depend on them
+        report = replace(
+            report,
+            sections=tuple(section for section in report.sections if section.slug in sections),
+            skipped=tuple(skip for skip in report.skipped if skip.slug in sections),
+        )
+    return add_gate_section(report, results), results
 
 
 def conclude(report: Report, results: Sequence[GateResult], format_name: str) -> None:

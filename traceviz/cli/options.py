@@ -14,8 +14,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -25,19 +26,60 @@ import click
 from traceviz.cli import standard_input
 from traceviz.cli.boundary import say
 from traceviz.core.errors import OutputError, UsageError
-from traceviz.core.sanitize import visible
+from traceviz.core.sanitize import one_line, visible
 from traceviz.core.units import parse_bytes, parse_ns
-from traceviz.parsers.base import ReadOptions
-from traceviz.render.figures import declared
+from traceviz.parsers.base import Progress, ReadOptions, silent
+from traceviz.render.figures import registry as figure_registry
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
+    from rich.progress import Progress as RichProgress
 
     from traceviz.analyses.options import AnalysisOptions
     from traceviz.parsers.base import Progress
     from traceviz.render.options import RenderOptions
     from traceviz.trace.selection import Selection
+
+
+PATIENCE_S = 0.7
+"""Seconds below which reads show no bar."""
+LONGEST_STAGE = 100
+"""Characters of the stage in the bar, which may name a file."""
+
+
+@contextmanager
+def progress_bar(*, enabled: bool) -> Iterator[Progress]:
+    """Yield a :class:`Progress` that draws one bar on stderr and removes it at the end."""
+    if not enabled:
+        yield silent
+        return
+    from rich.console import Console
+    from rich.progress import Progress as RichProgress
+
+    bar = RichProgress(console=Console(stderr=True), transient=True)
+    try:
+        yield _Bar(bar)
+    finally:
+        bar.stop()
+
+
+class _Bar:
+    def __init__(self, bar: RichProgress) -> None:
+        self._bar = bar
+        self._begin = time.monotonic()
+        self._task = bar.add_task("reading", total=None)
+        self._started = False
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        if not self._started and time.monotonic() - self._begin > PATIENCE_S:
+            self._bar.start()
+            self._started = True
+        from rich.markup import escape
+
+        name = escape(one_line(stage)[:LONGEST_STAGE])
+        self._bar.update(self._task, description=name, completed=done, total=total)
+
 
 PIPED_WIDTH = 100
 FORMATS_HELP = "terminal, csv, github, html, json, junit, markdown or svg."
@@ -331,11 +373,11 @@ def check_figure_format(figure: str | None, format_name: str) -> None:
 
 def figure_option(*schemas: str) -> Callable[[Any], Any]:
     """Make the option of a command whose documents have one of these schemas; it refuses figures of other schemas."""
-    known = declared.own_names(*schemas)
+    known = figure_registry.own_names(*schemas)
 
     def chosen(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
         if name is not None:
-            declared.check_figure(name, *schemas)
+            figure_registry.check_figure(name, *schemas)
         return name
 
     def completed(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
@@ -464,6 +506,4 @@ def page_width() -> int:
 
 def progress_bar_on_stderr() -> AbstractContextManager[Progress]:
     """Return a progress bar on stderr if that is a terminal, else none."""
-    from traceviz.cli.progress import progress_bar
-
     return progress_bar(enabled=sys.stderr.isatty())

@@ -111,9 +111,9 @@ def report(
         document, pictures = made if isinstance(made, tuple) else (made, None)
     if not sections and part.selection().is_everything:
         _keep_verdict(traces, document)
-    document, results = cli_gates.judged(document, gates, sections)
+    document, results = cli_gates.judge_report(document, gates, sections)
     shown = api.why(document) if explains else document
-    layout = page.layout(output.path, _shown_of(document, sections))
+    layout = page.layout(output.path, _choose_sections(document, sections))
     layout = replace(layout, first_screen=not (everything or sections or explains), figure=output.figure)
     output.write(api.to_text(shown, output.format_name, layout, pictures))
     cli_gates.conclude(document, results, output.format_name)
@@ -127,7 +127,7 @@ def _keep_verdict(traces: tuple[Path, ...], document: Report) -> None:
 
     if len(traces) == 1 and is_run_folder(traces[0]):
         from traceviz.parsers.run.manifest import Judgement
-        from traceviz.runs.saved_verdicts import save_verdict
+        from traceviz.runs.recorded_runs import save_verdict
 
         save_verdict(traces[0], Judgement(document.verdict.code, document.verdict.sentence))
 
@@ -145,7 +145,7 @@ def _newest_run() -> Path:
     return run
 
 
-def _shown_of(document: Report, sections: tuple[str, ...]) -> tuple[str, ...] | None:
+def _choose_sections(document: Report, sections: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the named sections to show, if more were analysed than they need; ``None`` for all."""
     from traceviz.cli.gate_options import PARTS
 

@@ -1,4 +1,4 @@
-"""A trace on standard input: ``-``. Traces are read in several passes, so a pipe is copied to a temporary file.
+"""A trace on standard input: ``-``. Traces are read in several passes, so it is copied to a temporary file.
 
 The file has the name of standard input, because reports and messages name traces after their files.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +43,7 @@ def file_for(value: str, ctx: click.Context | None) -> str:
         raise UsageError(
             "Standard input is a terminal.", "A trace comes from a file or a pipe.", "traceviz report - < FILE"
         )
-    ctx.meta[_TAKEN] = str(ctx.with_resource(_held()))
+    ctx.meta[_TAKEN] = str(ctx.with_resource(_copied()))
     return str(ctx.meta[_TAKEN])
 
 
@@ -56,37 +55,28 @@ def named(text: str) -> str:
 
 
 @contextmanager
-def _held() -> Iterator[Path]:
+def _copied() -> Iterator[Path]:
     with temporary_folder() as folder:
         path = folder / NAME
-        original = _file_behind()
-        if original is not None:
-            path.symlink_to(original)
-        else:
-            with path.open("xb", buffering=0) as file:
-                while block := _next_block():
-                    system = os.statvfs(path)
-                    if system.f_bavail * system.f_frsize < _RESERVE:
-                        raise _no_space(path, f"Less than {_RESERVE >> 20} MiB are left.")
-                    try:
+        with path.open("xb", buffering=0) as file:
+            while block := _next_block():
+                system = os.statvfs(path)
+                why = f"Less than {_RESERVE >> 20} MiB are left." * (system.f_bavail * system.f_frsize < _RESERVE)
+                try:
+                    if not why:
                         file.write(block)
-                    except OSError as error:
-                        raise _no_space(path, f"{error.strerror}.") from error
+                except OSError as error:
+                    why = f"{error.strerror}."
+                if why:
+                    raise OutputError(
+                        "There is no space for standard input.",
+                        why,
+                        f"It is kept in {folder.parent} while it is read: "
+                        "make space, or name another folder in TMPDIR.",
+                    )
         if not path.stat().st_size:
             raise UnknownFormatError("Standard input is empty.", fix="See whether what writes into the pipe failed.")
         yield path
-
-
-def _file_behind() -> str | None:
-    """Return the file that standard input was redirected from, if all of it is to be read."""
-    try:
-        status = os.fstat(_STDIN)
-        path = os.readlink(f"/proc/self/fd/{_STDIN}")  # noqa: PTH115 (not a path: it may end in "(deleted)")
-        if stat.S_ISREG(status.st_mode) and os.lseek(_STDIN, 0, os.SEEK_CUR) == 0:
-            return path if os.path.samestat(status, os.stat(path)) else None  # noqa: PTH116
-    except OSError:
-        pass
-    return None
 
 
 def _next_block() -> bytes:
@@ -95,11 +85,3 @@ def _next_block() -> bytes:
     except OSError as error:
         why = "It is closed." if error.errno == errno.EBADF else f"{error.strerror}."
         raise UnknownFormatError("Standard input cannot be read.", why, "Name the trace by its path.") from error
-
-
-def _no_space(path: Path, why: str) -> OutputError:
-    return OutputError(
-        "There is no space for standard input.",
-        why,
-        f"It is kept in {path.parent.parent} while it is read: make space, or name another folder in TMPDIR.",
-    )

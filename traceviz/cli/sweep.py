@@ -82,14 +82,14 @@ def sweep(
     _check_recording(whole)
     runs = plan_runs(whole.orders, retry_failed=retry_failed, retry_changed=retry_changed)
     if dry_run:
-        from traceviz.sweep.preview import preview
+        from traceviz.sweep.times import preview
 
         print_lines(preview(whole, runs, jobs, _here(whole.folder)))
         return
     with alone_in(whole.folder):
         asked = _record(whole, runs, jobs, scheduler, seed)
     if asked:
-        say(_interrupted(whole))
+        say(_explain_interrupt(whole))
         click.get_current_context().exit(128 + asked)
     _print_tables(whole, compared=table)
     from traceviz.sweep.orders import State, state_of
@@ -152,7 +152,7 @@ class _Requests:
 
 
 @contextlib.contextmanager
-def _counted_requests() -> Iterator[_Requests]:
+def _count_requests() -> Iterator[_Requests]:
     """Yield a counter of signals that request the end; none of them is raised in the block."""
     from traceviz.core.process.interrupts import ENDING
 
@@ -185,7 +185,7 @@ def _record(whole: Sweep, runs: Plan, jobs: int, scheduler: str | None, seed: in
             f"{jobs:,} at a time, which take processors and memory from one another: times are those of a busy machine."
         )
     if scheduler is None:
-        with _counted_requests() as requests, following(whole, runs, jobs) as follower:
+        with _count_requests() as requests, following(whole, runs, jobs) as follower:
             run_here(runs.todo, jobs, lambda: requests.count, follower)
         return requests.number
     from traceviz.archive.runners.choose import runner_for
@@ -195,12 +195,12 @@ def _record(whole: Sweep, runs: Plan, jobs: int, scheduler: str | None, seed: in
         with following(whole, runs, None) as follower:
             run_there(runs.todo, runner, follower)
     except Stopped as stopped:
-        stopped.message = f"Runs under way on the cluster are interrupted.\n{_interrupted(whole)}"
+        stopped.message = f"Runs under way on the cluster are interrupted.\n{_explain_interrupt(whole)}"
         raise
     return 0
 
 
-def _interrupted(whole: Sweep) -> str:
+def _explain_interrupt(whole: Sweep) -> str:
     again = shlex.join(["traceviz", *sys.argv[1:]])
     return f"Interrupted. What was recorded stays in {_here(whole.folder)}; to go on: {again}"
 

@@ -6,10 +6,28 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.compare.classes import CLASS_KEYS
 from traceviz.compare.effect import mean_differences
 from traceviz.compare.options import Limits
-from traceviz.compare.sides.sides import Side, apportioned
+from traceviz.compare.sides.sides import Side, apportion
+
+_HOST_KEYS = (
+    *("input_wait", "synchronisation", "allocation", "kernel_launch", "compilation"),
+    *("host_blocked", "profiler", "host_compute"),
+)
+"""Classes of device idle time: the host's activity during it."""
+
+_OTHER_BASES_KEYS = (
+    *("device_to_device", "device_collectives", "infeed", "outfeed", "compile", "other", "host_to_host"),
+    *("kernel", "memcpy", "memset", "runtime", "data_loader", "cpu_exec"),
+)
+"""Classes by the rules of XProf and Kineto."""
+
+CLASS_KEYS = (
+    *("device_compute", "communication", "parameter_transfer", "copy_d2h", "copy_h2d", "other_device"),
+    *_HOST_KEYS,
+    *_OTHER_BASES_KEYS,
+)
+
 
 MATTERS = 0.01
 """Share of the other side's step time from which a class that one side does not measure matters."""
@@ -90,9 +108,9 @@ def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attributio
     keys = classes_of((base, new))
     before, after = (mean_classes(side, keys) for side in (base, new))
     ends = _intervals(base, new, keys, limits)
-    last = min((_place(key) for key in keys if _is_elsewhere(key, base, new)), default=len(CLASS_KEYS) + 1)
+    last = min((_position(key) for key in keys if _is_elsewhere(key, base, new)), default=len(CLASS_KEYS) + 1)
     changes = tuple(
-        ClassChange(key, *means, *of_mean, key in base.measured, key in new.measured, _place(key) < last)
+        ClassChange(key, *means, *of_mean, key in base.measured, key in new.measured, _position(key) < last)
         for key, means, of_mean in zip(keys, zip(before[1:], after[1:], strict=True), ends[1:], strict=True)
     )
     low, high = ends[0]
@@ -104,10 +122,10 @@ def attribute(base: Side, new: Side, limits: Limits | None = None) -> Attributio
 
 def classes_of(sides: Iterable[Side]) -> list[str]:
     """Return the keys of the classes that any side has, in the order in which classes take time."""
-    return sorted(dict.fromkeys(key for side in sides for key in side.classes), key=_place)
+    return sorted(dict.fromkeys(key for side in sides for key in side.classes), key=_position)
 
 
-def _place(key: str) -> int:
+def _position(key: str) -> int:
     """Return the position in the order in which classes take time. Keys that are no known class come last."""
     return CLASS_KEYS.index(key) if key in CLASS_KEYS else len(CLASS_KEYS)
 
@@ -139,4 +157,4 @@ def mean_classes(side: Side, keys: Sequence[str]) -> list[int]:
     """Return the mean step and mean classes in whole nanoseconds. The classes add up to the step."""
     parts = [side.per_step(int(side.classes[key].sum()) if key in side.classes else 0) for key in keys]
     step = round(sum(parts, Fraction(0)))
-    return [step, *apportioned(parts, step)]
+    return [step, *apportion(parts, step)]

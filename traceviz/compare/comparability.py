@@ -14,23 +14,21 @@ from fractions import Fraction
 import numpy as np
 
 from traceviz.compare.attribution import MATTERS, share_of
-from traceviz.compare.changes.copies import bytes_by_kind
+from traceviz.compare.changes.by_name import IN_COMMON, KernelChanges, bytes_by_kind, compare_kernels
 from traceviz.compare.changes.events import Status
-from traceviz.compare.changes.kernels import IN_COMMON, KernelChanges, compare_kernels
-from traceviz.compare.changes.recorded import why_not
+from traceviz.compare.changes.figures import why_not
 from traceviz.compare.effect import are_copies, recording
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.remark import Remark, has_no_device, in_words, info, is_inferred, warning
-from traceviz.compare.sides.align_step_time import are_mixed
+from traceviz.compare.remark import Remark, has_no_device, in_capital, in_words, info, is_inferred, warning
 from traceviz.compare.sides.basis import STEP, TOTAL, Basis
+from traceviz.compare.sides.load_sides import are_mixed
 from traceviz.compare.sides.measures import was_busy
-from traceviz.compare.sides.mixtures import mixtures
 from traceviz.compare.sides.sides import Side, fact, grid
+from traceviz.compare.sides.units_of_work import mixtures
 from traceviz.compare.work.amounts import same_kernels_per_step
-from traceviz.compare.work.modules import OF_MODULES
 from traceviz.compare.work.parameters import BY_SHAPES
-from traceviz.compare.work.programs import Programs, programs
-from traceviz.compare.work.remarks import VOUCH, in_capital, work_remarks
+from traceviz.compare.work.programs import OF_MODULES, Programs, programs
+from traceviz.compare.work.remarks import VOUCH, work_remarks
 from traceviz.core.units import counted, format_ratio, format_value
 from traceviz.report import IN_STEPS, Report, Severity
 
@@ -73,7 +71,7 @@ _SHOWN = frozenset({"kernel-set"})
 # Steps
 
 
-def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
+def _check_step_numbers(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on sides with no steps, few steps, or many more than the other."""
     for side in (base, new):
         if not side.steps:
@@ -94,7 +92,7 @@ def _step_numbers(base: Side, new: Side) -> Iterator[Remark]:
         yield info("step-count", f"{counted(base.steps, 'steady step')} against {new.steps:,}")
 
 
-def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
+def _check_step_sources(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on differences in how steps were found or marked."""
     sources = [_values(side, "steps", "source") for side in (base, new)]
     inferred = [is_inferred(side) for side in (base, new)]
@@ -116,7 +114,7 @@ def _step_sources(base: Side, new: Side) -> Iterator[Remark]:
         yield info("step-marker", how) if declared_elsewhere else warning("step-marker", how)
 
 
-def _step_time(base: Side, new: Side) -> Iterator[Remark]:
+def _check_step_time(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on a mix of host and device step times. Saved reports cannot be timed again."""
     if are_mixed((*base.reports, *new.reports)):
         why = "some steps are as the host marked them, others as devices ran what it had launched ahead"
@@ -125,7 +123,7 @@ def _step_time(base: Side, new: Side) -> Iterator[Remark]:
         )
 
 
-def _inferred(base: Side, new: Side) -> Iterator[Remark]:
+def _check_inferred_steps(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on steps that both sides inferred in the same way."""
     sources = [_values(side, "steps", "source") for side in (base, new)]
     if all(is_inferred(side) for side in (base, new)) and set(sources[0]) == set(sources[1]):
@@ -133,14 +131,14 @@ def _inferred(base: Side, new: Side) -> Iterator[Remark]:
         yield warning("inferred-steps", f"steps are {in_words(sources[0])}: {doubt}", "steps are inferred")
 
 
-def _ranks(base: Side, new: Side) -> Iterator[Remark]:
+def _check_ranks(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on different numbers of ranks that have steps."""
     if base.ranks and new.ranks and base.ranks != new.ranks:
         ranks = f"{counted(base.ranks, 'rank')} against {new.ranks:,}"
         yield warning("ranks", f"{ranks}: steps may share their work among them")
 
 
-def _copies(base: Side, new: Side) -> Iterator[Remark]:
+def _check_copies(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on the same recording on both sides, or twice on one.
 
     Steps that all have the same duration prove nothing.
@@ -163,7 +161,7 @@ _STOPPED = frozenset({"run-failed", "run-killed", "run-interrupted", "run-timed-
 """Notes on a run that did not end by itself."""
 
 
-def _stopped(base: Side, new: Side) -> Iterator[Remark]:
+def _check_endings(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on runs that did not end by themselves: the missing part may be the one that takes time."""
     for side in (base, new):
         messages = dict.fromkeys(
@@ -177,7 +175,7 @@ def _stopped(base: Side, new: Side) -> Iterator[Remark]:
 # Where and how they were recorded
 
 
-def _busy(base: Side, new: Side) -> Iterator[Remark]:
+def _check_busy_machines(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on sides that other programs slowed down. One run's times may be chance; several runs show more."""
     busy = [side.label for side in (base, new) if was_busy(side)]
     if busy:
@@ -190,7 +188,7 @@ _HOW_MANY = re.compile(r"^\d+ × | \(\d+ used\)$")
 """Parts of a device's description besides its model."""
 
 
-def _machines(base: Side, new: Side) -> Iterator[Remark]:
+def _check_machines(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on different devices and machines."""
     if _differ(base, new, "devices"):
         which = _against(base.run_fact("devices"), new.run_fact("devices"))
@@ -210,7 +208,7 @@ def _machines(base: Side, new: Side) -> Iterator[Remark]:
 _SOFTWARE = (("driver_version", "driver"), ("cuda_version", "CUDA"))
 
 
-def _software(base: Side, new: Side) -> Iterator[Remark]:
+def _check_software(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on different frameworks, drivers and CUDA versions."""
     if _differ(base, new, "framework"):
         yield info("framework", f"frameworks differ: {_against(base.run_fact('framework'), new.run_fact('framework'))}")
@@ -223,7 +221,7 @@ def _software(base: Side, new: Side) -> Iterator[Remark]:
         yield info("software", f"versions differ: {', '.join(versions)}")
 
 
-def _recorders(base: Side, new: Side) -> Iterator[Remark]:
+def _check_recorders(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on different profilers. Each has its own cost, and records different events."""
     cost = "what recording costs the program, and what it sees, differs"
     if _differ(base, new, "format"):
@@ -235,9 +233,9 @@ def _recorders(base: Side, new: Side) -> Iterator[Remark]:
         yield info("producer", f"recorded by {_against(base.run_fact('producer'), new.run_fact('producer'))}: {cost}")
 
 
-def _overhead(base: Side, new: Side) -> Iterator[Remark]:
+def _check_overhead(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on profiler overheads that differ, as shares of the captured time, if one is known."""
-    shares = [_overhead_of(side) for side in (base, new)]
+    shares = [_mean_overhead(side) for side in (base, new)]
     known = [share for share in shares if share is not None]
     if not known or max(known) - (min(known) if len(known) == 2 else 0) <= OVERHEAD:
         return
@@ -250,7 +248,7 @@ def _overhead(base: Side, new: Side) -> Iterator[Remark]:
     yield warning("overhead", text, brief)
 
 
-def _overhead_of(side: Side) -> float | None:
+def _mean_overhead(side: Side) -> float | None:
     """Return the mean overhead share of the runs that state it."""
     shares = [
         overhead / span
@@ -262,7 +260,7 @@ def _overhead_of(side: Side) -> float | None:
     return sum(shares) / len(shares) if shares else None
 
 
-def _detail(base: Side, new: Side) -> Iterator[Remark]:
+def _check_detail(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on details that only one side recorded. Recording each event costs the program time."""
     if _differ(base, new, "format"):
         return  # already in another remark
@@ -297,7 +295,7 @@ DAMAGED = "damaged"
 """Code of the note on a file that is cut off or broken."""
 
 
-def _losses(base: Side, new: Side) -> Iterator[Remark]:
+def _check_losses(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on missing events."""
     for side in (base, new):
         messages = dict.fromkeys(message for report in side.reports for message in _lost(report))
@@ -317,7 +315,7 @@ def _lost(report: Report) -> Iterator[str]:
 # What can be compared
 
 
-def _basis(base: Side, new: Side) -> Iterator[Remark]:
+def _check_basis(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on different rules for dividing steps into classes."""
     bases = [_values(side, "breakdown", "basis") for side in (base, new)]
     if all(bases) and set(bases[0]) != set(bases[1]):
@@ -332,7 +330,7 @@ def _basis(base: Side, new: Side) -> Iterator[Remark]:
         yield Remark("no-classes", Severity.WARNING, text, "attribution")
 
 
-def _classes(base: Side, new: Side) -> Iterator[Remark]:
+def _check_classes(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on classes that only some runs measured. In the other runs their time counts as another class."""
     if not base.classes or not new.classes:
         return
@@ -346,7 +344,7 @@ def _classes(base: Side, new: Side) -> Iterator[Remark]:
                 yield warning("classes", text) if matters else info("classes", text)
 
 
-def _kernels(base: Side, new: Side) -> Iterator[Remark]:
+def _check_kernels(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on kernels with little in common, because names cannot be compared or the kernels differ."""
     changes = compare_kernels(base, new)
     if changes.common is None or changes.common >= IN_COMMON:
@@ -370,7 +368,7 @@ def _other_kernels(base: Side, new: Side, changes: KernelChanges) -> Remark:
     return Remark("kernel-set", Severity.ERROR, f"{text}. {in_capital(VOUCH)}", "verdict", brief)
 
 
-def _bytes(base: Side, new: Side) -> Iterator[Remark]:
+def _check_bytes(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on different numbers of bytes copied to the device."""
     if why_not(base, new, "copies", "copies", IN_STEPS):
         return
@@ -403,7 +401,7 @@ def _against(base: Iterable[str], new: Iterable[str]) -> str:
     return f"{in_words(base)} against {in_words(new)}"
 
 
-def _mixtures(base: Side, new: Side) -> Iterator[Remark]:
+def _check_mixtures(base: Side, new: Side) -> Iterator[Remark]:
     """Remark on sides that mix several programs. They are not comparable if each side mixes different ones."""
     for mix, alike in mixtures(base, new):
         if alike:
@@ -414,25 +412,27 @@ def _mixtures(base: Side, new: Side) -> Iterator[Remark]:
 
 
 _CHECKS: tuple[Callable[[Side, Side], Iterator[Remark]], ...] = (
-    _mixtures,
-    _step_numbers,
-    _copies,
-    _stopped,
-    _busy,
-    _step_sources,
-    _step_time,
-    _inferred,
-    _ranks,
-    _machines,
-    _software,
-    _recorders,
-    _overhead,
-    _detail,
-    _losses,
-    _basis,
-    _classes,
-    _kernels,
-    _bytes,
+    _check_mixtures,
+    _check_step_numbers,
+    _check_copies,
+    _check_endings,
+    _check_busy_machines,
+    _check_step_sources,
+    _check_step_time,
+    _check_inferred_steps,
+    _check_ranks,
+    _check_machines,
+    _check_software,
+    _check_recorders,
+    _check_overhead,
+    _check_detail,
+    _check_losses,
+    _check_basis,
+    _check_classes,
+    _check_kernels,
+    _check_bytes,
 )
-_ABOUT_STEPS = frozenset({_step_numbers, _step_sources, _step_time, _inferred, _bytes})
+_ABOUT_STEPS = frozenset(
+    {_check_step_numbers, _check_step_sources, _check_step_time, _check_inferred_steps, _check_bytes}
+)
 """Checks that do not matter if times of whole runs are compared."""

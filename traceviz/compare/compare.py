@@ -8,18 +8,23 @@ from itertools import pairwise
 from typing import ClassVar
 
 from traceviz.compare.attribution import Attribution, attribute
-from traceviz.compare.changes.copies import CopyChanges, compare_copies
-from traceviz.compare.changes.cuda_api import ApiChanges, compare_api
-from traceviz.compare.changes.device_use import DeviceChanges, compare_device_use
+from traceviz.compare.changes.by_name import (
+    ApiChanges,
+    CopyChanges,
+    KernelChanges,
+    StageChanges,
+    compare_api,
+    compare_copies,
+    compare_kernels,
+    compare_stages,
+)
 from traceviz.compare.changes.findings import FindingChanges, compare_findings
-from traceviz.compare.changes.host import HostChanges, compare_host
-from traceviz.compare.changes.input_stages import StageChanges, compare_stages
-from traceviz.compare.changes.kernels import KernelChanges, compare_kernels
+from traceviz.compare.changes.machine_use import DeviceChanges, HostChanges, compare_device_use, compare_host
 from traceviz.compare.changes.whole_runs import MeasureChanges, QualityChanges, compare_measures, compare_quality
 from traceviz.compare.comparability import remarks
+from traceviz.compare.effect import Outcome
 from traceviz.compare.judge import Judgement, judge, without_figure
 from traceviz.compare.options import CompareOptions, Limits
-from traceviz.compare.outcome import Outcome
 from traceviz.compare.remark import Forbids, Remark
 from traceviz.compare.sides.basis import STEP, Basis, basis_of
 from traceviz.compare.sides.by_tags import OF_WORK

@@ -1,4 +1,4 @@
-"""The difference between two sides in one figure per step, with an interval.
+"""The difference between two sides in one figure per step, with an interval, and the outcome of a comparison.
 
 The figure is the mean steady step, because a program's throughput follows from it. It does not follow from the median:
 if steps take turns (8 and 232 ms), the median is one kind of step or a value in between. Medians are shown next to the
@@ -22,10 +22,49 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 
+from traceviz.compare.options import Limits
 from traceviz.core.resampling import Z_975, Figures, Resamples, Times, resample, student
+from traceviz.report.verdicts import VerdictCode
+
+
+class Outcome(StrEnum):
+    """The verdict on the new side."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NO_CHANGE = "no change"
+    UNKNOWN = "cannot judge"
+
+    @property
+    def code(self) -> VerdictCode:
+        """The verdict code of a comparison with this outcome."""
+        return VerdictCode(self.value.replace(" ", "-"))
+
+
+def outcome_of(ratio: float, interval: tuple[float, float] | None, limits: Limits) -> Outcome:
+    """Return the outcome of a change of a figure, as share of the base. An increase is slower.
+
+    Args:
+        ratio: The change.
+        interval: Its 95 % interval; ``None`` for two single figures, where only a large change is judged.
+        limits: Limits from which a change counts as a difference.
+    """
+    if interval is None:
+        is_difference = abs(ratio) >= limits.alone
+    else:
+        low, high = interval
+        is_difference = low > 0 or high < 0
+        if not is_difference and max(-low, high) <= limits.widest:
+            return Outcome.NO_CHANGE
+        if is_difference and abs(ratio) < limits.min_effect:
+            return Outcome.NO_CHANGE
+    if not is_difference:
+        return Outcome.UNKNOWN
+    return Outcome.SLOWER if ratio > 0 else Outcome.FASTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +146,7 @@ def effect(base: Sequence[Times], new: Sequence[Times], seed: int = 0) -> Effect
         half = float(half_widths(np.log(means[0]), np.log(means[1]))[0])
         ends = [ratio - half, ratio + half]
     else:
-        sides = _resampled(base[0].reshape(-1, 1), new[0].reshape(-1, 1), seed)
+        sides = _resample(base[0].reshape(-1, 1), new[0].reshape(-1, 1), seed)
         ends = (ratio + _ends(sides, [side.deviations_of_logarithms() for side in sides]))[:, 0].tolist()
     low, high = (base_ns * _change(end) for end in ends)
     before, after = (typical(np.array([np.median(run) for run in side])) for side in (base, new))
@@ -214,7 +253,7 @@ def half_widths(base: Figures, new: Figures, weights: Sequence[Figures] | None =
     return half
 
 
-def _resampled(base: Times, new: Times, seed: int) -> list[Resamples]:
+def _resample(base: Times, new: Times, seed: int) -> list[Resamples]:
     """Resample the means of both tables of steps with independent random streams."""
     streams = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     return [resample(table, stream) for table, stream in zip((base, new), streams, strict=True)]
@@ -248,7 +287,7 @@ def mean_differences(base: Sequence[Times], new: Sequence[Times], seed: int = 0)
     if are_copies(base, new):
         return np.zeros((2, base[0].shape[1]))
     if len(base) + len(new) == 2:
-        sides = _resampled(base[0], new[0], seed)
+        sides = _resample(base[0], new[0], seed)
         seen = sides[1].seen - sides[0].seen
         return seen + _ends(sides, [side.deviations() for side in sides])
     means = [np.stack([run.mean(axis=0) for run in side]) for side in (base, new)]

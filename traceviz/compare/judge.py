@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from traceviz.compare.effect import Effect, effect, effect_of_runs
+from traceviz.compare.effect import Effect, Outcome, effect, effect_of_runs, outcome_of
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome, outcome_of
-from traceviz.compare.sides.basis import STEP, Basis
-from traceviz.compare.sides.failures import sentence
+from traceviz.compare.sides.basis import STEP, Basis, sentence
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side
 from traceviz.core.units import counted, format_change
@@ -51,10 +49,12 @@ def judge(base: Side, new: Side, limits: Limits, forbidding: str = "", basis: Ba
         basis: The compared figure: steady steps, or a time of the whole runs.
     """
     if basis.is_step:
-        why = next((why for side in (base, new) if (why := _unusable(side, limits))), "") or forbidding
-        return Judgement(Outcome.UNKNOWN, None, why) if why else _judged(effect(base.runs, new.runs), limits, STEP)
+        why = next((why for side in (base, new) if (why := _explain_unusable(side, limits))), "") or forbidding
+        return (
+            Judgement(Outcome.UNKNOWN, None, why) if why else _judge_effect(effect(base.runs, new.runs), limits, STEP)
+        )
     measured = [basis.measure(side) for side in (base, new)]
-    why = next((why for side in (base, new) if (why := _unmeasured(side, basis))), "") or forbidding
+    why = next((why for side in (base, new) if (why := _explain_unmeasured(side, basis))), "") or forbidding
     before, after = measured
     if why or before is None or after is None:
         return Judgement(Outcome.UNKNOWN, None, why, basis)
@@ -62,10 +62,10 @@ def judge(base: Side, new: Side, limits: Limits, forbidding: str = "", basis: Ba
     if not difference.runs and difference.ratio and (was_busy(base) or was_busy(new)):
         why = "one run of each side, on a machine that other programs used; more runs of each side would tell"
         return Judgement(Outcome.UNKNOWN, difference, why, basis)
-    return _judged(difference, limits, basis)
+    return _judge_effect(difference, limits, basis)
 
 
-def _judged(measured: Effect, limits: Limits, basis: Basis) -> Judgement:
+def _judge_effect(measured: Effect, limits: Limits, basis: Basis) -> Judgement:
     """Judge a difference. If it may be chance, state which recordings would settle it."""
     told = outcome_of(measured.ratio, measured.interval, limits)
     if told is not Outcome.UNKNOWN:
@@ -78,7 +78,7 @@ def _judged(measured: Effect, limits: Limits, basis: Basis) -> Judgement:
     return Judgement(told, measured, f"the difference may be anything from {low} to {high}; {more}", basis)
 
 
-def _unmeasured(side: Side, basis: Basis) -> str:
+def _explain_unmeasured(side: Side, basis: Basis) -> str:
     """Return why a time of whole runs cannot be judged; empty if it can."""
     measure = basis.measure(side)
     if measure is not None:
@@ -94,7 +94,7 @@ def without_figure(side: Side, basis: Basis) -> str:
     return said if basis.is_step else f"{said}, and so has no {basis.words}"
 
 
-def _unusable(side: Side, limits: Limits) -> str:
+def _explain_unusable(side: Side, limits: Limits) -> str:
     """Return why the steps of a side cannot be judged; empty if they can."""
     if not side.steps:
         is_partial = any(report.verdict.code == VerdictCode.PARTIAL for report in side.reports)

@@ -64,10 +64,17 @@ def matches(base: Events, new: Events) -> tuple[Match, ...]:
     """Match all kernels of both sides; each is in one match."""
     left = _Left(dict(base), dict(new))
     left.take(Match((name,), (name,), How.NAME) for name in sorted(base.keys() & new.keys()))
-    left.take(_grouped(left, spelling, How.SPELLING))
-    left.take(_bare(left))
-    left.take(_alike(left, lambda name, event: (base_name(name), event.group), How.BASE_NAME))
-    left.take(_alike(left, _family, How.FAMILY))
+    left.take(_match_groups(left, spelling, How.SPELLING))
+    # Base names that one side has without template arguments, and the other only with some.
+    left.take(
+        [
+            match
+            for match in _match_groups(left, base_name, How.BARE)
+            if any(all("<" not in spelling(name) for name in names) for names in (match.base, match.new))
+        ]
+    )
+    left.take(_pair_equally_called(left, lambda name, event: (base_name(name), event.group), How.BASE_NAME))
+    left.take(_pair_equally_called(left, _family, How.FAMILY))
     left.take([Match((name,), (), How.NOT) for name in left.base])
     left.take([Match((), (name,), How.NOT) for name in left.new])
     return tuple(left.matches)
@@ -91,22 +98,13 @@ class _Left:
                 del self.new[name]
 
 
-def _grouped(left: _Left, key: Callable[[str], str], how: How) -> list[Match]:
+def _match_groups(left: _Left, key: Callable[[str], str], how: How) -> list[Match]:
     """Match kernels with the same key on both sides, all of one key together."""
     base, new = _names_by_key(left.base, key), _names_by_key(left.new, key)
     return [Match(names, new[shared], how) for shared, names in base.items() if shared in new]
 
 
-def _bare(left: _Left) -> list[Match]:
-    """Match base names that one side has without template arguments, and the other only with some."""
-    return [
-        match
-        for match in _grouped(left, base_name, How.BARE)
-        if any(all("<" not in spelling(name) for name in names) for names in (match.base, match.new))
-    ]
-
-
-def _alike(left: _Left, key: Callable[[str, PerStep], Hashable], how: How) -> list[Match]:
+def _pair_equally_called(left: _Left, key: Callable[[str, PerStep], Hashable], how: How) -> list[Match]:
     """Pair kernels with the same key that are called equally often per step, largest time first."""
     candidates: dict[Hashable, dict[Fraction, deque[str]]] = {}
     for name in _largest_first(left.new):

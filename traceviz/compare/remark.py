@@ -60,6 +60,11 @@ def is_inferred(side: Side) -> bool:
     return any(str(source).startswith(INFERRED) for source in side.facts("steps", "source"))
 
 
+def in_capital(text: str) -> str:
+    """Capitalise the first letter: ``Mean step``."""
+    return text[:1].upper() + text[1:]
+
+
 def in_words(parts: Iterable[str]) -> str:
     """Join texts to ``a, b and c``."""
     *first, last = parts

@@ -37,22 +37,18 @@ def new_folder(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]
             yield temporary
             temporary.chmod(0o777 & ~_umask())
             with uninterrupted():
-                _replace_folder(folder, temporary, replaced)
+                # An existing folder stays if the new one cannot take its name.
+                if folder.exists():
+                    folder.rename(replaced)
+                try:
+                    temporary.rename(folder)
+                except OSError:
+                    if replaced.exists():
+                        replaced.rename(folder)
+                    raise
     finally:
         drop(temporary)
         drop(replaced)
-
-
-def _replace_folder(folder: Path, new: Path, old: Path) -> None:
-    """Rename ``new`` to ``folder``. An existing folder becomes ``old``, or stays if the rename fails."""
-    if folder.exists():
-        folder.rename(old)
-    try:
-        new.rename(folder)
-    except OSError:
-        if old.exists():
-            old.rename(folder)
-        raise
 
 
 def check_folder_free(folder: Path, *, force: bool, replaceable: Callable[[Path], bool]) -> None:

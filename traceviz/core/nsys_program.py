@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from traceviz.core.errors import MissingToolError
-from traceviz.core.private_paths import without_paths
+from traceviz.core.sanitize import without_paths
 
 OVERRIDE = "TRACEVIZ_NSYS"
 INSTALLED_AT = (
@@ -180,7 +180,12 @@ def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Prog
     try:
         assert process.stdout is not None
         with process.stdout as pipe:
-            while piece := _next_piece(pipe.fileno()):
+            while True:
+                # Polars lets system calls restart after a signal: unlike select, a read that waits would block Ctrl-C.
+                select.select([pipe], [], [])
+                piece = os.read(pipe.fileno(), 1 << 12)
+                if not piece:
+                    break
                 output = (output + piece)[-_KEPT_OUTPUT:]
                 percents = re.findall(_PERCENT, output)
                 progress(stage, min(int(percents[-1]), 100) if percents else 0, 100)
@@ -190,13 +195,3 @@ def run_quietly(command: Sequence[str], folder: Path, stage: str, progress: Prog
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return Outcome(status, output.decode("utf-8", "replace"))
-
-
-def _next_piece(pipe: int) -> bytes:
-    """Return the next bytes of ``pipe``; empty at its end.
-
-    ``select`` does the waiting: polars lets system calls restart after a signal, and a read that restarts would block
-    Ctrl-C.
-    """
-    select.select([pipe], [], [])
-    return os.read(pipe, 1 << 12)

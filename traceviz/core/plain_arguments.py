@@ -232,16 +232,12 @@ def _value(text: str, option: str, names: tuple[str, ...]) -> str:
     if "://" in text or "@" in text:
         return HIDDEN
     if _PATH.match(text):
-        return _path(text, names)
+        last = re.split(r"[/\\]", text.rstrip("/\\"))[-1]
+        if _HOME.fullmatch(text) or not last.strip(".~"):
+            return HIDDEN
+        shown = _file(last, names)
+        return shown if shown == HIDDEN else f"{HIDDEN}/{shown}"
     return text if all(_is_word(part, names) or _NUMBERS.fullmatch(part) for part in text.split(",")) else HIDDEN
-
-
-def _path(text: str, names: tuple[str, ...]) -> str:
-    last = re.split(r"[/\\]", text.rstrip("/\\"))[-1]
-    if _HOME.fullmatch(text) or not last.strip(".~"):
-        return HIDDEN
-    shown = _file(last, names)
-    return shown if shown == HIDDEN else f"{HIDDEN}/{shown}"
 
 
 def _file(name: str, names: tuple[str, ...]) -> str:
@@ -255,16 +251,14 @@ def _is_word(text: str, names: tuple[str, ...], shape: re.Pattern[str] = _WORD) 
     if not plain or _UUID.fullmatch(text) or re.search(CREDENTIAL_SHAPE, text):
         return False
     parts = re.split(r"[._+/-]", text)
-    is_named = any(_names(name, text.lower(), parts) for name in names)
-    return any(map(str.isalpha, text)) and not is_named and not any(map(_looks_random, parts))
-
-
-def _names(name: str, folded: str, parts: Sequence[str]) -> bool:
-    """Return whether a text contains a name. Short names are parts of many words (``ann`` in ``channel``)."""
-    return name in folded if len(name) > _SHORT_NAME else any(name == part.lower() for part in parts)
-
-
-def _looks_random(part: str) -> bool:
-    if len(part) > _LONGEST_PART or _HEX.fullmatch(part) or re.search(rf"\d{{{_MOST_DIGITS + 1}}}", part):
-        return True
-    return len(_CHANGES.findall(part)) > _MOST_CHANGES
+    folded = text.lower()
+    # Short names are parts of many words (``ann`` in ``channel``): they count as whole parts only.
+    has_name = any(name in folded if len(name) > _SHORT_NAME else name in map(str.lower, parts) for name in names)
+    looks_random = any(
+        len(part) > _LONGEST_PART
+        or _HEX.fullmatch(part)
+        or re.search(rf"\d{{{_MOST_DIGITS + 1}}}", part)
+        or len(_CHANGES.findall(part)) > _MOST_CHANGES
+        for part in parts
+    )
+    return any(map(str.isalpha, text)) and not has_name and not looks_random

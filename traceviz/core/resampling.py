@@ -83,7 +83,10 @@ def resample(table: Times, generator: np.random.Generator) -> Resamples:
     """
     count, length = len(table), block_length(table[:, 0])
     blocks = max(round(min(count, ENOUGH) / length), 1)
-    sums = _sums(table, length)
+    # Sums over the ``length`` steps from each step on. After the last step, the first follow.
+    around = np.concatenate([table, table[: length - 1]])
+    until = np.concatenate([np.zeros_like(table[:1]), around.cumsum(axis=0)])
+    sums = until[length:] - until[:-length]
     rows = max(_CELLS // (blocks * table.shape[1]), 1)
     sizes = (min(rows, RESAMPLES - begin) for begin in range(0, RESAMPLES, rows))
     parts = [sums[generator.integers(count, size=(size, blocks))].sum(axis=1) for size in sizes]
@@ -92,22 +95,15 @@ def resample(table: Times, generator: np.random.Generator) -> Resamples:
     return Resamples(np.concatenate(parts) / (blocks * length), table.mean(axis=0), scale, at_least - 1)
 
 
-def _sums(table: Times, length: int) -> Times:
-    """Return the sums over the ``length`` steps from each step on. After the last step, the first follow."""
-    until = np.concatenate([np.zeros_like(table[:1]), np.concatenate([table, table[: length - 1]]).cumsum(axis=0)])
-    sums: Times = until[length:] - until[:-length]
-    return sums
-
-
 def block_length(times: Times) -> int:
     """Return the number of steps to resample together: whole periods of similar steps; at most a quarter of all."""
     every = period(times)
     whole = times.size // every
     sums = times[: whole * every].reshape(whole, every).sum(axis=1)
-    return every * _alike(sums)
+    return every * _similar_neighbours(sums)
 
 
-def _alike(times: Times) -> int:
+def _similar_neighbours(times: Times) -> int:
     """Return the number of similar neighbours, by Carlstein (1986) for the correlation found; 1 if none are similar.
 
     The correlation measured in n steps is too small by (1 + 4ρ) / n on average (Marriott and Pope 1954), which is

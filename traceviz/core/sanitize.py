@@ -17,6 +17,7 @@ _HEAD, _TAIL = 1300, 650
 """Characters that stay of a longer text; the rest is for the note on how many are left out."""
 _MARKS_PER_CHARACTER = 2
 _CONTROL_PICTURES = 0x2400
+_ABSOLUTE_PATH = r"(?<![\w/.\]])(?:/|~/|[A-Za-z]:\\)[^\s'\",;()<>]+"
 _LOOK_BACK = 100
 """A word at the cut is left out as a whole unless it is longer than this: no search finds half a secret."""
 
@@ -90,3 +91,8 @@ class Lines(str):
 def one_line(text: str) -> str:
     """Return a message for display: :func:`bounded` and :func:`visible`; the line breaks of :class:`Lines` stay."""
     return text if isinstance(text, Lines) else visible(bounded(text))
+
+
+def without_paths(text: str) -> str:
+    """Return ``text`` on one line, with every absolute path replaced by ``[path]``: they name users and machines."""
+    return re.sub(_ABSOLUTE_PATH, "[path]", " ".join(text.split()))

@@ -18,8 +18,7 @@ def skip_pandas() -> None:
     """Let pyarrow find out that it can do without pandas, now or once it is imported.
 
     Nothing happens if pandas has been imported. Only for our own processes: in others, ``pyarrow.array`` must recognise
-    a
-    ``Series``.
+    a ``Series``.
     """
     if "pandas" in sys.modules:
         return

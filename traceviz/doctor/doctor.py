@@ -94,10 +94,10 @@ def to_text(diagnosis: Diagnosis, width: int = 100, *, color: bool = False) -> s
     """Return one line per check, wrapped to ``width`` columns, with the command that fixes it below."""
     lines = [f"traceviz doctor: {_one_line(diagnosis.title)}"]
     for group, checks in groupby(diagnosis.checks, key=lambda check: check.group):
-        lines += ["", _painted(group.capitalize(), "1", color=color)]
+        lines += ["", _paint(group.capitalize(), "1", color=color)]
         for check in checks:
             lines += _lines(check, width, color=color)
-    return "\n".join((*lines, "", *_wrapped(_summary(diagnosis), width), ""))
+    return "\n".join((*lines, "", *_wrap(_summary(diagnosis), width), ""))
 
 
 def to_json(diagnosis: Diagnosis) -> str:
@@ -117,16 +117,16 @@ def _lines(check: Check, width: int, *, color: bool) -> list[str]:
     sign, paint = _SIGNS[check.condition]
     indent = " " * (_NAME_WIDTH + 15)
     first = f"  {sign} {check.condition:<8} {_one_line(check.name):<{_NAME_WIDTH}}  "
-    detail = _wrapped(check.detail, width - len(indent)) or [""]
-    begin = _painted(first[:12], paint, color=color) + first[12:]
+    detail = _wrap(check.detail, width - len(indent)) or [""]
+    begin = _paint(first[:12], paint, color=color) + first[12:]
     lines = [begin + detail[0], *(indent + line for line in detail[1:])]
     if check.fix:
-        fix = _wrapped(check.fix, width - len(indent) - 2)
+        fix = _wrap(check.fix, width - len(indent) - 2)
         lines += [f"{indent}{'→ ' if number == 0 else '  '}{line}" for number, line in enumerate(fix)]
     return [line.rstrip() for line in lines]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def _wrap(text: str, width: int) -> list[str]:
     """Wrap ``text`` to lines. Flags and paths are not split, even if they are too wide, so that they can be copied."""
     return textwrap.wrap(_one_line(text), max(width, 1), break_long_words=False, break_on_hyphens=False)
 
@@ -145,5 +145,5 @@ def _summary(diagnosis: Diagnosis) -> str:
     return f"{words}.{ready}"
 
 
-def _painted(text: str, code: str, *, color: bool) -> str:
+def _paint(text: str, code: str, *, color: bool) -> str:
     return f"\033[{code}m{text}\033[0m" if color else text

@@ -183,16 +183,12 @@ def _overhead(trace: TraceView) -> Check:
     capture = Capture().run(trace)
     if capture.overhead_ns is None or not capture.judged_ns:
         detail = "The trace does not say what the profiler itself took while it recorded."
-        return Check(COMPLETE, "overhead", "limited", f"{detail}{_saving(trace)}")
+        run = RunAnalysis().run(trace)
+        cost_ns = None if isinstance(run, Skipped) else run.stop_cost_ns
+        saving = f" Stopping and saving took {format_ns(cost_ns)} besides." if cost_ns else ""
+        return Check(COMPLETE, "overhead", "limited", f"{detail}{saving}")
     share = capture.judged_overhead_ns / capture.judged_ns
     words = f"The profiler says that it took {format_ratio(share)} of the {capture.judged_words}"
     if share > Capture().overhead_share:
         return Check(COMPLETE, "overhead", "limited", f"{words}: times are too long.", "Trace fewer things.")
     return Check(COMPLETE, "overhead", "ok", f"{words}.")
-
-
-def _saving(trace: TraceView) -> str:
-    """Return, as text, how long profilers held up a ``traceviz collect`` program after recording."""
-    run = RunAnalysis().run(trace)
-    cost_ns = None if isinstance(run, Skipped) else run.stop_cost_ns
-    return f" Stopping and saving took {format_ns(cost_ns)} besides." if cost_ns else ""

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from functools import partial
 from math import fsum
 
-from traceviz.compare.classes import CLASS_KEYS
+from traceviz.compare.attribution import CLASS_KEYS
 from traceviz.compare.judge import Judgement
 from traceviz.compare.sides.sides import steady_steps
 from traceviz.core.errors import UsageError
@@ -161,17 +161,6 @@ def _fact(slug: str, key: str, report: Report) -> Reading:
     return Reading(value, fact.unit)
 
 
-def _known_fact(slug: str, key: str, unit: Unit) -> Callable[[Candidate], Reading]:
-    """Read a fact that a report's section always has if it was measured."""
-
-    def of(report: Report) -> Reading:
-        fact = _facts_of(report, slug).get(key)
-        value = None if fact is None else _number(fact.value)
-        return _absent(report, slug, unit, f"{slug}.{key} was not measured") if value is None else Reading(value, unit)
-
-    return _mean(of)
-
-
 def _table(report: Report, slug: str, *columns: str) -> list[tuple[Value, ...]] | None:
     """Return these columns of the first grid of a section that has them all; ``None`` if there is none."""
     for grid in report.grids(slug):
@@ -300,7 +289,14 @@ def _count(name: str, meaning: str, severity: Severity) -> Metric:
 
 
 def _from(name: str, unit: Unit, meaning: str, slug: str, key: str) -> Metric:
-    return Metric(name, unit, meaning, (slug,), _known_fact(slug, key, unit))
+    # Read a fact that a report's section always has if it was measured.
+    def of(report: Report) -> Reading:
+        fact = _facts_of(report, slug).get(key)
+        value = None if fact is None else _number(fact.value)
+        return _absent(report, slug, unit, f"{slug}.{key} was not measured") if value is None else Reading(value, unit)
+
+    known_fact = _mean(of)
+    return Metric(name, unit, meaning, (slug,), known_fact)
 
 
 def _of_run(name: str, unit: Unit, meaning: str, key: str) -> Metric:

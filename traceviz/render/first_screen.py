@@ -110,15 +110,16 @@ class FirstScreen:
     more: str
 
 
-_RUN_BARS = (("whole_run", "Where the run's time went"),)
+_RUN_BARS = (("whole_run", "Where the run's time went", "Where the run's time went"),)
 _STEP_BARS = (
-    ("cpu_steps", "Where the steps' time went"),
-    ("breakdown", "Where the steps' time went"),
-    ("host_time", "Where the host's time went"),
-    ("host_waits", "What the host did"),
-    ("kernels", "What the device did"),
+    ("cpu_steps", "Where the steps' time went", "Where the time went"),
+    ("breakdown", "Where the steps' time went", "Where the time went"),
+    ("host_time", "Where the host's time went", "Where the host's time went"),
+    ("host_waits", "What the host did", "What the host did"),
+    ("kernels", "What the device did", "What the device did"),
 )
-"""Sections with a bar of the distribution of time, the most informative first, with titles for the bar alone."""
+"""Sections with a bar of the distribution of time, the most informative first: slug, title for the bar alone if it
+covers steps, and any other title."""
 
 _INPUTS = frozenset({Cause.INPUT, Cause.POSSIBLE_INPUT})
 _ABSENT = {
@@ -162,16 +163,29 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
     """Create the first screen of ``report`` within the limits of ``detail``."""
     lead = _lead(report)
-    shown = _findings_that_matter(report, lead)[: detail.findings]
+    # The verdict's finding comes first, then the serious ones, then one hint of the same kind as the first.
+    ordered = by_time_at_stake(report.findings)
+    serious = [finding for finding in ordered if finding is not lead and finding.severity is not Severity.INFO]
+    chosen = [lead, *serious] if lead else serious
+    hints = [finding for finding in ordered if finding not in chosen]
+    if chosen:
+        hints = [finding for finding in hints if finding.code[:3] == chosen[0].code[:3]]
+    shown = [*chosen, *hints[:1]][: detail.findings]
+    others = [finding.slug for finding in ordered if finding not in shown]
     gates = next((section for section in report.sections if section.slug == GATES), None)
-    notes = _notes(report, detail)
+    # Notes about a partial report come before the warnings.
+    by_weight = sorted(report.notes, key=lambda note: (note.code not in _ABOUT_THE_REPORT, -note.severity.rank))
+    warnings = [note for note in by_weight if note.severity is not Severity.INFO or note.code in _ABOUT_THE_REPORT]
+    notes = tuple(
+        replace(note, message=_sentences(note.message, detail.characters)) for note in warnings[: detail.notes]
+    )
     bars = tuple(_folded(bars, detail.parts) for bars in _bars(report))
     return FirstScreen(
         run=tuple(_short(fact, min(detail.characters, _LONGEST_NAME)) for fact in _facts_of_the_run(report)),
         verdict=replace(report.verdict, sentence=_sentences(report.verdict.sentence, 2 * detail.characters)),
         bars=bars,
         findings=tuple(_compact(shown, report.verdict, lead, bars, detail)),
-        others=_others(report, shown),
+        others=f"Also: {_listed(others)} (--section {FINDINGS})." if others else "",
         tables=tables_behind(report, lead or next(iter(shown), None))[: detail.tables],
         rows=detail.rows,
         gates=gates,
@@ -190,19 +204,17 @@ def spoken(report: Report) -> tuple[str, ...]:
 
 
 def _facts_of_the_run(report: Report) -> Iterator[Fact]:
-    """Return facts about the run; if the run is longer than the capture, the captured time is marked as profiled."""
+    """Return facts about the run; if the run is longer than the capture, the captured time is marked as profiled.
+
+    Figures of the whole run that are not in the bars or the verdict follow, and the most informative figure of model
+    quality: the first that has a direction.
+    """
     has_run = any(_first_bars(report, _RUN_BARS))
     for fact in report.run:
         if has_run and fact.key == "span_ns" and fact.value is not None:
             yield replace(fact, value=f"{format_value(fact.value, fact.unit)} profiled", unit="text")
         else:
             yield fact
-    yield from _figures(report)
-    yield from _quality(report)
-
-
-def _figures(report: Report) -> Iterator[Fact]:
-    """Return figures of the whole run that are not in the bars or the verdict."""
     shown: dict[Value, str] = {}
     for grid in (grid for grid in report.grids(MEASURES) if grid.title == MEASURES):
         names = [column.name for column in grid.columns]
@@ -212,10 +224,6 @@ def _figures(report: Report) -> Iterator[Fact]:
     said = [words.format(shown[key]) for key, words in _FIGURES.items() if key in shown]
     if said:
         yield Fact(FIGURES, "figures of the run", ", ".join(said))
-
-
-def _quality(report: Report) -> Iterator[Fact]:
-    """Return the most informative figure of model quality: the first that has a direction."""
     for grid in (grid for grid in report.grids(QUALITY) if grid.title == STATED):
         names = [column.name for column in grid.columns]
         row = dict(zip(names, grid.rows[0], strict=True)) if grid.rows else {}
@@ -238,17 +246,6 @@ def _is_of_input(finding: Finding) -> bool:
     return record is not None and record.is_of_input
 
 
-def _findings_that_matter(report: Report, lead: Finding | None) -> list[Finding]:
-    """Return the verdict's finding, then the serious ones, then one hint of the same kind as the first."""
-    ordered = by_time_at_stake(report.findings)
-    serious = [finding for finding in ordered if finding is not lead and finding.severity is not Severity.INFO]
-    chosen = [lead, *serious] if lead else serious
-    hints = [finding for finding in ordered if finding not in chosen]
-    if chosen:
-        hints = [finding for finding in hints if finding.code[:3] == chosen[0].code[:3]]
-    return [*chosen, *hints[:1]]
-
-
 def _compact(
     findings: Iterable[Finding], verdict: Verdict, lead: Finding | None, bars: tuple[Bars, ...], detail: Detail
 ) -> Iterator[Finding]:
@@ -256,8 +253,9 @@ def _compact(
     given: set[str] = set()
     beside = " ".join((verdict.sentence, *(part.whole for part in bars)))
     for finding in findings:
-        is_said = _is_said(finding, verdict) or (finding is lead and _is_of_input(finding))
-        message = "" if is_said else _sentences(finding.message, detail.characters)
+        # The verdict may contain the message, with a lower case letter at its start. JSON reports do not say so.
+        is_stated = finding.message[1:].rstrip(".") in verdict.sentence or (finding is lead and _is_of_input(finding))
+        message = "" if is_stated else _sentences(finding.message, detail.characters)
         said = f"{beside} {time_at_stake(finding)} {message}"
         facts = () if finding.severity is Severity.INFO else (_short(fact) for fact in finding.evidence)
         evidence = [fact for fact in facts if not _states(said, format_value(fact.value, fact.unit))]
@@ -272,11 +270,6 @@ def _states(text: str, value: str) -> bool:
     if place := _PLACE.fullmatch(value):
         return f"{place['function']} ({place['line']})" in text
     return re.search(rf"(?<![\w.,]){re.escape(value)}(?![.,]?\w)", text) is not None
-
-
-def _is_said(finding: Finding, verdict: Verdict) -> bool:
-    """Return whether the verdict contains the message; its first letter may be lower case there."""
-    return finding.message[1:].rstrip(".") in verdict.sentence
 
 
 def _short(fact: Fact, most: int = _LONGEST_FACT) -> Fact:
@@ -307,21 +300,16 @@ def _bars(report: Report) -> Iterator[Bars]:
         yield from _first_bars(report, kinds)
 
 
-def _first_bars(report: Report, kinds: tuple[tuple[str, str], ...]) -> tuple[Bars, ...]:
-    for slug, title in kinds:
+def _first_bars(report: Report, kinds: tuple[tuple[str, str, str], ...]) -> tuple[Bars, ...]:
+    for slug, title_of_steps, title in kinds:
         for block in report.blocks(slug):
             if isinstance(block, Bars) and any(bar.share > 0 for bar in block.bars):
-                whole = _in_numbers(report, block.whole)
-                named = title if "step" in whole else title.replace("steps' ", "")
+                whole = block.whole
+                if whole == STEADY_STEP_TIME:  # the bar of the breakdown also has their number and time
+                    whole = next((bars.whole for bars in report.blocks("breakdown") if isinstance(bars, Bars)), whole)
                 short = _clipped(whole.removeprefix("time of "), _LONGEST_FACT)
-                return (replace(block, title=named, whole=short),)
+                return (replace(block, title=title_of_steps if "step" in whole else title, whole=short),)
     return ()
-
-
-def _in_numbers(report: Report, whole: str) -> str:
-    """Return the base of a bar's shares; for steady steps, with their number and time."""
-    counted_steps = (block.whole for block in report.blocks("breakdown") if isinstance(block, Bars))
-    return next(counted_steps, whole) if whole == STEADY_STEP_TIME else whole
 
 
 def _folded(bars: Bars, most: int) -> Bars:
@@ -338,19 +326,6 @@ def _folded(bars: Bars, most: int) -> Bars:
     return replace(bars, bars=(*kept, rest))
 
 
-def _others(report: Report, shown: list[Finding]) -> str:
-    """List the names of the findings that are not shown."""
-    names = [finding.slug for finding in by_time_at_stake(report.findings) if finding not in shown]
-    return f"Also: {_listed(names)} (--section {FINDINGS})." if names else ""
-
-
-def _notes(report: Report, detail: Detail) -> tuple[Note, ...]:
-    """Return the notes about a partial report, then the warnings."""
-    ordered = sorted(report.notes, key=lambda note: (note.code not in _ABOUT_THE_REPORT, -note.severity.rank))
-    serious = [note for note in ordered if note.severity is not Severity.INFO or note.code in _ABOUT_THE_REPORT]
-    return tuple(replace(note, message=_sentences(note.message, detail.characters)) for note in serious[: detail.notes])
-
-
 def _unseen(report: Report) -> str:
     """List the data missing from the capture: content of missing tables, and steps if none were found."""
     missing = [table for skip in report.skipped for table in skip.tables or ("steps",) * (skip.slug == "steps")]
@@ -358,8 +333,7 @@ def _unseen(report: Report) -> str:
     beside = _OF_DEVICES if is_no_gpu else {"device_ops"}
     named = (_ABSENT.get(table, table.replace("_", " ")) for table in missing if table not in beside)
     absent = list(dict.fromkeys(named))
-    words = absence(report)
-    return f"{words[0].upper()}{words[1:]}: {_listed(absent)}." if absent else ""
+    return f"{absence(report).capitalize()}: {_listed(absent)}." if absent else ""
 
 
 def _listed(names: list[str]) -> str:

@@ -167,7 +167,16 @@ def _block(block: Block) -> Object:
         case Facts():
             return {"type": "facts", "audience": block.audience, "facts": [_plain(fact) for fact in block.facts]}
         case Grid():
-            return _grid(block)
+            names = [column.name for column in block.columns]
+            return {
+                "type": "grid",
+                "title": block.title,
+                "fold_below": block.fold_below,
+                "audience": block.audience,
+                **({"complete": True} if block.complete else {}),
+                "columns": [_column(column) for column in block.columns],
+                "rows": [dict(zip(names, row, strict=True)) for row in block.rows],
+            }
         case Bars():
             return {"type": "bars", **_plain(block)}
         case Timeline():
@@ -177,19 +186,6 @@ def _block(block: Block) -> Object:
             return {"type": "series", **of_all, **_plain(block)}
         case Prose():
             return {"type": "prose", **_plain(block)}
-
-
-def _grid(grid: Grid) -> Object:
-    names = [column.name for column in grid.columns]
-    return {
-        "type": "grid",
-        "title": grid.title,
-        "fold_below": grid.fold_below,
-        "audience": grid.audience,
-        **({"complete": True} if grid.complete else {}),
-        "columns": [_column(column) for column in grid.columns],
-        "rows": [dict(zip(names, row, strict=True)) for row in grid.rows],
-    }
 
 
 def _column(column: Column) -> Object:
@@ -349,7 +345,13 @@ def _read_block(block: _Facts | _Grid | _Bars | _Timeline | _Series | _Prose) ->
         case _Facts():
             return Facts(_all(Fact, block.facts), block.audience)
         case _Grid():
-            return _read_grid(block)
+            columns = _all(Column, block.columns)
+            try:
+                rows = [tuple(row[column.name] for column in columns) for row in block.rows]
+            except KeyError as error:
+                raise ValueError(f"A row of grid {block.title!r} lacks the column {error}") from None
+            values = msgspec.convert(rows, tuple[Row, ...])
+            return Grid(columns, values, block.title, block.fold_below, block.audience, block.complete)
         case _Bars():
             return Bars(block.title, block.whole, block.unit, _all(Bar, block.bars))
         case _Timeline():
@@ -359,19 +361,3 @@ def _read_block(block: _Facts | _Grid | _Bars | _Timeline | _Series | _Prose) ->
             return Series(block.title, block.unit, points, levels, block.audience)
         case _Prose():
             return Prose(block.text)
-
-
-def _read_grid(grid: _Grid) -> Grid:
-    """Return the grid with its rows, which are objects in the document, in the order of its columns.
-
-    Raises:
-        ValueError: a row lacks a column, or contains something that is not a value.
-    """
-    columns = _all(Column, grid.columns)
-    names = [column.name for column in columns]
-    try:
-        rows = [tuple(row[name] for name in names) for row in grid.rows]
-    except KeyError as error:
-        raise ValueError(f"A row of grid {grid.title!r} lacks the column {error}") from None
-    values = msgspec.convert(rows, tuple[Row, ...])
-    return Grid(columns, values, grid.title, grid.fold_below, grid.audience, grid.complete)

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
-from traceviz.render.figures.of_sections import text_figures, without_lanes
+from traceviz.render.figures.reading import text_figures, without_lanes
 from traceviz.render.figures.values import Curves, StackedBars
 from traceviz.render.first_screen import FirstScreen, first_screen
 from traceviz.render.options import RenderOptions, has_first_screen, select
@@ -143,7 +143,7 @@ def _section(section: Section, top: int | None, picture: Curves | StackedBars | 
 
 def _picture(picture: Curves | StackedBars) -> str:
     """Draw the picture of the terminal, without colour."""
-    from traceviz.render.terminal.pictures import picture_lines  # noqa: PLC0415 (rich takes 0.1 s to import)
+    from traceviz.render.terminal.figures import picture_lines  # noqa: PLC0415 (rich takes 0.1 s to import)
 
     drawn = [line.plain.rstrip() for line in picture_lines(picture, _PICTURE_CELLS, color=False)]
     return "\n".join(("```text", *drawn, "```")) if drawn else ""
@@ -162,9 +162,18 @@ def _block(block: Block, top: int | None) -> str:
         case Bars():
             return _bars(block)
         case Timeline():
-            return _timeline(block)
+            rows = []
+            for lane in block.lanes:
+                average = mean(lane.values)
+                ratio = NOT_MEASURED if average is None else format_ratio(average)
+                end = f"{ratio} of {lane.whole}" if lane.whole else ratio
+                rows.append([data(lane.label), f"<code>{sparkline(lane.values, _TIMELINE_CELLS)}</code>", data(end)])
+            span = f"{format_ns(block.start_ns)} to {format_ns(block.end_ns)}"
+            table = _table(("lane", span, "mean"), (False, False, True), rows)
+            return _joined([prose(block.title), table]) if rows else ""
         case Series():
-            return _series(block)
+            drawn = plot(block, _PLOT_CELLS)  # tables next to it hold its numbers
+            return _joined([prose(block.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
         case Prose():
             return prose(block.text)
 
@@ -220,24 +229,6 @@ def _bars(bars: Bars) -> str:
     ]
     table = _table(("part", "value", "share", ""), (False, True, True, False), rows)
     return _joined([prose(bars_heading(bars)), table])
-
-
-def _timeline(timeline: Timeline) -> str:
-    rows = []
-    for lane in timeline.lanes:
-        average = mean(lane.values)
-        ratio = NOT_MEASURED if average is None else format_ratio(average)
-        end = f"{ratio} of {lane.whole}" if lane.whole else ratio
-        rows.append([data(lane.label), f"<code>{sparkline(lane.values, _TIMELINE_CELLS)}</code>", data(end)])
-    span = f"{format_ns(timeline.start_ns)} to {format_ns(timeline.end_ns)}"
-    table = _table(("lane", span, "mean"), (False, False, True), rows)
-    return _joined([prose(timeline.title), table]) if rows else ""
-
-
-def _series(series: Series) -> str:
-    """Draw the plot of the terminal; tables next to it hold its numbers."""
-    drawn = plot(series, _PLOT_CELLS)
-    return _joined([prose(series.title), "\n".join(("```text", *drawn, "```"))]) if drawn else ""
 
 
 def _finding(finding: Finding) -> str:

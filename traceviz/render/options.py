@@ -30,7 +30,7 @@ class RenderOptions:
             parts that are not sections.
         first_screen: True for only the first screen (:mod:`traceviz.render.first_screen`) in formats for reading.
             Reports on one trace have such a screen; comparisons, lists and trends do not.
-        figure: Name of the figure to draw (:data:`traceviz.render.figures.declared.FIGURES`) in formats that draw one;
+        figure: Name of the figure to draw (:data:`traceviz.render.figures.registry.FIGURES`) in formats that draw one;
             ``None`` for the most informative one.
         pixels: Width of that figure; ``None`` for 720.
     """

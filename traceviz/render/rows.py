@@ -8,20 +8,7 @@ from dataclasses import dataclass
 
 from traceviz.core.units import Value, format_ns, format_ratio
 from traceviz.render.options import DEFAULT_TOP
-from traceviz.report import (
-    COMPARISON,
-    Bars,
-    Block,
-    Column,
-    Facts,
-    Finding,
-    Grid,
-    Note,
-    Report,
-    Row,
-    Series,
-    Skipped,
-)
+from traceviz.report import COMPARISON, Bars, Block, Column, Facts, Finding, Grid, Note, Report, Row, Series, Skipped
 
 MACHINE_ONLY = 9
 _LEAST_SHOWN = 3

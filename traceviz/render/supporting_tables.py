@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 
 from traceviz.render.rows import blocks_for_people, by_time_at_stake, is_share, number_of
 from traceviz.report import Finding, Grid, Report, Row, Section, Severity
+from traceviz.report.findings.record import BY_CAUSE, COMPUTING, ELSEWHERE, OTHER_THREADS, OUTSIDE
 from traceviz.report.findings.registry import find_record
-from traceviz.report.findings.tables import BY_CAUSE, COMPUTING, ELSEWHERE, OTHER_THREADS, OUTSIDE
 
 _AS_LARGE = 0.9
 """Share of the first finding's time from which another counts as large; it may be about the same time."""
@@ -72,21 +73,14 @@ def _table(report: Report, place: str) -> Iterator[Section]:
             grids = [block for block in blocks_for_people(section.blocks) if isinstance(block, Grid) and block.rows]
             titled = [grid for grid in grids if grid.title.startswith(which)]
             for grid in (grids[int(which) :] if which.isdecimal() else titled)[:1]:
-                if slug == "host_waits" and _largest_share(grid) < _WORTH_A_TABLE:
+                bars = [index for index, column in enumerate(grid.columns) if is_share(column)]
+                shares = (number_of(row[index]) for row in grid.rows for index in bars)
+                if slug == "host_waits" and max(shares, default=1.0) < _WORTH_A_TABLE:
                     continue
                 table = _TITLE_END.split(grid.title, maxsplit=1)[0]
                 title = f"{section.title} · {table}" if table else section.title
-                rows = {OUTSIDE: _largest_first, OTHER_THREADS: _busy_first}.get(place, _as_they_are)(grid)
+                rows = {OUTSIDE: _largest_first, OTHER_THREADS: _busy_first}.get(place, attrgetter("rows"))(grid)
                 yield Section(slug, title, (replace(grid, title="", rows=rows, complete=False),))
-
-
-def _largest_share(grid: Grid) -> float:
-    shares = [index for index, column in enumerate(grid.columns) if is_share(column)]
-    return max((number_of(row[index]) for row in grid.rows for index in shares), default=1.0)
-
-
-def _as_they_are(grid: Grid) -> tuple[Row, ...]:
-    return grid.rows
 
 
 def _busy_first(grid: Grid) -> tuple[Row, ...]:

@@ -21,7 +21,10 @@ def simplify_signature(name: str) -> str:
     ``void at::native::f<(int)4, at::Add<float>>(int, char*)`` becomes ``f<4, Add<float>>``. Template arguments and the
     numbers of lambdas after the first (``::λ2``) stay: they distinguish the instances of one kernel.
     """
-    if len(name) > _LONGEST or not _is_signature(name):
+    # A single pattern for signatures would backtrack at each bracket of ``a(a(a(``.
+    if len(name) > _LONGEST or not (
+        name.startswith("void ") or "<" in name or (name.endswith(")") and _CALLED.search(name) is not None)
+    ):
         return name
     short = _NAMESPACES.sub("", _NUMBERED_LAMBDA.sub(r"λ\1", name))
     for _ in range(_DEEPEST_NESTING):
@@ -30,8 +33,3 @@ def simplify_signature(name: str) -> str:
             break
     short = _LAMBDA_NOISE.sub("", short).replace("void ", "").strip()
     return short or name
-
-
-def _is_signature(name: str) -> bool:
-    """Return whether a name is a signature; a single pattern would backtrack at each bracket of ``a(a(a(``."""
-    return name.startswith("void ") or "<" in name or (name.endswith(")") and _CALLED.search(name) is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from traceviz.report import Block, Candidate, Column, Grid, Prose, Report, Row, Section, Verdict
+from traceviz.report import Block, Candidate, Column, Grid, Prose, Report, Section, Verdict
 from traceviz.report.verdicts import Cause
 
 _IS_CODE = re.compile(r"TV\d+")
@@ -47,18 +47,19 @@ def why(report: Report) -> Report:
 
 def candidates_grid(verdict: Verdict) -> Grid:
     """List the candidate causes, one row each."""
-    return Grid(_COLUMNS, tuple(_row(candidate) for candidate in verdict.candidates), complete=True)
+    rows = tuple(
+        (
+            *(_named(c), c.share, c.certainty, c.time_ns, c.evidence, c.share_of, c.reason, c.key),
+            "yes" if c.leads else "no",
+        )
+        for c in verdict.candidates
+    )
+    return Grid(_COLUMNS, rows, complete=True)
 
 
 def _named(candidate: Candidate) -> str:
     """Return its label, with the code of its finding, because a part may have the same label."""
     return f"{candidate.label} ({candidate.evidence})" if _IS_CODE.fullmatch(candidate.evidence) else candidate.label
-
-
-def _row(candidate: Candidate) -> Row:
-    c = candidate
-    leads = "yes" if c.leads else "no"
-    return (_named(c), c.share, c.certainty, c.time_ns, c.evidence, c.share_of, c.reason, c.key, leads)
 
 
 def _because(candidate: Candidate) -> str:

@@ -5,6 +5,8 @@ Only their manifests are read: the list shows what was recorded when the run end
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,12 +15,58 @@ from pathlib import Path
 
 from traceviz.collectors.run.plan import RUNS
 from traceviz.core.errors import DamagedTraceError, UsageError
+from traceviz.core.process.temporary import temporary_folder
 from traceviz.core.units import counted
 from traceviz.parsers.run.layout import MANIFEST, is_run_folder
 from traceviz.parsers.run.manifest import Judgement, RunManifest, read_manifest
 from traceviz.report import LISTING, Column, Fact, Grid, Note, Prose, Report, Section, Severity, Verdict
 from traceviz.report.verdicts import VerdictCode
-from traceviz.runs.saved_verdicts import saved_verdict
+from traceviz.trace.folder_cache import kept_folders
+from traceviz.untrusted.json_documents import read_object
+
+_KIND, _FILE = "verdicts", "verdict.json"
+"""Names in the cache."""
+
+
+def save_verdict(run: Path, verdict: Judgement) -> None:
+    """Store the verdict of a report on a run; it replaces an earlier one."""
+    kept = kept_folders(_KIND, frozenset({_FILE}))
+    with suppress(OSError):
+        if kept is None or _read_verdict(run) == verdict or saved_verdict(run) == verdict:
+            return
+        key = _key(run)
+        with temporary_folder() as work:
+            folder = work / "verdict"
+            folder.mkdir()
+            document = {"code": verdict.code, "sentence": verdict.sentence}
+            (folder / _FILE).write_text(json.dumps(document), encoding="utf-8")
+            kept.evict(key)
+            kept.keep(key, folder)
+
+
+def saved_verdict(run: Path) -> Judgement | None:
+    """Return the verdict of the last report on a run; ``None`` if only the verdict in its manifest is known."""
+    kept = kept_folders(_KIND, frozenset({_FILE}))
+    try:
+        folder = None if kept is None else kept.find(_key(run))
+    except OSError:
+        return None
+    return None if folder is None else _judgement(read_object(folder / _FILE))
+
+
+def _read_verdict(run: Path) -> Judgement:
+    """Return the verdict in the manifest of a run."""
+    stated = read_object(run / MANIFEST).get("verdict")
+    return _judgement(stated if isinstance(stated, dict) else {})
+
+
+def _judgement(document: dict[str, object]) -> Judgement:
+    return Judgement(str(document.get("code") or ""), str(document.get("sentence") or ""))
+
+
+def _key(run: Path) -> str:
+    return hashlib.sha256((run / MANIFEST).read_bytes()).hexdigest()
+
 
 __all__ = ["RUNS", "RecordedRun", "listing", "newest_run", "recorded_runs"]
 
@@ -143,13 +191,17 @@ def _sentence(wanted: Sequence[RecordedRun], shown: int, found: int) -> str:
 
 def _row(run: RecordedRun) -> tuple[str | int | None, ...]:
     manifest = run.manifest
+    # The part after the script or module, which the run's name has; else after the program.
+    words = (manifest.command or "").split(" ")
+    scripts = (place for place, word in enumerate(words) if word.endswith(".py") or words[place - 1 : place] == ["-m"])
+    arguments = " ".join(words[next(scripts, 0) + 1 :]) or None
     return (
         run.folder.name,
         time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.begun_ns / 1e9)),
         manifest.duration_ns,
         _ending(manifest),
         ", ".join(f"{key}={value}" for key, value in _tags(manifest).items()) or None,
-        _arguments(manifest.command),
+        arguments,
         manifest.command,
         manifest.name,
         manifest.exit.code,
@@ -158,13 +210,6 @@ def _row(run: RecordedRun) -> tuple[str | int | None, ...]:
         run.verdict.sentence or None,
         str(run.folder),
     )
-
-
-def _arguments(command: str | None) -> str | None:
-    """Return the part of a command after the script or module, which the run's name has; else after the program."""
-    words = (command or "").split(" ")
-    scripts = (place for place, word in enumerate(words) if word.endswith(".py") or words[place - 1 : place] == ["-m"])
-    return " ".join(words[next(scripts, 0) + 1 :]) or None
 
 
 def _ending(manifest: RunManifest) -> str:

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from traceviz.core.errors import DamagedTraceError, UnknownFormatError
-from traceviz.core.files import check_file_free, check_folder_free, check_not_source, new_file, new_folder
+from traceviz.core.files import check_file_free, check_not_source, new_file, new_folder
 from traceviz.parsers.nsys.readers import NsysParquetReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
@@ -113,10 +113,9 @@ def _scrub_file(source: Path, output: Path, *, force: bool) -> ScrubReport:
         known = tuple(secrets_of_reports_beside(source))
     except OSError as error:
         raise DamagedTraceError(f"The report beside {source} cannot be read.", f"{error.strerror or error}.") from error
-    beside = output.with_name(f"{output.name}.{MANIFEST}")
     check_file_free(output, force=force)
     with ExitStack() as files:
-        manifest = files.enter_context(new_file(beside, force=force))
+        manifest = files.enter_context(new_file(output.with_name(f"{output.name}.{MANIFEST}"), force=force))
         temporary = files.enter_context(new_file(output, force=force))  # the output appears first
         removed, secrets, size = (file.scrub if file else scrub_database)(source, temporary, known)
         report = ScrubReport(output, listed(removed), secrets, size)
@@ -132,8 +131,11 @@ def _scrub_folder(source: Path, output: Path, *, force: bool) -> ScrubReport:
             "" if kind is None else f"It is of the format {kind}.",
             "Scrub a file (an nsys SQLite export, an .xplane.pb), or convert first: traceviz convert TRACE -o DIR.",
         )
-    check_folder_free(output, force=force, replaceable=_is_replaceable)
-    with new_folder(output, force=force, replaceable=_is_replaceable) as temporary:
+
+    def is_replaceable(folder: Path) -> bool:
+        return is_trace_folder(folder) or is_scrubbed_folder(folder)
+
+    with new_folder(output, force=force, replaceable=is_replaceable) as temporary:
         if kind in _WHOLE:
             removed, secrets, size = _WHOLE[kind](source, temporary)
             report = ScrubReport(output, listed(removed), secrets, size)
@@ -142,10 +144,6 @@ def _scrub_folder(source: Path, output: Path, *, force: bool) -> ScrubReport:
             report = ScrubReport(output, listed(removed), secrets, size, tuple(left_out))
         report.save(temporary / MANIFEST)
     return report
-
-
-def _is_replaceable(folder: Path) -> bool:
-    return is_trace_folder(folder) or is_scrubbed_folder(folder)
 
 
 def _check_database(source: Path) -> None:

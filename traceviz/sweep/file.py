@@ -123,7 +123,14 @@ def read_sweep(path: Path) -> SweepFile:
         raise UsageError(f"{path} is larger than {MOST_BYTES >> 20} MiB: it is no sweep file.")
     try:
         decoded = text.decode("utf-8-sig")
-        _check_depth(decoded, str(path))
+        # Dotted keys of many parts are refused before they are read. Dots in texts and comments do not count.
+        bare = _STRINGS_AND_COMMENTS.sub("_", decoded)
+        deepest = max((part.count(".") + 1 for part in re.split(r"[^\w.\- \t]+", bare)), default=0)
+        if deepest > MOST_DEPTH:
+            raise UsageError(
+                f"{path} has a key of {deepest:,} parts; a sweep has none of more than {MOST_DEPTH}.",
+                fix="docs/sweep.md says what it holds.",
+            )
         document = tomllib.loads(decoded)
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no TOML: {error}.", fix="docs/sweep.md shows a sweep file.") from None
@@ -168,21 +175,6 @@ def parse_sweep(document: Mapping[str, Any], name: str) -> SweepFile:
 _STRINGS_AND_COMMENTS = re.compile(
     r'''"""(?:[^\\]|\\.)*?"""|\'{3}.*?\'{3}|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*''', re.DOTALL
 )
-
-
-def _check_depth(text: str, name: str) -> None:
-    """Refuse dotted keys of many parts before they are read. Dots in texts and comments do not count.
-
-    Raises:
-        UsageError: a key is too deep.
-    """
-    bare = _STRINGS_AND_COMMENTS.sub("_", text)
-    deepest = max((part.count(".") + 1 for part in re.split(r"[^\w.\- \t]+", bare)), default=0)
-    if deepest > MOST_DEPTH:
-        raise UsageError(
-            f"{name} has a key of {deepest:,} parts; a sweep has none of more than {MOST_DEPTH}.",
-            fix="docs/sweep.md says what it holds.",
-        )
 
 
 def _check_bounds(sweep: SweepFile, name: str) -> None:

@@ -9,17 +9,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from traceviz.collectors.run.manifest import KIND, VERSION, write_document
+from traceviz.collectors.run.manifest import KIND, VERSION, command_text, write_document
 from traceviz.collectors.run.outcome import OUT_OF_MEMORY, RunEnding, ending_of
 from traceviz.collectors.run.plan import program_name
-from traceviz.collectors.run.redact import command_text
 from traceviz.core.errors import OutputError
 from traceviz.core.files import check_folder_free, explained
 from traceviz.parsers.run.layout import is_run_folder, manifest_document
 from traceviz.parsers.run.manifest import Ending
-from traceviz.sweep.child import Child, collect_command, end_run, wait_for
+from traceviz.sweep.child import Child, collect_command, end_run, last_lines, program_lines, wait_for
 from traceviz.sweep.orders import SWEEP, Order
-from traceviz.sweep.output import last_lines, program_lines
 
 LOG = "output.log"
 """File in the run folder with the run's stdout and stderr."""

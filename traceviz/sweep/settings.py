@@ -61,7 +61,7 @@ def settings_of(sweep: SweepFile) -> tuple[Setting, ...]:
         count *= len(values)
     if count > MOST_SETTINGS:
         raise UsageError(f"{count:,} settings are more than the {MOST_SETTINGS:,} that a sweep may have.")
-    excluded = [_known(texts_of(entry), named, "[[exclude]]") for entry in sweep.exclude]
+    excluded = [_check_known(texts_of(entry), named, "[[exclude]]") for entry in sweep.exclude]
     crossed = [dict(zip(named, chosen, strict=True)) for chosen in product(*named.values())] if named else []
     kept = [tags for tags in crossed if not any(entry.items() <= tags.items() for entry in excluded)]
     included = [texts_of(entry) for entry in sweep.include]
@@ -89,7 +89,7 @@ def _by_name(tag: str, values: Sequence[Scalar | NamedValue]) -> dict[str, Named
     return {name: value if isinstance(value, NamedValue) else None for name, value in zip(names, values, strict=True)}
 
 
-def _known(
+def _check_known(
     entry: Mapping[str, str], named: Mapping[str, Mapping[str, NamedValue | None]], place: str
 ) -> Mapping[str, str]:
     for tag, value in entry.items():

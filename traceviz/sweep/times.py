@@ -1,13 +1,65 @@
-"""Time estimates for the runs of a sweep, from existing runs."""
+"""Preview of a sweep: its commands, and time estimates from existing runs."""
 
 from __future__ import annotations
 
+import shlex
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from traceviz.core.units import counted, format_limit
 from traceviz.parsers.run.layout import manifest_document
-from traceviz.sweep.orders import SWEEP, Order
+from traceviz.sweep.orders import SWEEP, Order, State, Sweep
+from traceviz.sweep.run import Plan
+
+
+def preview(sweep: Sweep, plan: Plan, jobs: int, folder: str) -> list[str]:
+    """Return the lines of ``--dry-run``: the runs that would be made, in their order, each as a shell command.
+
+    Args:
+        sweep: The sweep.
+        plan: Plan of the remaining runs.
+        jobs: Number of concurrent runs.
+        folder: The folder of its runs, as on a command line.
+    """
+    settings, runs = len(sweep.settings), len(sweep.orders)
+    count = (
+        f"{sweep.name}: {counted(settings, 'setting')} × {counted(runs // settings, 'repeat')} = {counted(runs, 'run')}"
+    )
+    lines = [count, f"folder    {folder}"]
+    failed = sum(state is State.FAILED for _, state in plan.kept)
+    kept = f", of which {failed:,} did not finish (--retry-failed makes them again)" if failed else ""
+    if plan.kept:
+        lines.append(f"there     {counted(len(plan.kept), 'run')}{kept}")
+    lines.append(f"to make   {counted(len(plan.todo), 'run')}{_duration(sweep, plan, jobs)}")
+    return [*lines, *(line for order in plan.todo for line in ("", *_run(order)))]
+
+
+def _duration(sweep: Sweep, plan: Plan, jobs: int) -> str:
+    """Return the time of the runs: estimated from existing runs, and at most."""
+    parts = []
+    about = times_of(sweep.orders).left_s(plan.todo, jobs)
+    if about and plan.todo:
+        parts.append(f"about {roughly(about)}, as long as the runs that are there took")
+    limits = [order.task.limit_s for order in plan.todo]
+    known = [limit for limit in limits if limit is not None]
+    if known and len(known) == len(limits):
+        parts.append(f"at most {roughly(sum(known) / jobs)} in their programs (time-limit)")
+    elif plan.todo:
+        parts.append("without a time limit: one that hangs would hang the sweep")
+    return f": {'; '.join(parts)}" if parts else ""
+
+
+def _run(order: Order) -> Sequence[str]:
+    task = order.task
+    variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in task.environment.items())
+    limit = "" if task.limit_s is None else f", at most {format_limit(task.limit_s)}"
+    command = shlex.join(task.command)
+    return (
+        f"# {order.label}, repeat {task.tags['repeat']}{limit}",
+        f"{variables} {command}".strip(),
+        *([f"  recorded with {shlex.join(task.collect)}"] if task.collect else []),
+    )
 
 
 @dataclass(slots=True)
@@ -57,13 +109,13 @@ def times_of(orders: Iterable[Order]) -> Times:
     """Return the times of existing runs."""
     times = Times()
     for order in orders:
-        elapsed = _elapsed_ns(manifest_document(order.folder))
+        elapsed = _read_elapsed_ns(manifest_document(order.folder))
         if elapsed:
             times.add(order, elapsed / 1e9)
     return times
 
 
-def _elapsed_ns(manifest: Mapping[str, object]) -> int:
+def _read_elapsed_ns(manifest: Mapping[str, object]) -> int:
     stated = manifest.get(SWEEP)
     elapsed = stated.get("elapsed_ns") if isinstance(stated, dict) else None
     return elapsed if isinstance(elapsed, int) and elapsed > 0 else 0

@@ -88,7 +88,11 @@ class KeptFolders:
             return "other users can read or write it"
         if _is_own_file(self.place / MARKER):
             return ""
-        foreign = sorted(entry.name for entry in self.place.iterdir() if not self._can_be_adopted(entry))
+        foreign = sorted(
+            entry.name
+            for entry in self.place.iterdir()
+            if not (self._is_own(entry) and (_UNFINISHED_NAME.fullmatch(entry.name) or is_trace_folder(entry)))
+        )
         return f"it holds {foreign[0]!r}, which traceviz did not write" if foreign else ""
 
     def find(self, key: str) -> Path | None:
@@ -115,7 +119,12 @@ class KeptFolders:
         if size > self.most_bytes:
             return None
         try:
-            self._claim()
+            self.place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.place.mkdir(mode=0o700, exist_ok=True)
+            if problem := self.problem():
+                raise PermissionError(errno.EPERM, problem)
+            with suppress(FileExistsError), (self.place / MARKER).open("x") as marker:
+                marker.write(_MARKER_TEXT)
             if shutil.disk_usage(self.place).free < size + SPARED_BYTES:
                 return None
             if self.find(key) is None:
@@ -129,19 +138,6 @@ class KeptFolders:
     def evict(self, key: str) -> None:
         """Remove the folder kept under ``key``, for other processes all at once."""
         self._remove(self.place / key)
-
-    def _claim(self) -> None:
-        """Create the folder and its marker.
-
-        Raises:
-            OSError: that is not possible, or the folder is not ours.
-        """
-        self.place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.place.mkdir(mode=0o700, exist_ok=True)
-        if problem := self.problem():
-            raise PermissionError(errno.EPERM, problem)
-        with suppress(FileExistsError), (self.place / MARKER).open("x") as marker:
-            marker.write(_MARKER_TEXT)
 
     def _move(self, folder: Path, target: Path) -> None:
         """Rename ``folder``; to another disk, copy it under a temporary name first."""
@@ -203,15 +199,12 @@ class KeptFolders:
         Raises:
             OSError: it cannot be read.
         """
-        if not (_KEY.fullmatch(entry.name) or _UNFINISHED_NAME.fullmatch(entry.name)) or not _is_private(entry):
+        if not (_KEY.fullmatch(entry.name) or _UNFINISHED_NAME.fullmatch(entry.name)):
+            return False
+        found = entry.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
             return False
         return all(file.name in self.files and _is_own_file(file) for file in entry.iterdir())
-
-    def _can_be_adopted(self, entry: Path) -> bool:
-        """Check that traceviz wrote ``entry``, which lies in a folder without a marker, and that it is complete."""
-        if not self._is_own(entry):
-            return False
-        return _UNFINISHED_NAME.fullmatch(entry.name) is not None or is_trace_folder(entry)
 
 
 def kept_folders(kind: str, files: AbstractSet[str]) -> KeptFolders | None:
@@ -231,10 +224,17 @@ def kept_folders(kind: str, files: AbstractSet[str]) -> KeptFolders | None:
     if named is not None and named in _OFF:
         return None
     try:
-        root = _usual_place() if named is None else Path(named).expanduser()
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        usual = (Path(base) if base.startswith("/") else Path("~/.cache")) / "traceviz"
+        root = (usual if named is None else Path(named)).expanduser()
     except RuntimeError:  # the home folder of this user is not known
         return None
-    kept = KeptFolders(root.absolute() / kind, files, _bound())
+    most_bytes: int | None = MOST_BYTES
+    if text := os.environ.get(SIZE_VARIABLE):
+        most_bytes = parse_bytes(text)
+    if most_bytes is None:
+        raise UsageError(f"{SIZE_VARIABLE} is {text!r}, which is no size.", fix="Write 5GB, for example, or unset it.")
+    kept = KeptFolders(root.absolute() / kind, files, most_bytes)
     try:
         problem = kept.problem()
     except OSError:
@@ -245,27 +245,6 @@ def kept_folders(kind: str, files: AbstractSet[str]) -> KeptFolders | None:
         warnings.warn(f"The cache {where} is not used: {problem}. {fix}", TracevizWarning, stacklevel=2)
         return None
     return kept
-
-
-def _bound() -> int:
-    text = os.environ.get(SIZE_VARIABLE)
-    if not text:
-        return MOST_BYTES
-    stated = parse_bytes(text)
-    if stated is None:
-        raise UsageError(f"{SIZE_VARIABLE} is {text!r}, which is no size.", fix="Write 5GB, for example, or unset it.")
-    return stated
-
-
-def _usual_place() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "traceviz"
-
-
-def _is_private(folder: Path) -> bool:
-    """Check that ``folder`` is a real folder of this user, which no other user can read or write."""
-    found = folder.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
 
 
 def _is_own_file(path: Path) -> bool:

@@ -68,7 +68,11 @@ def read_pieces(path: Path, columns: frozenset[str], rows: int) -> Iterator[pa.T
 
 def _read(file: pq.ParquetFile, names: list[str], groups: list[int]) -> pa.Table:
     rows = sum(file.metadata.row_group(group).num_rows for group in groups)
-    wholes = [_whole_of(file.schema_arrow.field(name).type, rows) for name in names]
+    kinds = [file.schema_arrow.field(name).type for name in names]
+    wholes: list[_Whole] = [
+        _Numbers(kind, rows) if pa.types.is_integer(kind) or pa.types.is_floating(kind) else _Pieces(kind)
+        for kind in kinds
+    ]
     for group in groups:
         part = read_group(file, group, names)
         for whole, piece in zip(wholes, part.columns, strict=True):
@@ -85,11 +89,6 @@ class _Whole(Protocol):
 
     def column(self) -> Any:
         """Return all rows."""
-
-
-def _whole_of(kind: pa.DataType, rows: int) -> _Whole:
-    is_numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return _Numbers(kind, rows) if is_numeric else _Pieces(kind)
 
 
 class _Numbers:
@@ -169,14 +168,14 @@ def groups_in(file: pq.ParquetFile, window: Window | None) -> list[int]:
     times = [name for name in file.schema_arrow.names if name in {"start_ns", "dur_ns"}]
     if window is None or "start_ns" not in times:
         return everything
-    return [group for group in everything if _reach_into(file, group, times, window)]
-
-
-def _reach_into(file: pq.ParquetFile, group: int, times: list[str], window: Window) -> bool:
-    rows = read_group(file, group, times)
-    starts = rows["start_ns"].to_numpy()
-    durations: Any = rows["dur_ns"] if "dur_ns" in times else None
-    lengths = 0 if durations is None else durations.fill_null(0).to_numpy()
     begin, end = window
-    inside = np.ones(starts.size, np.bool_) if end is None else starts < end
-    return bool(inside.any() if begin is None else (inside & (starts + lengths >= begin)).any())
+    groups = []
+    for group in everything:
+        rows = read_group(file, group, times)
+        starts = rows["start_ns"].to_numpy()
+        durations: Any = rows["dur_ns"] if "dur_ns" in times else None
+        lengths = 0 if durations is None else durations.fill_null(0).to_numpy()
+        inside = np.ones(starts.size, np.bool_) if end is None else starts < end
+        if inside.any() if begin is None else (inside & (starts + lengths >= begin)).any():
+            groups.append(group)
+    return groups

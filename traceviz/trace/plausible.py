@@ -215,8 +215,11 @@ def _without_rows(
     """Return ``table`` without rows that have no plausible start, a start after ``last``, or no finite reading."""
     if "start_ns" in table.column_names and schema.table(name).is_events:
         table = _at_plausible_times(name, table, notes, numbers, 2 * LONGEST_NS if last is None else last)
-    if name == "samples":
-        table = _with_finite_readings(table, notes)
+    if name == "samples" and (kept := _finite(table["value"])) is not None:
+        wrong = table["value"].filter(pc.invert(kept))
+        message = f"samples.value: readings that are no finite number, left out, such as {wrong[0].as_py()}."
+        notes.add(VALUES_NOTE, "warning", message, len(wrong))
+        table = table.filter(kept)
     if name == "stack_frames":
         table, numbers[name] = sound_frames(table, notes)
     if name == "stacks":
@@ -239,11 +242,9 @@ def _at_plausible_times(
     note_times(notes, name, starts[~plausible])
     _note_after(TIMES_NOTE, f"{name}: rows that begin after the capture, left out", starts[plausible & ~kept], notes)
     table = table.filter(pa.array(kept))
-    return _numbered_anew(name, table, numbers) if name in _OWN_NUMBERS else table
-
-
-def _numbered_anew(name: str, table: pa.Table, numbers: dict[str, Column]) -> pa.Table:
-    """Return the remaining rows with their positions as numbers; references to removed parents become null."""
+    if name not in _OWN_NUMBERS:
+        return table
+    # The remaining rows get their positions as numbers; references to removed parents become null.
     numbers[name] = table[_OWN_NUMBERS[name]].combine_chunks()
     table = _with_column(table, "parent_id", _position(table["parent_id"], numbers[name]))
     return _with_column(table, _OWN_NUMBERS[name], pa.array(np.arange(table.num_rows)))
@@ -302,32 +303,18 @@ def _of_known_stacks(table: pa.Table, notes: NoteTaker, known: Column | None) ->
     kept = None
     if bounds is not None and not 0 <= bounds[0] <= bounds[1] <= MOST_SAMPLES:
         kept = pc.and_(pc.greater_equal(counts, 0), pc.less_equal(counts, MOST_SAMPLES))
-    if known is not None and not _is_within(table["stack_id"], known):
-        places = _position(table["stack_id"], known)
-        if places.null_count:
-            kept = places.is_valid() if kept is None else pc.and_(kept, places.is_valid())
-        table = _with_column(table, "stack_id", places)
+    if known is not None:
+        # Frames mostly have all numbers from 0 on: then the smallest and the greatest id show whether all are known.
+        ids, is_whole = _bounds(table["stack_id"]), _bounds(known) == (0, len(known) - 1)
+        if ids is not None and not (is_whole and 0 <= ids[0] <= ids[1] < len(known)):
+            places = _position(table["stack_id"], known)
+            if places.null_count:
+                kept = places.is_valid() if kept is None else pc.and_(kept, places.is_valid())
+            table = _with_column(table, "stack_id", places)
     if kept is None:
         return table
     message = "stacks: samples of stacks that no frame describes, or more than any capture has, left out."
     notes.add(VALUES_NOTE, "warning", message, len(table) - pc.sum(kept).as_py())
-    return table.filter(kept)
-
-
-def _is_within(values: Column, known: Column) -> bool:
-    """Return whether ``known`` is all numbers from 0 and has all ``values``, by smallest and greatest value."""
-    bounds, all_known = _bounds(values), _bounds(known)
-    whole = all_known is not None and all_known == (0, len(known) - 1)
-    return bounds is None or (whole and 0 <= bounds[0] <= bounds[1] < len(known))
-
-
-def _with_finite_readings(table: pa.Table, notes: NoteTaker) -> pa.Table:
-    kept = _finite(table["value"])
-    if kept is None:
-        return table
-    wrong = table["value"].filter(pc.invert(kept))
-    message = f"samples.value: readings that are no finite number, left out, such as {wrong[0].as_py()}."
-    notes.add(VALUES_NOTE, "warning", message, len(wrong))
     return table.filter(kept)
 
 
@@ -341,13 +328,24 @@ def _without_values(name: str, table: pa.Table, notes: NoteTaker, last: int | No
                 kept = _finite(values)
             else:
                 kept = None if most is None else _within(values, most, summed=column.name in _SUMMED)
-            if kept is not None:
-                _note_values(name, column.name, values.filter(pc.invert(kept)), notes)
-                table = _only(kept, table, column.name)
-    in_time = None if last is None or "dur_ns" not in table.column_names else _ending_by(last, table)
-    if in_time is not None:
-        wrong = table["dur_ns"].filter(pc.invert(in_time)).to_numpy()
-        _note_after(DURATIONS_NOTE, f"{name}: rows that end after the capture, kept without a duration", wrong, notes)
+            if kept is None:
+                continue
+            wrong = values.filter(pc.invert(kept))
+            if column.name == "dur_ns":
+                note_durations(notes, name, wrong.to_numpy())
+            else:
+                message = (
+                    f"{name}.{column.name}: values that no capture can hold, left out, such as {wrong[0].as_py()}."
+                )
+                notes.add(VALUES_NOTE, "warning", message, len(wrong))
+            table = _only(kept, table, column.name)
+    if last is None or "dur_ns" not in table.column_names:
+        return table
+    ends = pc.add(table["start_ns"], table["dur_ns"])  # all rows have a plausible start
+    in_time = pc.fill_null(pc.less_equal(ends, last), fill_value=True)
+    if not pc.all(in_time).as_py():
+        late = table["dur_ns"].filter(pc.invert(in_time)).to_numpy()
+        _note_after(DURATIONS_NOTE, f"{name}: rows that end after the capture, kept without a duration", late, notes)
         table = _only(in_time, table, "dur_ns")
     return table
 
@@ -361,14 +359,6 @@ def _only(kept: Column, table: pa.Table, column: str) -> pa.Table:
 def _note_after(code: str, what: str, wrong: Numbers, notes: NoteTaker) -> None:
     if wrong.size:
         notes.add(code, "warning", f"{what}, such as {int(wrong[0])} ns.", int(wrong.size))
-
-
-def _note_values(table: str, column: str, wrong: Column, notes: NoteTaker) -> None:
-    if column == "dur_ns":
-        note_durations(notes, table, wrong.to_numpy())
-    else:
-        message = f"{table}.{column}: values that no capture can hold, left out, such as {wrong[0].as_py()}."
-        notes.add(VALUES_NOTE, "warning", message, len(wrong))
 
 
 def _bounds(values: Column) -> tuple[Any, Any] | None:
@@ -389,28 +379,16 @@ def _within(values: Column, most: int, *, summed: bool) -> Column | None:
     if smallest < 0 or greatest > most:
         kept = pc.fill_null(pc.and_(pc.greater_equal(values, 0), pc.less_equal(values, most)), fill_value=True)
         values = values.filter(kept)
-    if summed and min(greatest, most) * len(values) > LARGEST_SUM and _sum(values) > LARGEST_SUM:
+    is_large = summed and min(greatest, most) * len(values) > LARGEST_SUM
+    if is_large and (pc.sum(pc.cast(values, pa.float64())).as_py() or 0.0) > LARGEST_SUM:
         share = LARGEST_SUM // len(values)
         fits = pc.fill_null(pc.less_equal(values, share), fill_value=True)
-        kept = fits if kept is None else _inside(kept, fits)
+        if kept is None:
+            return fits
+        flags = kept.to_numpy().copy()
+        flags[flags] = fits.to_numpy()  # one value for each kept row
+        return pa.chunked_array([pa.array(flags)])
     return kept
-
-
-def _ending_by(last: int, table: pa.Table) -> Column | None:
-    """Return which rows, all with a plausible start, end by ``last``; ``None`` if all do."""
-    kept = pc.fill_null(pc.less_equal(pc.add(table["start_ns"], table["dur_ns"]), last), fill_value=True)
-    return kept if pc.any(pc.invert(kept)).as_py() else None
-
-
-def _inside(kept: Column, fits: Column) -> Column:
-    """Return ``kept``, restricted by ``fits``, which has one value for each kept row."""
-    flags = kept.to_numpy().copy()
-    flags[flags] = fits.to_numpy()
-    return pa.chunked_array([pa.array(flags)])
-
-
-def _sum(values: Column) -> float:
-    return pc.sum(pc.cast(values, pa.float64())).as_py() or 0.0
 
 
 def _finite(values: Column) -> Column | None:

@@ -113,9 +113,10 @@ def _mended(table: str, field: Any, values: Sequence[Any], notes: NoteTaker | No
     fitting, unfit = [], []
     for value in values:
         kept = without_surrogates(value) if isinstance(value, str) else value
-        if _fits(kept, field.type):
+        try:
+            pa.array([kept], field.type)
             fitting.append(kept)
-        else:
+        except _UNFIT:
             fitting.append(None)
             unfit.append(value)
     if unfit and notes is None:
@@ -129,14 +130,6 @@ def _mended(table: str, field: Any, values: Sequence[Any], notes: NoteTaker | No
         message = f"{table}.{field.name}: values that the column cannot hold, left out, such as {_shown(unfit[0])}."
         notes.add(UNFIT_NOTE, "warning", message, len(unfit))
     return pa.array(fitting, field.type)
-
-
-def _fits(value: Any, kind: pa.DataType) -> bool:
-    try:
-        pa.array([value], kind)
-    except _UNFIT:
-        return False
-    return True
 
 
 def _shown(value: Any) -> str:

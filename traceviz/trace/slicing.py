@@ -29,7 +29,15 @@ def select(tables: TraceTables, selection: Selection) -> TraceTables:
     """
     if selection.is_everything:
         return tables
-    window = _window(tables, selection)
+    span = int(tables.run_facts().get("span_ns") or 0)
+    start = selection.start_ns or 0
+    end = span if selection.end_ns is None else min(selection.end_ns, span)
+    lasts = f"The capture lasts {span / 1e9:g} s."
+    if start >= span:
+        raise UsageError(f"The window begins at {start / 1e9:g} s, after the capture ends.", lasts)
+    if end <= start:
+        raise UsageError(f"The window from {start / 1e9:g} s to {end / 1e9:g} s is empty.", lasts)
+    window = (start, end)
     is_cut = selection.start_ns is not None or selection.end_ns is not None
     devices = None if selection.device is None else _device_ids(tables, selection.device)
     processes = None if selection.rank is None else _with_workers(tables, _process_ids(tables, selection.rank))
@@ -49,18 +57,6 @@ def select(tables: TraceTables, selection: Selection) -> TraceTables:
     }
     owners["devices"] = _devices_left(tables, devices, processes)
     return tables.replace({**kept, **owners, "run": run.collect().to_arrow(), "notes": _noted(tables, selection)})
-
-
-def _window(tables: TraceTables, selection: Selection) -> tuple[int, int]:
-    span = int(tables.run_facts().get("span_ns") or 0)
-    start = selection.start_ns or 0
-    end = span if selection.end_ns is None else min(selection.end_ns, span)
-    lasts = f"The capture lasts {span / 1e9:g} s."
-    if start >= span:
-        raise UsageError(f"The window begins at {start / 1e9:g} s, after the capture ends.", lasts)
-    if end <= start:
-        raise UsageError(f"The window from {start / 1e9:g} s to {end / 1e9:g} s is empty.", lasts)
-    return start, end
 
 
 def _device_ids(tables: TraceTables, ordinal: int) -> list[int]:
@@ -108,11 +104,8 @@ def _working(tables: TraceTables) -> list[int]:
         tables.scan("threads"),
         tables.scan("processes"),
     )
-    return next((ids for ids in map(_owners, sources) if ids), [])
-
-
-def _owners(rows: pl.LazyFrame) -> list[int]:
-    return rows.select(pl.col("process_id").unique().sort()).collect()["process_id"].to_list()
+    owners = (rows.select(pl.col("process_id").unique().sort()).collect()["process_id"].to_list() for rows in sources)
+    return next(filter(None, owners), [])
 
 
 def _devices_left(tables: TraceTables, devices: list[int] | None, processes: list[int] | None) -> pa.Table:
@@ -170,14 +163,11 @@ def _noted(tables: TraceTables, selection: Selection) -> pa.Table:
     window = [f"{word} {time / 1e9:g} s" for word, time in edges.items() if time is not None]
     owners = {"device": selection.device, "rank": selection.rank}
     named = [f"{word} {number}" for word, number in owners.items() if number is not None]
-    rows = []
+    messages = {}
     if window:
         cut = "events that reach over an edge were cut, and steps at the edges are not counted"
-        rows.append(_note(WINDOW_NOTE, f"Only a part was analysed: {' '.join(window)}; {cut}."))
+        messages[WINDOW_NOTE] = f"Only a part was analysed: {' '.join(window)}; {cut}."
     if named:
-        rows.append(_note("selection", f"Only a part was analysed: {', '.join(named)}."))
+        messages["selection"] = f"Only a part was analysed: {', '.join(named)}."
+    rows = [{"code": code, "severity": "info", "message": message} for code, message in messages.items()]
     return pa.concat_tables([tables.arrow("notes"), rows_to_table("notes", rows)])
-
-
-def _note(code: str, message: str) -> dict[str, str | None]:
-    return {"code": code, "severity": "info", "count": None, "message": message}

@@ -85,18 +85,15 @@ def _write_in_order(path: Path, name: str, pieces: Iterator[Piece]) -> None:
             given = [pa.concat_tables([waiting, piece]) if waiting.num_rows else piece]
             del piece, waiting
             rows = conform_only(name, given)
-            ready = rows.num_rows if first_later is None else _before(rows, first_later)
+            ready = rows.num_rows
+            if first_later is not None:
+                ready = int(rows["start_ns"].to_numpy().searchsorted(first_later, side="left"))
             for begin in range(0, ready, ROW_GROUP):
                 writer.write_table(rows.slice(begin, min(ROW_GROUP, ready - begin)), ROW_GROUP)
             waiting = _copied(rows.slice(ready))
             del rows
             if waiting.num_rows > largest:
                 raise TooDisorderedError(name)
-
-
-def _before(rows: pa.Table, start_ns: int) -> int:
-    """Count the sorted ``rows`` that start before ``start_ns``."""
-    return int(rows["start_ns"].to_numpy().searchsorted(start_ns, side="left"))
 
 
 def _copied(rows: pa.Table) -> pa.Table:

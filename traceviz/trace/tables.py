@@ -157,20 +157,17 @@ class TraceTables(Shown):
         """
         source = self._source(name)
         if not isinstance(source, Path):
-            return self._selection(name, self._frame(name, source), columns)
+            frame = self._frame(name, source)
+            plain = tuple(column for column in columns if isinstance(column, str))
+            if frame.height >= _MANY or len(plain) < len(columns):
+                return _chosen(frame, columns)
+            if (name, *plain) not in self._selected:  # many analyses request the same columns
+                self._selected[name, *plain] = frame[list(plain)]
+            return self._selected[name, *plain]
         roots = _roots(columns)
         if roots is None:
             return self.scan(name).select(columns).collect()
         return _chosen(_completed(name, _whole(source, roots), roots), columns)
-
-    def _selection(self, name: str, frame: pl.DataFrame, columns: tuple[str | pl.Expr, ...]) -> pl.DataFrame:
-        """Return these ``columns`` of a table; cached for small tables, because many analyses request the same ones."""
-        plain = tuple(column for column in columns if isinstance(column, str))
-        if frame.height >= _MANY or len(plain) < len(columns):
-            return _chosen(frame, columns)
-        if (name, *plain) not in self._selected:
-            self._selected[name, *plain] = frame[list(plain)]
-        return self._selected[name, *plain]
 
     def pieces(self, name: str, *columns: str | pl.Expr) -> Iterator[pl.DataFrame]:
         """Yield the rows of :meth:`select` in order, in pieces, so that results derived from each take little memory.
@@ -220,7 +217,12 @@ class TraceTables(Shown):
             return source
         if isinstance(source, Framed):
             return conform(name, source.frame.to_arrow())
-        return conform(name, _whole(source, None if wanted is None else _needed(name, wanted), window))
+        needed = None
+        if wanted is not None:
+            needed = frozenset(column.name for column in schema.table(name).columns if not column.nullable).union(
+                wanted
+            )
+        return conform(name, _whole(source, needed, window))
 
     def rows(self, name: str) -> int:
         """Return the number of rows of table ``name``; 0 if the trace does not have it."""
@@ -277,12 +279,15 @@ class TraceTables(Shown):
 
 def _roots(columns: tuple[str | pl.Expr, ...]) -> frozenset[str] | None:
     """Return the stored columns that ``columns`` use; ``None`` if an expression must be resolved on a frame."""
-    made = [[one] if isinstance(one, str) else _roots_of(one) for one in columns]
-    return frozenset(name for names in made for name in names) if all(made) else None
-
-
-def _roots_of(expression: pl.Expr) -> list[str]:
-    return [] if expression.meta.has_multiple_outputs() else expression.meta.root_names()
+    roots: list[str] = []
+    for one in columns:
+        if isinstance(one, str):
+            roots.append(one)
+        elif one.meta.has_multiple_outputs() or not (names := one.meta.root_names()):
+            return None
+        else:
+            roots += names
+    return frozenset(roots)
 
 
 def _chosen(frame: pl.DataFrame, columns: tuple[str | pl.Expr, ...]) -> pl.DataFrame:
@@ -357,11 +362,6 @@ def _is_one_value(column: pa.ChunkedArray[Any], *, may_be_number: bool) -> bool:
         return False
     bounds = compute.min_max(values)
     return bool(bounds["min"] == bounds["max"])
-
-
-def _needed(name: str, wanted: Collection[str]) -> frozenset[str]:
-    """Return the columns of table ``name`` that may not be null, and the ``wanted`` ones."""
-    return frozenset(column.name for column in schema.table(name).columns if not column.nullable) | frozenset(wanted)
 
 
 def _with_added_columns(name: str, path: Path) -> pl.LazyFrame:
@@ -509,11 +509,8 @@ def _distinct(texts: pa.ChunkedArray[Any]) -> list[str | None]:
     """Return all texts of a column. For an encoded column, no row is read, so texts that no row has may be included."""
     if not pa.types.is_dictionary(texts.type):
         return list(compute.unique(texts).to_pylist())
-    return list(dict.fromkeys(word for chunk in texts.chunks for word in _words_of(chunk)))
-
-
-def _words_of(chunk: Any) -> list[str | None]:
-    return list(chunk.dictionary.to_pylist())
+    chunks: list[Any] = texts.chunks
+    return list(dict.fromkeys(word for chunk in chunks for word in chunk.dictionary.to_pylist()))
 
 
 def _missing(name: str, present: Collection[str]) -> list[str]:
@@ -666,22 +663,18 @@ def load(folder: Path) -> TraceTables:
         if count == 0 and not path.exists():
             sources[name] = schema.table(name).empty()
             continue
-        _check_file(path, name, count)
+        try:
+            with open_parquet(path) as file:
+                metadata, present = file.metadata, set(file.schema_arrow.names)
+        except DAMAGE as error:
+            raise _unreadable(path, error) from error
+        if metadata.num_rows != count:
+            raise DamagedTraceError(f"{path} holds {metadata.num_rows} rows; the manifest says {count}.", fix=_AGAIN)
+        missing = _missing(name, present)
+        if missing:
+            raise DamagedTraceError(f"{path} lacks the columns {', '.join(missing)}.", fix=_AGAIN)
         sources[name] = path
     return TraceTables(sources)
-
-
-def _check_file(path: Path, name: str, count: int) -> None:
-    try:
-        with open_parquet(path) as file:
-            metadata, present = file.metadata, set(file.schema_arrow.names)
-    except DAMAGE as error:
-        raise _unreadable(path, error) from error
-    if metadata.num_rows != count:
-        raise DamagedTraceError(f"{path} holds {metadata.num_rows} rows; the manifest says {count}.", fix=_AGAIN)
-    missing = _missing(name, present)
-    if missing:
-        raise DamagedTraceError(f"{path} lacks the columns {', '.join(missing)}.", fix=_AGAIN)
 
 
 def _unreadable(path: Path, error: Exception) -> DamagedTraceError:

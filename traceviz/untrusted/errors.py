@@ -57,16 +57,13 @@ def in_our_words(error: BaseException, what: str) -> TracevizError | None:
         return OutOfMemoryError(what, "It needs more memory than there is.", _MEMORY)
     if isinstance(error, OSError):
         return _of_the_system(error, what)
-    reason = next((reason for kind in type(error).__mro__ if (reason := _REASONS.get(_name(kind)))), None)
-    if reason is None:
-        return None
-    message = str(error).strip().rstrip(".")
-    return DamagedTraceError(what, f"{reason}: {message}." if message else f"{reason}.", _DAMAGED)
-
-
-def _name(kind: type[BaseException]) -> str:
-    module = _PRIVATE_MODULES.get(kind.__module__, kind.__module__)
-    return f"{module}.{kind.__qualname__}".lstrip(".")
+    for kind in type(error).__mro__:
+        module = _PRIVATE_MODULES.get(kind.__module__, kind.__module__)
+        reason = _REASONS.get(f"{module}.{kind.__qualname__}".lstrip("."))
+        if reason is not None:
+            message = str(error).strip().rstrip(".")
+            return DamagedTraceError(what, f"{reason}: {message}." if message else f"{reason}.", _DAMAGED)
+    return None
 
 
 def _of_the_system(error: OSError, what: str) -> TracevizError:

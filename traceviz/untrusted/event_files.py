@@ -94,15 +94,13 @@ def masked_crc(data: bytes) -> int:
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
 
 
-def _table() -> Iterator[int]:
-    for number in range(256):
-        crc = number
-        for _ in range(8):
-            crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
-        yield crc
+def _table_entry(crc: int) -> int:
+    for _ in range(8):
+        crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
+    return crc
 
 
-_TABLE = tuple(_table())
+_TABLE = tuple(map(_table_entry, range(256)))
 
 
 # Messages -------------------------------------------------------------------------------------------------------------

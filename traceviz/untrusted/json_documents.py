@@ -10,7 +10,7 @@ import json
 import math
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,10 @@ def document_of(
     """
     if len(text) > most_bytes:
         raise JsonError(f"it is longer than {most_bytes >> 20} MiB")
-    words = _decoded(text) if isinstance(text, bytes) else text
+    try:
+        words = text.decode("utf-8-sig") if isinstance(text, bytes) else text
+    except UnicodeDecodeError as error:
+        raise JsonError(f"it is not UTF-8: {error.reason} at byte {error.start}") from error
     if sum(map(words.count, ",[{")) > MOST_VALUES:
         raise JsonError(f"it has more than {MOST_VALUES:,} values")
     document = _parsed(
@@ -120,15 +123,14 @@ def _parsed(text: str, **options: Any) -> Any:
         raise JsonError("it is nested too deeply") from None
     except ValueError as error:
         raise JsonError(str(error)) from error
-    _check_depth(document)
-    return document
-
-
-def _decoded(text: bytes) -> str:
-    try:
-        return text.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise JsonError(f"it is not UTF-8: {error.reason} at byte {error.start}") from error
+    # The depth is checked without recursion: this makes recursion safe for later code.
+    level = [document]
+    for _ in range(MOST_DEPTH):
+        level = [one for one in level if isinstance(one, (dict, list))]
+        if not level:
+            return document
+        level = [inside for one in level for inside in (one.values() if isinstance(one, dict) else one)]
+    raise JsonError("it is nested too deeply")
 
 
 def _finite(number: str, constant: Callable[[str], Any]) -> Any:
@@ -143,17 +145,3 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for at, name in enumerate(names) if name in names[:at])
         raise JsonError(f"an object has the key {twice[:100]!r} twice")
     return members
-
-
-def _check_depth(document: Any) -> None:
-    """Check the depth without recursion: this check makes recursion safe for later code."""
-    level = [document] if isinstance(document, (dict, list)) else []
-    for _ in range(MOST_DEPTH):
-        if not level:
-            return
-        level = [inside for one in level for inside in _members(one) if isinstance(inside, (dict, list))]
-    raise JsonError("it is nested too deeply")
-
-
-def _members(container: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return container.values() if isinstance(container, dict) else container

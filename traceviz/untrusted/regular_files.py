@@ -61,16 +61,11 @@ def _special_files(folder: Path) -> Iterator[tuple[str, str]]:
             continue
         pending += [entry.path for entry in listed if entry.is_dir(follow_symlinks=False)]
         for entry in listed:
-            if entry.name.endswith(_OPENED) and not _is_regular(entry):
-                yield entry.path, _kind_of(entry)
-
-
-def _is_regular(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_file() or entry.is_dir() or not entry.stat()
-    except OSError:  # a link to nothing, or to itself
-        return True
-
-
-def _kind_of(entry: os.DirEntry[str]) -> str:
-    return _KINDS.get(stat.S_IFMT(entry.stat().st_mode), "no regular file")
+            if not entry.name.endswith(_OPENED):
+                continue
+            try:
+                mode = entry.stat().st_mode
+            except OSError:  # a link to nothing, or to itself
+                continue
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                yield entry.path, _KINDS.get(stat.S_IFMT(mode), "no regular file")

@@ -5,8 +5,7 @@
 ``process``           the process of the program that trains; only that one records
 ``hooks``             run a function once the program has imported a module
 ``step_clock``        the one step clock
-``steps``             the sources of the clock: ``keras``, ``tensorflow``, ``jax``; and ``torch``, ``paddle``,
-``mxnet``,
+``steps``             the sources of the clock: ``keras``, ``tensorflow``, ``jax``; ``torch``, ``paddle``, ``mxnet``,
                       which share ``loop``
 ``profilers``         ``window``: a profiler's window on the clock; ``tensorflow``, ``jax``, ``torch``, ``nvtx_ranges``
 ``stacks``            ``recording``: the stacks of all threads from the start, and the parts of the run that hooks
@@ -14,7 +13,7 @@
 ``phases``            hooks for saving, validation, epochs, compilation; ``step_parts``: the parts of a step
 ``facts``             frameworks in use and their threads, versions, samples of a step, quality figures, folders of
                       TensorBoard's files
-``keras_callbacks``   methods of Keras' list of callbacks that also call a hook
+``calls``             functions of frameworks that also call a hook
 ``notebook``          recording parts of a process that is running already
 ``exits``             save at exit, at SIGTERM, at ``os._exit``
 ``status``            the output for other processes: status.json, problems.jsonl

@@ -76,12 +76,15 @@ def arm() -> None:
     """Handle the signals that would end the program at once, while there is unsaved data.
 
     A handler of the program is left alone: it ends the program through ``sys.exit``, or does not end it. Outside the
-    main
-    thread, where Python allows no handlers, this does nothing.
+    main thread, where Python allows no handlers, this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    _watch_forks()
+    # Signals are blocked while the process forks: in the child, Python forgets which signals have arrived. A worker
+    # that is terminated directly after its fork would survive if our handler got the signal instead of the system.
+    if not _ENDING.is_watching and hasattr(os, "register_at_fork"):
+        _ENDING.is_watching = True
+        os.register_at_fork(before=_masks.hold, after_in_parent=_masks.release, after_in_child=_masks.release)
     for number in SIGNALS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _on_signal)
@@ -96,17 +99,6 @@ def disarm() -> None:
         if signal.getsignal(number) is _on_signal:
             signal.signal(number, signal.SIG_DFL)
         _ENDING.armed.discard(number)
-
-
-def _watch_forks() -> None:
-    """Block signals while the process forks.
-
-    In the child, Python forgets which signals have arrived. A worker that is terminated directly after its fork would
-    survive if our handler received the signal instead of the system.
-    """
-    if not _ENDING.is_watching and hasattr(os, "register_at_fork"):
-        _ENDING.is_watching = True
-        os.register_at_fork(before=_masks.hold, after_in_parent=_masks.release, after_in_child=_masks.release)
 
 
 class _Masks(threading.local):

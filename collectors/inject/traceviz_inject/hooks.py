@@ -85,21 +85,15 @@ class _Finder:
             _prepare()
         if name not in _waiting:
             return None
-        spec = _find_by_others(name, path, target)
-        if spec is None or not hasattr(spec.loader, "exec_module"):
-            return spec
-        spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
-        return spec
-
-
-def _find_by_others(name: str, path: Sequence[str] | None, target: ModuleType | None) -> ModuleSpec | None:
-    for finder in list(sys.meta_path):
-        if finder is _FINDER or not hasattr(finder, "find_spec"):
-            continue
-        spec = finder.find_spec(name, path, target)
-        if spec is not None:
-            return spec
-    return None
+        for finder in list(sys.meta_path):
+            if finder is _FINDER or not hasattr(finder, "find_spec"):
+                continue
+            spec = finder.find_spec(name, path, target)
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Loader(spec.loader)  # type: ignore[assignment]
+                return spec
+        return None
 
 
 class _Loader:

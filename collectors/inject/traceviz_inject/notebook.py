@@ -165,15 +165,11 @@ def end(reason: str) -> None:
     for seat in _SEATS:
         status.guarded(seat.end)(reason)
     if _SEATS:
-        status.guarded(_forget_events)()
+        from .facts import event_folders  # noqa: PLC0415 see above
+
+        status.guarded(event_folders.write_to)("")
     recording.finish()
     CLOCK.turn_off()
     PARTS.turn_off()
     process.release()
     _STATE["settings"] = None
-
-
-def _forget_events() -> None:
-    from .facts import event_folders  # noqa: PLC0415 see above
-
-    event_folders.write_to("")

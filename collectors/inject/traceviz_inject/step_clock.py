@@ -140,17 +140,13 @@ class StepClock:
             return False
         rank = _RANKS[source]
         if rank < self._driver:
-            if not process.claimed() and not self._claims():
-                return False
+            if not process.claimed():
+                if not process.may_train() or process.inherited_owner():
+                    self.turn_off()
+                    return False
+                process.claim()
             self._end(complete=False)
             self._driver = rank
-        return True
-
-    def _claims(self) -> bool:
-        if not process.may_train() or process.inherited_owner():
-            self.turn_off()
-            return False
-        process.claim()
         return True
 
     def _begin(self) -> None:
@@ -173,8 +169,7 @@ class Leader:
     """Picks, among repeating things, the one whose repetition is the step.
 
     The first that is called leads. It loses the lead once it is deleted, or once others were called :data:`PATIENCE`
-    times
-    in a row without it: it was a peek at the data, an initialisation, or its loop is over.
+    times in a row without it: it was a peek at the data, an initialisation, or its loop is over.
     """
 
     PATIENCE = 8

@@ -1,7 +1,5 @@
 """Copies by kind and memory, and the two ways in which they hold the device up."""
 
-import random
-
 import pytest
 
 from tests.analyses.builders import trace
@@ -132,17 +130,6 @@ def test_a_capture_without_copies_says_so_in_one_sentence():
     assert shown == [Prose("Nothing was copied or filled.")]
     assert [block.title for block in blocks if isinstance(block, Grid)] == ["", "By kind", "In steady steps"]
     assert len(blocks) == 5
-
-
-def test_order_of_rows_and_origin_of_the_clock_change_nothing():
-    copies = [(i * 50, 60, "h2d" if i % 3 else "d2h", "pinned", "device", i * 9) for i in range(40)]
-    kernels = [(i * 80, 30, "k") for i in range(20)]
-    moved = [[(row[0] + 999, *row[1:]) for row in table] for table in (copies, kernels)]
-    for table in moved:
-        random.Random(3).shuffle(table)
-    first, second = run(memcpy=copies, kernels=kernels), run(memcpy=moved[0], kernels=moved[1])
-    assert first.by_memory.equals(second.by_memory)
-    assert first.exposed_ns == second.exposed_ns > 0
 
 
 def test_sizes_that_nobody_recorded_are_unknown_and_not_zero():

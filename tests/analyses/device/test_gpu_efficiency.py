@@ -218,10 +218,6 @@ def test_the_report_says_what_was_estimated_from_what():
     )
 
 
-def test_a_trace_without_kernels_is_skipped():
-    assert isinstance(run(kernels=[]), Skipped)
-
-
 def test_full_gpus_and_unknown_ones_are_no_finding_whatever_the_threshold():
     view = trace(kernels=[(0, 10, "k", {"grid_x": None, "achieved_occupancy": 0.5})])
     analysis = GpuEfficiencyAnalysis(empty_share=0.0)

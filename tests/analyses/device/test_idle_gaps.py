@@ -7,10 +7,6 @@ from traceviz.report import Skipped
 GAPS = IdleGapsAnalysis(min_gap_ns=0)
 
 
-def test_no_device_work_is_skipped():
-    assert isinstance(GAPS.run(trace(kernels=[])), Skipped)
-
-
 def test_gaps_take_the_cause_that_covers_most_of_them():
     view = trace(
         kernels=[(0, 10, "k"), (110, 10, "k"), (220, 10, "k"), (330, 10, "k")],

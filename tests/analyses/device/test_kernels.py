@@ -1,13 +1,13 @@
 """Kernels by name, shape and family, and launch-bound devices."""
 
-import random
 import statistics
 
 import pytest
 
+from tests.analyses import sections
 from tests.analyses.builders import trace
 from traceviz.analyses.device.kernels import KernelsAnalysis
-from traceviz.report import Bars, Facts, Grid, Severity
+from traceviz.report import Bars, Severity
 
 GEMM = "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN"
 ADD = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, A>(int)"
@@ -18,13 +18,11 @@ def section(view):
 
 
 def rows(view, number=0):
-    grid = [block for block in section(view).blocks if isinstance(block, Grid)][number]
-    names = [column.name for column in grid.columns]
-    return [dict(zip(names, row, strict=True)) for row in grid.rows]
+    return sections.grids(KernelsAnalysis(), view)[number]
 
 
 def facts(view):
-    return {fact.key: fact.value for block in section(view).blocks if isinstance(block, Facts) for fact in block.facts}
+    return sections.facts(KernelsAnalysis(), view)
 
 
 def test_kernels_are_summed_by_name_with_class_and_share():
@@ -126,16 +124,6 @@ def test_long_kernels_on_one_device_do_not_excuse_another():
     slow = [(i * 1_000_000, 990_000, "k", {"device_id": 1}) for i in range(10)]
     (finding,) = launch_bound(kernel_every(10_000, 4_000) + slow)
     assert finding.share == pytest.approx(0.3, rel=1e-2)  # of two devices' time
-
-
-def test_order_of_rows_and_origin_of_the_clock_change_nothing():
-    kernels = [(i * 9_000, 3_000 + i % 5, GEMM if i % 2 else ADD) for i in range(200)]
-    moved = [(start + 4_242, dur, name) for start, dur, name in kernels]
-    random.Random(4).shuffle(moved)
-    first, second = (KernelsAnalysis().run(trace(kernels=table)) for table in (kernels, moved))
-    assert first.by_name.equals(second.by_name)
-    assert first.launch_bound == second.launch_bound
-    assert first.launch_bound.idle_ns > 0
 
 
 NCHW = "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)2>(P)"

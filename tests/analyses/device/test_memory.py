@@ -44,11 +44,7 @@ def test_the_peak_is_held_by_live_allocations_and_by_what_came_before_the_captur
         ]
     )
     (use,) = pools(view)
-    assert use.holders.rows() == [
-        ("conv/Conv2D", 1, 300),
-        (BEFORE, None, 200),
-        ("b/MatMul", 1, 100),
-    ]
+    assert use.holders.rows() == [("conv/Conv2D", 1, 300), (BEFORE, None, 200), ("b/MatMul", 1, 100)]
     assert use.holders["bytes"].sum() == use.peak_bytes
 
 

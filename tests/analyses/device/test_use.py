@@ -7,7 +7,6 @@ from tests.analyses.builders import trace
 from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis
 from traceviz.analyses.device.use import DeviceUseAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.report import Skipped
 
 USE, GAPS = DeviceUseAnalysis(), IdleGapsAnalysis(min_gap_ns=0)
 
@@ -79,10 +78,6 @@ def test_operators_that_keep_a_device_waiting_are_told_to_give_more_work_at_once
 def test_a_busy_device_raises_nothing():
     view = trace(kernels=[(i * 100, 95, "k") for i in range(10)])
     assert USE.judge(USE.run(view)) == ()
-
-
-def test_no_device_work_is_skipped_with_its_reason():
-    assert isinstance(USE.run(trace(kernels=[])), Skipped)
 
 
 WORK = st.lists(st.tuples(st.integers(0, 500), st.integers(1, 100)), min_size=1, max_size=12)

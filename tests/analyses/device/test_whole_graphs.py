@@ -7,6 +7,7 @@
 """
 
 from tests.analyses.builders import trace
+from tests.analyses.sections import facts
 from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.device.work import kernel_busy
 from traceviz.analyses.derived.host.classes import host_classes
@@ -18,7 +19,7 @@ from traceviz.analyses.device.idle_gaps import IdleGapsAnalysis
 from traceviz.analyses.device.kernels import KernelsAnalysis
 from traceviz.analyses.device.use import DeviceUseAnalysis
 from traceviz.analyses.launch.launch import LaunchAnalysis
-from traceviz.report import Facts, Prose, Skipped
+from traceviz.report import Prose, Skipped
 
 MS = 1_000_000
 CALL = {"correlation_id": 1}
@@ -34,11 +35,6 @@ def capture(**extra):
         "devices": [(0, "GPU", {"ordinal": 0, **GPU})],
     }
     return trace(span_ns=10 * MS, **literals | extra)
-
-
-def facts(analysis, view):
-    blocks = analysis.describe(analysis.run(view)).blocks
-    return {fact.key: fact.value for block in blocks if isinstance(block, Facts) for fact in block.facts}
 
 
 def test_a_graph_keeps_its_device_busy():

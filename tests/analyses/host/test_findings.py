@@ -364,10 +364,7 @@ class TestSettings:
     def test_threads_that_spin_while_the_input_waits(self, value, codes):
         waits = [(number * SECOND, SECOND // 2, "DataLoader.__next__", "input") for number in range(10)]
         view = recorded(
-            percent("program CPU", *[790] * 10),
-            steps=TEN_STEPS,
-            settings={"env.KMP_BLOCKTIME": value},
-            host_ops=waits,
+            percent("program CPU", *[790] * 10), steps=TEN_STEPS, settings={"env.KMP_BLOCKTIME": value}, host_ops=waits
         )
         assert finding_codes(view) == codes
 

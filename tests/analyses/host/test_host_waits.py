@@ -26,9 +26,7 @@ def findings(**tables: Any) -> dict[str, Finding]:
 
 
 def test_operators_and_python_are_one_cause_with_one_remedy() -> None:
-    found = findings(
-        host_ops=[(100, 500, "train.py(7): augment", "python"), (600, 300, "aten::linear", "op")],
-    )
+    found = findings(host_ops=[(100, 500, "train.py(7): augment", "python"), (600, 300, "aten::linear", "op")])
     assert list(found) == ["TV205"]
     assert found["TV205"].message == (
         "In 80.0 % of the time from first to last device work no device works while the host prepares work (Python "

@@ -1,29 +1,21 @@
 """Operating-system calls by function."""
 
+from tests.analyses import sections
 from tests.analyses.builders import trace
 from traceviz.analyses.host.os_calls import OsCallsAnalysis
-from traceviz.report import Facts, Grid, Prose
+from traceviz.report import Prose
 
 
 def rows(view):
-    section = OsCallsAnalysis().describe(OsCallsAnalysis().run(view))
-    grid = next(block for block in section.blocks if isinstance(block, Grid))
-    names = [column.name for column in grid.columns]
-    return [dict(zip(names, row, strict=True)) for row in grid.rows]
+    return sections.grids(OsCallsAnalysis(), view)[0]
 
 
 def test_calls_are_counted_and_summed_by_function_the_longest_first():
     view = trace(os_calls=[(0, 10, "read"), (5, 100, "poll"), (20, 30, "read"), (60, 20, "read")])
     poll, read = rows(view)
     assert (poll["name"], poll["calls"], poll["total_ns"], poll["stddev_ns"]) == ("poll", 1, 100, 0.0)
-    assert (read["name"], read["calls"], read["total_ns"], read["median_ns"], read["max_ns"]) == (
-        "read",
-        3,
-        60,
-        20.0,
-        30,
-    )
-    assert (read["mean_ns"], read["min_ns"], read["stddev_ns"]) == (20.0, 10, 10.0)
+    assert (read["name"], read["calls"], read["total_ns"], read["median_ns"]) == ("read", 3, 60, 20.0)
+    assert (read["max_ns"], read["mean_ns"], read["min_ns"], read["stddev_ns"]) == (30, 20.0, 10, 10.0)
     assert read["share_of_os_time"] == 60 / 160
 
 
@@ -39,7 +31,7 @@ def test_a_call_that_never_returned_is_counted_and_adds_no_time():
 def test_waiting_threads_add_up_to_more_than_wall_time_and_the_section_says_so():
     view = trace(os_calls=[(0, 100, "futex"), (0, 100, "futex", {"thread_id": 1})])
     section = OsCallsAnalysis().describe(OsCallsAnalysis().run(view))
-    facts = {fact.key: fact.value for block in section.blocks if isinstance(block, Facts) for fact in block.facts}
+    facts = sections.facts(OsCallsAnalysis(), view)
     assert (view.span_ns, facts["total_ns"], facts["threads"]) == (100, 200, 2)
     assert any(isinstance(block, Prose) and "summed over threads" in block.text for block in section.blocks)
 

@@ -3,20 +3,10 @@
 import pytest
 
 from tests.analyses.builders import tables, trace
-from tests.analyses.host_literals import (
-    ANALYSIS,
-    EIGHT,
-    SECOND,
-    TEN_STEPS,
-    facts,
-    findings,
-    percent,
-    recorded,
-    series,
-)
+from tests.analyses.host_literals import ANALYSIS, EIGHT, SECOND, TEN_STEPS, facts, findings, percent, recorded, series
 from traceviz.analyses.host.findings import CODES
-from traceviz.analyses.host.resources import amount
-from traceviz.analyses.host.samples import Metric, Series, all_series, judged_window, machine, sliced
+from traceviz.analyses.host.resources import format_amount
+from traceviz.analyses.host.samples import all_series, judged_window, machine, mean_of_slices
 from traceviz.analyses.registry import entries
 from traceviz.analyses.run import analyze
 from traceviz.report import Bars, Facts, Grid, Skipped, Timeline
@@ -151,13 +141,13 @@ class TestFigures:
         ],
     )
     def test_an_amount_has_its_unit(self, value, unit, text):
-        assert amount(value, unit) == text
+        assert format_amount(value, unit) == text
 
     @pytest.mark.parametrize(
         ("value", "text"), [(100.0, "1 core"), (125.0, "1.25 cores"), (0.0, "0 cores"), (104.6, "1.05 cores")]
     )
     def test_percent_of_a_core_are_hundredths_of_it(self, value, text):
-        assert amount(value, "%", "core") == text
+        assert format_amount(value, "%", "core") == text
 
 
 class TestPictures:
@@ -168,21 +158,17 @@ class TestPictures:
         return series
 
     def test_a_slice_has_the_mean_of_its_samples(self):
-        assert sliced(self.series_of((1, 10), (2, 20), (7, 40)), 10, 2) == (15.0, 40.0)
+        assert mean_of_slices(self.series_of((1, 10), (2, 20), (7, 40)), 10, 2) == (15.0, 40.0)
 
     def test_a_slice_between_two_samples_has_the_later_one(self):
-        assert sliced(self.series_of((0, 1), (4, 2), (8, 3)), 10, 5) == (1.0, 2.0, 2.0, 3.0, 3.0)
+        assert mean_of_slices(self.series_of((0, 1), (4, 2), (8, 3)), 10, 5) == (1.0, 2.0, 2.0, 3.0, 3.0)
 
     def test_a_pause_of_the_sampler_stays_empty(self):
-        values = sliced(self.series_of(*((t, 5) for t in (0, 1, 2, 3, 4, 96, 97, 98, 99))), 100, 10)
+        values = mean_of_slices(self.series_of(*((t, 5) for t in (0, 1, 2, 3, 4, 96, 97, 98, 99))), 100, 10)
         assert values == (5.0, *[None] * 8, 5.0)
 
     def test_an_empty_capture_has_no_slice(self):
-        assert sliced(self.series_of((0, 1)), 0, 3) == (None, None, None)
-
-    def test_series_know_their_place(self):
-        assert isinstance(self.series_of((0, 1)), Series)
-        assert self.series_of((0, 1)).metric == Metric("program CPU", "CPU, program", "cores", "core")
+        assert mean_of_slices(self.series_of((0, 1)), 0, 3) == (None, None, None)
 
 
 class TestMachine:

@@ -4,7 +4,7 @@ import pytest
 
 from tests.analyses.builders import trace
 from tests.analyses.host_literals import ANALYSIS, percent, recorded, series
-from traceviz.analyses.host.samples import all_series, sliced
+from traceviz.analyses.host.samples import all_series, mean_of_slices
 from traceviz.report import Grid, Timeline
 
 SECOND = 10**9
@@ -13,7 +13,7 @@ SECOND = 10**9
 def test_a_slice_in_which_0_was_measured_is_0_and_one_without_a_sample_is_unknown():
     view = trace(samples=series("program memory", [8, 0, 0, 4], "bytes"), span_ns=6 * SECOND)
     (memory,) = all_series(view)
-    assert sliced(memory, 6 * SECOND, 6) == (None, 8.0, 0.0, 0.0, 4.0, None)
+    assert mean_of_slices(memory, 6 * SECOND, 6) == (None, 8.0, 0.0, 0.0, 4.0, None)
     assert memory.values.tolist() == [8.0, 0.0, 0.0, 4.0]
 
 

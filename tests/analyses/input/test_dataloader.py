@@ -7,7 +7,7 @@ from traceviz.analyses.derived.host.input_fetches import dispatching
 from traceviz.analyses.input.dataloader import LABELS, loader_kind, loader_uses
 from traceviz.analyses.input.input_pipeline import InputPipelineAnalysis
 from traceviz.analyses.run import analyze
-from traceviz.report import Facts, Grid
+from traceviz.report import Grid
 
 SINGLE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
 MULTI = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
@@ -56,11 +56,7 @@ def test_what_the_training_process_did_in_its_loader_adds_up_to_the_wait():
     # cat             |----|
     inside = [(50, 300, "aten::stack", "op"), (100, 100, "aten::cat", "op")]
     (use,) = loader_uses(trace(**loop([500] * 4, inside=inside)))
-    assert use.inside.rows() == [
-        ("aten::stack", "op", 4, 800),
-        (SINGLE, "input", 4, 800),
-        ("aten::cat", "op", 4, 400),
-    ]
+    assert use.inside.rows() == [("aten::stack", "op", 4, 800), (SINGLE, "input", 4, 800), ("aten::cat", "op", 4, 400)]
     assert (use.calls, use.total_ns, use.waited_ns, use.median_ns) == (4, 2000, 2000, 500)
 
 
@@ -217,11 +213,7 @@ def launching(host_ops, kernels=None):
         ([(0, 600, "train.py(12): main", "python")], 0, "cannot judge"),
         ([(0, 600, "torch/serialization.py(600): save", "python")], 0, "cannot judge"),
         ([(0, 600, "<built-in function sleep>", "python")], 0, "cannot judge"),
-        (
-            [(0, 600, "Optimizer.step#CPUAdam.step", "annotation"), (10, 480, "adam_step", "op")],
-            0,
-            "not input-bound",
-        ),
+        ([(0, 600, "Optimizer.step#CPUAdam.step", "annotation"), (10, 480, "adam_step", "op")], 0, "not input-bound"),
     ],
 )
 def test_host_time_in_operations_that_launch_and_in_named_functions_is_not_suspected_of_loading(
@@ -249,15 +241,6 @@ def test_a_pytorch_trace_without_steps_is_told_how_to_mark_them():
     report = analyze(view)
     assert report.verdict.code == "cannot-judge"
     assert "prof.step()" in str(report.section("input_pipeline"))
-
-
-def test_shares_of_the_inside_add_up_to_one():
-    inside = [(0, 100, "aten::empty", "op"), (200, 50, "aten::div", "op"), (210, 20, "aten::to", "op")]
-    result = ANALYSIS.run(trace(**loop([400] * 7, inside=inside)))
-    blocks = ANALYSIS.describe(result).blocks
-    grid = [block for block in blocks if isinstance(block, Grid)][1]
-    assert sum(row[4] for row in grid.rows) == pytest.approx(1.0)
-    assert any(fact.key == "verdict" for block in blocks if isinstance(block, Facts) for fact in block.facts)
 
 
 @pytest.mark.parametrize(

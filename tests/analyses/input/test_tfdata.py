@@ -321,11 +321,6 @@ def test_a_wait_that_is_not_the_pipelines_is_not_explained_by_its_settings():
     assert codes(send) == ["TV101"]
 
 
-def test_settings_read_as_a_sentence():
-    section = ANALYSIS.describe(ANALYSIS.run(trace(**training(5, prefetched))))
-    assert section.blocks[-1].text == "The pipeline may use 4 cores and ends in a prefetch."
-
-
 def test_of_8_settings_only_those_that_a_stage_has_are_columns():
     settings = PipelineSettings((StageSettings(("ParallelMap",), 3, parallelism=4),))
     grid = next(block for block in describe_settings(settings) if isinstance(block, Grid))

@@ -1,16 +1,13 @@
 """Launch calls, queue delay and kernels, joined on process and correlation."""
 
+from tests.analyses import sections
 from tests.analyses.builders import trace
 from traceviz.analyses.launch.launch import LaunchAnalysis
-from traceviz.report import Facts, Grid, Prose, Skipped
-
-
-def section(view):
-    return LaunchAnalysis().describe(LaunchAnalysis().run(view))
+from traceviz.report import Prose, Skipped
 
 
 def facts(view):
-    return {fact.key: fact.value for block in section(view).blocks if isinstance(block, Facts) for fact in block.facts}
+    return sections.facts(LaunchAnalysis(), view)
 
 
 def call(start, dur, correlation, name="cudaLaunchKernel", **extra):
@@ -47,8 +44,7 @@ def test_equal_correlation_ids_of_two_processes_are_two_launches():
 def test_a_graph_launch_is_one_call_with_many_kernels_and_the_queue_of_the_first():
     graph = call(0, 10, 9, "cudaGraphLaunch")
     view = trace(cuda_api=[graph], kernels=[kernel(16, 4, 9), kernel(20, 8, 9), kernel(28, 6, 9)])
-    grid = next(block for block in section(view).blocks if isinstance(block, Grid))
-    row = dict(zip([column.name for column in grid.columns], grid.rows[0], strict=True))
+    row = sections.grids(LaunchAnalysis(), view)[0][0]
     assert (row["name"], row["calls"], row["kernels"], row["kernel_total_ns"]) == ("cudaGraphLaunch", 1, 3, 18)
     assert (row["queue_median_ns"], row["kernel_median_ns"]) == (6.0, 6.0)
 
@@ -61,7 +57,8 @@ def test_driver_launches_count_and_other_calls_do_not():
 def test_kernels_without_a_launch_call_are_counted_and_said():
     view = trace(cuda_api=[call(0, 5, 1)], kernels=[kernel(6, 1, 1), kernel(9, 1, 77), kernel(10, 1, None)])
     assert facts(view)["kernels_without_launch"] == 2
-    text = next(block.text for block in section(view).blocks if isinstance(block, Prose))
+    blocks = LaunchAnalysis().describe(LaunchAnalysis().run(view)).blocks
+    text = next(block.text for block in blocks if isinstance(block, Prose))
     assert text.startswith("2 of 3 kernels have no launch call")
 
 

@@ -2,22 +2,19 @@
 
 import pytest
 
+from tests.analyses import sections
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.calls.op_names import parsed_ops
 from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
-from traceviz.report import Facts, Grid, Skipped
+from traceviz.report import Grid, Skipped
 
 
 def grid(view, number=0):
-    section = FrameworkOpsAnalysis().describe(FrameworkOpsAnalysis().run(view))
-    shown = [block for block in section.blocks if isinstance(block, Grid)][number]
-    names = [column.name for column in shown.columns]
-    return [dict(zip(names, row, strict=True)) for row in shown.rows]
+    return sections.grids(FrameworkOpsAnalysis(), view)[number]
 
 
 def facts(view):
-    section = FrameworkOpsAnalysis().describe(FrameworkOpsAnalysis().run(view))
-    return {fact.key: fact.value for b in section.blocks if isinstance(b, Facts) for fact in b.facts}
+    return sections.facts(FrameworkOpsAnalysis(), view)
 
 
 @pytest.mark.parametrize(
@@ -168,11 +165,7 @@ def test_without_an_accelerator_the_op_itself_is_work_and_not_a_cost():
 
 @pytest.mark.parametrize(
     ("op", "eager", "shown"),
-    [
-        (None, 0, set()),
-        ("a:Add", 0, {"device_ns", "share_of_device_op_time"}),
-        (None, 1, {"eager_share"}),
-    ],
+    [(None, 0, set()), ("a:Add", 0, {"device_ns", "share_of_device_op_time"}), (None, 1, {"eager_share"})],
 )
 def test_columns_that_would_hold_nothing_but_0_are_for_machines(op, eager, shown):
     view = trace(

@@ -22,10 +22,7 @@ from traceviz.analyses.program.operators import OperatorsAnalysis
 from traceviz.analyses.program.ranges import RangesAnalysis
 from traceviz.report import Grid, Prose, Skipped
 
-LAUNCHES = [
-    (210, 20, "cudaGraphLaunch", {"correlation_id": 1}),
-    (410, 20, "cudaGraphLaunch", {"correlation_id": 2}),
-]
+LAUNCHES = [(210, 20, "cudaGraphLaunch", {"correlation_id": 1}), (410, 20, "cudaGraphLaunch", {"correlation_id": 2})]
 OPERATORS = [(0, 40, "aten::mm"), (50, 30, "aten::add"), (200, 100, "replay"), (400, 100, "replay")]
 NODES = [(10, 1, None), (60, 2, None), (100, 11, 1), (101, 12, 2)]
 PARTS = {11: ("scores", "layers.0.attention"), 12: ("merge", "layers.0.attention"), 13: (None, None)}

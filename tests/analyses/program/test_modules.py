@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.analyses import sections
 from tests.analyses.builders import trace
 from tests.analyses.program.test_operators import PYTORCH, backward_pass
 from traceviz.analyses.program.modules import ModulesAnalysis
-from traceviz.report import Facts, Grid, Skipped
+from traceviz.report import Grid, Skipped
 
 
 def section(view):
@@ -14,12 +15,11 @@ def section(view):
 
 
 def grids(view):
-    grids = (block for block in section(view).blocks if isinstance(block, Grid))
-    return [[dict(zip([c.name for c in grid.columns], row, strict=True)) for row in grid.rows] for grid in grids]
+    return sections.grids(ModulesAnalysis(), view)
 
 
 def facts(view):
-    return {fact.key: fact.value for block in section(view).blocks if isinstance(block, Facts) for fact in block.facts}
+    return sections.facts(ModulesAnalysis(), view)
 
 
 def frame(start, dur, name):
@@ -143,8 +143,7 @@ def test_a_capture_of_the_host_only_orders_and_shows_parts_by_host_time():
 
 
 @pytest.mark.parametrize(
-    ("ops", "asks"),
-    [([], True), ([(0, 10, "aten::mm")], True), ([(0, 10, "net.py(7): forward", "python")], False)],
+    ("ops", "asks"), [([], True), ([(0, 10, "aten::mm")], True), ([(0, 10, "net.py(7): forward", "python")], False)]
 )
 def test_a_trace_that_names_no_parts_says_what_to_record(ops, asks):
     outcome = ModulesAnalysis().run(trace(host_ops=ops, run=PYTORCH))

@@ -3,12 +3,13 @@
 import polars as pl
 import pytest
 
+from tests.analyses import sections
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.calls.op_names import parsed_ops, torch_matrix_op
 from traceviz.analyses.device.precision import PrecisionAnalysis
 from traceviz.analyses.program.framework_ops import FrameworkOpsAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis
-from traceviz.report import Facts, Grid, Skipped
+from traceviz.report import Grid, Skipped
 
 PYTORCH = {"framework": "PyTorch"}
 
@@ -19,13 +20,11 @@ def section(view):
 
 
 def rows(view, number=0):
-    grid = [block for block in section(view).blocks if isinstance(block, Grid)][number]
-    names = [column.name for column in grid.columns]
-    return {row[0]: dict(zip(names, row, strict=True)) for row in grid.rows}
+    return {row["name"]: row for row in sections.grids(OperatorsAnalysis(), view)[number]}
 
 
 def facts(view):
-    return {fact.key: fact.value for block in section(view).blocks if isinstance(block, Facts) for fact in block.facts}
+    return sections.facts(OperatorsAnalysis(), view)
 
 
 def shown(view):
@@ -109,10 +108,7 @@ def test_a_launch_belongs_to_the_operator_of_its_own_thread_and_process():
                 (20, 15, "cudaLaunchKernel", {"correlation_id": 7}),
                 (20, 15, "cudaLaunchKernel", {"correlation_id": 7, "thread_id": 1, "process_id": 1}),
             ],
-            kernels=[
-                (200, 500, "k", {"correlation_id": 7}),
-                (200, 30, "k", {"correlation_id": 7, "process_id": 1}),
-            ],
+            kernels=[(200, 500, "k", {"correlation_id": 7}), (200, 30, "k", {"correlation_id": 7, "process_id": 1})],
         )
     )
     operators = rows(view)
@@ -182,10 +178,7 @@ def backward_pass(**extra):
         "op_args": [
             args
             for op, sequence, thread in numbers
-            for args in (
-                (op, "Sequence number", {"integer": sequence}),
-                (op, "Fwd thread id", {"integer": thread}),
-            )
+            for args in ((op, "Sequence number", {"integer": sequence}), (op, "Fwd thread id", {"integer": thread}))
         ],
         "cuda_api": [
             (110, 5, "cudaLaunchKernel", {"correlation_id": 1, "thread_id": 1}),

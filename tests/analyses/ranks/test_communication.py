@@ -1,7 +1,5 @@
 """Communication, hidden by compute and exposed."""
 
-import random
-
 import pytest
 
 from tests.analyses.builders import tables, trace
@@ -41,15 +39,6 @@ def test_no_communication_has_no_overlap_share_rather_than_none_of_it():
     facts = {fact.key: fact.value for block in section.blocks if isinstance(block, Facts) for fact in block.facts}
     assert (facts["total_ns"], facts["exposed_ns"], facts["overlap_share"], facts["calls"]) == (0, 0, None, 0)
     assert any(isinstance(block, Prose) for block in section.blocks)
-
-
-def test_order_of_rows_and_origin_of_the_clock_change_nothing():
-    rows = [(t, 30 + t % 7, NCCL if t % 3 else GEMM, {"stream": t % 4}) for t in range(0, 1000, 20)]
-    shifted = [(t + 12_345, dur, name, extra) for t, dur, name, extra in rows]
-    random.Random(1).shuffle(shifted)
-    first, second = run(kernels=rows), run(kernels=shifted)
-    assert first.exposed_ns == second.exposed_ns > 0
-    assert first.by_name.equals(second.by_name)
 
 
 @pytest.mark.parametrize(

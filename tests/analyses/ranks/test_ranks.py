@@ -1,7 +1,5 @@
 """Ranks side by side: hand-worked steps, arrivals at collectives, stragglers; healthy jobs stay silent."""
 
-import itertools
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,7 +9,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.ranks import RanksAnalysis
-from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
+from traceviz.analyses.ranks.stragglers import step_imbalance
 from traceviz.analyses.run import analyze
 from traceviz.report import Grid, Prose, Skipped
 
@@ -158,26 +156,17 @@ class TestArrivals:
         section = RanksAnalysis().describe(result(tables(kernels=kernels)))
         assert any("different numbers" in block.text for block in section.blocks if isinstance(block, Prose))
 
-    def test_collectives_that_do_not_end_together_are_not_compared(self):
-        ends = {0: [10, 20, 30, 40], 1: [10, 20, 30, 40], 2: [9, 27, 31, 48]}
+    @pytest.mark.parametrize("odd", [0, 2])
+    def test_a_rank_whose_collectives_do_not_end_with_those_of_others_is_not_compared(self, odd):
+        ends = {rank: [9, 27, 31, 48] if rank == odd else [10, 20, 30, 40] for rank in range(3)}
         kernels = [
             (end * 1000 * US - 5, 5, NCCL, {"process_id": rank, "device_id": rank})
             for rank, rank_ends in ends.items()
             for end in rank_ends
         ]
         skew = collective_skew(trace(kernels=kernels), 0.1)
-        assert (sorted(skew.clock_ns), skew.unaligned) == ([0, 1], (2,))
-        assert set(skew.arrivals["process_id"]) == {0, 1}
-
-    def test_the_first_rank_may_be_the_one_that_does_not_line_up(self):
-        ends = {0: [9, 27, 31, 48], 1: [10, 20, 30, 40], 2: [10, 20, 30, 40]}
-        kernels = [
-            (end * 1000 * US - 5, 5, NCCL, {"process_id": rank, "device_id": rank})
-            for rank, rank_ends in ends.items()
-            for end in rank_ends
-        ]
-        skew = collective_skew(trace(kernels=kernels), 0.1)
-        assert (sorted(skew.clock_ns), skew.unaligned) == ([1, 2], (0,))
+        assert (set(skew.clock_ns), skew.unaligned) == ({0, 1, 2} - {odd}, (odd,))
+        assert set(skew.arrivals["process_id"]) == {0, 1, 2} - {odd}
 
     def test_transfers_between_two_ranks_are_not_compared(self):
         name = "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)"
@@ -280,11 +269,6 @@ class TestStragglers:
         assert (outcome.own_ns, outcome.compared) == ((100 * US, 100 * US, 130 * US), False)
         assert "who waits for whom is not known" in str(RanksAnalysis().describe(outcome).blocks)
         assert raised(view)["TV501"].cost_ns == 4 * 30 * US
-
-    def test_scores_follow_the_median_deviation(self):
-        assert modified_scores([10, 12, 14, 16, 40], 0.0) == pytest.approx([-1.349, -0.6745, 0, 0.6745, 8.7685])
-        assert modified_scores([10, 20], 0.01) == (0.0, 0.0)
-        assert modified_scores([0, 0, 0], 0.01) == (0.0, 0.0, 0.0)
 
 
 class TestBlame:
@@ -470,19 +454,6 @@ class TestSection:
         devices = [(number, "H100", {"ordinal": 0}) for number in (0, 1)]
         names = [row["device"] for row in analyze(job([100, 100], devices=devices)).rows("device_use")]
         assert names == ["rank 0 GPU 0 H100", "rank 1 GPU 0 H100"]
-
-
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_the_order_of_events_changes_no_figure(order):
-    computes = [100, 120, 150]
-    view = job([computes[0], computes[1], computes[2]])
-    rows = view.kernels.collect().to_dicts()
-    shuffled = [row for rank in order for row in rows if row["process_id"] == rank]
-    literal = [
-        (row["start_ns"], row["dur_ns"], row["name"], {"process_id": row["process_id"], "device_id": row["device_id"]})
-        for row in shuffled
-    ]
-    assert result(job(computes, kernels=literal)).own_ns == result(view).own_ns == (150 * US, 170 * US, 200 * US)
 
 
 def test_steps_of_epochs_are_compared_with_their_like_where_only_one_rank_warms_up():

@@ -85,13 +85,6 @@ def test_the_newest_recording_is_first_and_unknown_times_are_last(archive):
     assert dates == [*sorted(known, reverse=True), *[None] * (len(dates) - len(known))]
 
 
-def test_csv_is_one_table(archive):
-    rows = archive.rows()
-    assert "\n\n" not in traceviz.to_text(listing(archive.store, rows), "csv")
-    bad = traceviz.to_text(listing(archive.store, rows.filter(state="quarantined")), "csv")
-    assert {row["source"] for row in csv.DictReader(io.StringIO(bad))} == UNREADABLE
-
-
 def test_a_column_that_does_not_exist_is_refused(archive):
     for columns, sort in ((("step_medain",), ()), ((), ("-step_medain",))):
         with pytest.raises(UsageError, match="Did you mean 'step_median'"):

@@ -54,14 +54,6 @@ def test_a_pack_of_2_traces_and_a_large_trace_beside_it_give_the_answer_of_3_tra
     assert asked(store) == ALL
 
 
-def test_the_6_kernels_columns_that_a_query_selects_are_those_without_packs(store):
-    queries = [f"SELECT * FROM {table} ORDER BY ALL" for table in ("kernels", "cuda_api", "run", "nvtx")]
-    before = [asked(store, query) for query in queries]
-    packed(store)
-    assert [asked(store, query) for query in queries] == before
-    assert len(before[0]) == 4
-
-
 def test_tables_of_a_pack_are_read_from_the_pack(store):
     packed(store)
     for trace_id in IDS[:2]:  # only its manifest shows that a trace exists

@@ -150,7 +150,7 @@ def test_an_add_whose_catalogue_was_never_written_is_taken_up_without_converting
     for name in catalogue.segments(archive.store):
         archive.store.remove(catalogue.FOLDER, name)
     assert archive.rows().is_empty()
-    monkeypatch.setattr("traceviz.archive.ingest.ingest._held", _fails)
+    monkeypatch.setattr("traceviz.archive.ingest.ingest._hold_tables", _fails)
     done = archive.add(filled / "sources", runner=SERIAL)
     assert (done.added, done.taken_up, len(done.quarantined)) == (5, 5, 2)
     assert names(archive.rows()) == READABLE

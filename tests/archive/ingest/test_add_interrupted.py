@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -117,40 +116,11 @@ def test_a_full_disk_ends_the_add_with_its_reason_and_what_was_added_stays(sourc
         check_mended(store, sources, whole)
 
 
-def test_files_that_may_not_grow_end_the_add_with_their_reason(sources, whole, tmp_path):
-    store = Store.at(tmp_path / "archive")
-
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # writing fails then, as on a full disk
-        resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000))
-
-    program = adder(store.url, 0, sources, preexec_fn=limit, stderr=subprocess.PIPE)
-    errors = program.communicate(timeout=PATIENCE_S)[1]
-    assert program.returncode == 1
-    assert "OutputError" in errors
-    assert "File too large" in errors
-    assert adding.tables_of(store).items() <= whole.items()
-    assert {fault.kind for fault in verify(store).faults} <= {"unlisted", "leftover"}
-    check_mended(store, sources, whole)
-
-
 def wait_until(condition):
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-
-
-def test_2_adds_at_once_into_a_bucket_leave_every_trace_once(sources, whole, bucket):
-    store = Store.at(f"{bucket}/archive")  # the programs take the address of the server from the environment
-    programs = [adder(store.url, 0, order) for order in (sources, sources)]
-    counts = [[int(count) for count in program.communicate(timeout=PATIENCE_S)[0].split()] for program in programs]
-    assert [program.returncode for program in programs] == [0, 0]
-    assert [added + known for added, known, *_ in counts] == [COUNT, COUNT]
-    assert [bad for _, _, *bad in counts] == [[0, 0], [0, 0]]
-    assert catalogue.ready(catalogue.read(store))["trace_id"].n_unique() == COUNT
-    assert adding.tables_of(store) == whole
-    assert verify(store).faults == ()
 
 
 def test_an_add_that_is_interrupted_says_so_and_removes_what_it_was_writing(sources, whole, tmp_path):

@@ -3,18 +3,17 @@
 import os
 import signal
 import threading
-from pathlib import Path
 
 import pytest
 from distributed import Client
 from polars.testing import assert_frame_equal
 
 from tests.archive import adding
-from tests.archive.clusters import dask_cluster, wait_until
+from tests.archive.clusters import wait_until
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest.add import add
 from traceviz.archive.runners.dask import DaskRunner
-from traceviz.archive.runners.local import LocalRunner, SerialRunner
+from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.storage.store import Store
 from traceviz.archive.upkeep.verify import verify
 
@@ -45,13 +44,6 @@ def check_same(store, other):
     assert verify(store).faults == ()
 
 
-@pytest.mark.slow
-def test_processes_write_the_same_bytes(serial, sources, tmp_path):
-    store = Store.at(tmp_path / "archive")
-    assert add(store, sources, adding.OPTIONS, LocalRunner(3)).added == COUNT
-    check_same(store, serial)
-
-
 def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(serial, sources, tmp_path, dask_address):
     store = Store.at(tmp_path / "archive")
     results = []
@@ -68,26 +60,3 @@ def test_a_cluster_writes_the_same_bytes_and_a_killed_worker_loses_nothing(seria
     (added,) = results
     assert (added.added, added.known, added.quarantined, added.refused) == (COUNT, 0, (), ())
     check_same(store, serial)
-
-
-def test_a_cluster_finds_everything_known(serial, sources, dask_address):
-    before = adding.tables_of(serial)
-    added = add(serial, sources, adding.OPTIONS, DaskRunner(dask_address, serial))
-    assert (added.added, added.known) == (0, COUNT)
-    assert adding.tables_of(serial) == before
-
-
-def test_workers_of_a_cluster_read_sources_from_s3_and_write_the_archive_there(
-    serial, sources, bucket, s3_environment, tmp_path
-):
-    place = Store.at(f"{bucket}/in")
-    for source in sources:
-        place.write(Path(source).read_bytes(), Path(source).name)
-    store = Store.at(f"{bucket}/archive")
-    with dask_cluster(tmp_path, environment=s3_environment) as address:
-        added = add(store, [f"{bucket}/in"], adding.OPTIONS, DaskRunner(address, store, ()))
-    assert (added.added, added.quarantined, added.refused) == (COUNT, (), ())
-    assert adding.tables_of(store) == adding.tables_of(serial)
-    assert verify(store).faults == ()
-    again = add(store, [f"{bucket}/in"], adding.OPTIONS, SerialRunner())
-    assert (again.added, again.known) == (0, COUNT)

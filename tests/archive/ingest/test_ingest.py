@@ -1,19 +1,68 @@
 """One trace: what is private goes, what is wrong is its own affair, and what is written is whole."""
 
+from __future__ import annotations
+
 import errno
 import json
+import threading
 from dataclasses import replace
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.archive.made_sources import INPUT_BOUND
+from traceviz.analyses.run import analyze
 from traceviz.archive.catalogue.segments import stored_rows
 from traceviz.archive.ingest import ingest as ingesting
-from traceviz.archive.ingest.ingest import Ingested, IngestOptions, error_text, ingest, quarantine
-from traceviz.archive.sources.item import Item
+from traceviz.archive.ingest.ingest import (
+    Ingested,
+    IngestOptions,
+    error_text,
+    ingest,
+    quarantine,
+    report_on,
+    within_query,
+)
+from traceviz.archive.sources.hashes import Item
 from traceviz.archive.storage.layout import create, manifest_of, trace_parts
 from traceviz.archive.storage.store import Store
 from traceviz.core.errors import DamagedTraceError, MissingToolError, OutputError, UnknownFormatError
+from traceviz.core.process.interrupts import Stopped
+from traceviz.parsers.base import ReadRequest
+from traceviz.parsers.registry import identify
+from traceviz.trace.tables import TraceTables
+
+SAMPLE = Path(__file__).parents[3] / "sample_traces" / "synthetic" / "input_bound.sqlite"
+
+
+def test_a_function_is_called_once_and_may_ask_polars_for_a_sum_of_6() -> None:
+    calls: list[int] = []
+
+    def add_up() -> int:
+        calls.append(threading.get_ident())
+        return int(pl.DataFrame({"x": [1, 2, 3]}).select(pl.col("x").sum()).item())
+
+    assert within_query(add_up) == 6
+    assert calls == [threading.get_ident()]  # signals are raised in the main thread only
+
+
+@pytest.mark.parametrize("error", [DamagedTraceError("What happened 7 times."), KeyError(7), Stopped(15)])
+def test_an_error_is_raised_as_the_1_that_it_was(error: BaseException) -> None:
+    def fail() -> int:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        within_query(fail)
+    assert raised.value is error
+
+
+def test_the_report_of_a_small_trace_is_that_of_1_thread() -> None:
+    tables = TraceTables(dict(identify(SAMPLE).tables(SAMPLE, ReadRequest())))
+    report = report_on(tables)
+    assert report == analyze(tables)
+    assert report.verdict is not None
+
 
 OPTIONS = IngestOptions(now_ns=1)
 
@@ -126,7 +175,7 @@ def test_whatever_a_reader_raises_is_the_affair_of_that_trace(store, samples, mo
     def fails(*_):
         raise error
 
-    monkeypatch.setattr(ingesting, "_held", fails)
+    monkeypatch.setattr(ingesting, "_hold_tables", fails)
     ingested = add(samples / "synthetic" / INPUT_BOUND, store)
     assert (ingested.outcome, len(ingested.rows)) == ("quarantined", 1)
     assert store.names("traces", "format=nsys") == []
@@ -138,7 +187,7 @@ def test_no_room_is_no_fault_of_the_trace(store, samples, monkeypatch, number):
     def fails(*_):
         raise OSError(number, "no room")
 
-    monkeypatch.setattr(ingesting, "_held", fails)
+    monkeypatch.setattr(ingesting, "_hold_tables", fails)
     with pytest.raises(OutputError, match="no room to write a trace"):
         add(samples / "synthetic" / INPUT_BOUND, store)
     assert store.names("work") == []
@@ -163,7 +212,7 @@ def test_what_is_gone_before_it_is_read_is_refused(store, tmp_path):
 
 
 def test_a_trace_that_killed_its_reader_is_taken_down_without_reading_it(samples, monkeypatch):
-    monkeypatch.setattr(ingesting, "_held", None)
+    monkeypatch.setattr(ingesting, "_hold_tables", None)
     path = samples / "synthetic" / INPUT_BOUND
     ingested = quarantine((item_of(path), "worker-died: SIGSEGV"), OPTIONS)
     (row,) = ingested.rows.to_pylist()

@@ -17,7 +17,7 @@ from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest import ingest
 from traceviz.archive.ingest.ingest import IngestOptions
 from traceviz.archive.runners.local import SerialRunner
-from traceviz.archive.sources.item import Item
+from traceviz.archive.sources.hashes import Item
 from traceviz.archive.storage import layout, store
 from traceviz.archive.storage.layout import ROWS
 from traceviz.archive.storage.leases import ABANDONED_S
@@ -210,7 +210,7 @@ class TestAdding:
             ingested(item, archive)
             raise MemoryError
 
-        monkeypatch.setattr(ingest, "_converted", fail)
+        monkeypatch.setattr(ingest, "_convert", fail)
         assert ingested(item, archive).outcome == "known"
 
     def test_a_quarantined_trace_whose_folder_is_there_is_taken_up(self, one):

@@ -8,7 +8,7 @@ from scripts.generate_docs import DOCS
 from tests.analyses.builders import tables
 from tests.archive.small_archives import GEMM, add_trace, documented, finding, new_archive
 from traceviz.archive.catalogue import segments as catalogue
-from traceviz.archive.population.time_at_stake import at_stake, with_times
+from traceviz.archive.population.population import at_stake, with_times
 from traceviz.archive.query.engine import Engine
 from traceviz.archive.query.shards import engine_over_parts
 from traceviz.archive.runners.local import SerialRunner

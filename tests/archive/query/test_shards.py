@@ -11,15 +11,14 @@ from click.testing import CliRunner
 
 from tests.analyses.builders import tables
 from tests.archive import adding
-from tests.archive.clusters import dask_cluster, wait_until
+from tests.archive.clusters import wait_until
 from tests.archive.small_archives import GEMM, add_trace, half_written, new_archive
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.ingest.add import add
 from traceviz.archive.query import shards
 from traceviz.archive.query.engine import Engine
-from traceviz.archive.query.shards import RemoteEngine, divided, engine_over_parts
+from traceviz.archive.query.shards import RemoteEngine, divide, engine_over_parts
 from traceviz.archive.runners.base import RunnerError
-from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage.store import Store
 from traceviz.cli.archive.query import query
@@ -40,11 +39,6 @@ def store(samples, tmp_path_factory):
 @pytest.mark.parametrize(("runner", "size"), [(SerialRunner(), 1), (LocalRunner(2), 3), (SerialRunner(), 50)], ids=str)
 def test_both_halves_give_what_1_query_gives(store, runner, size):
     check_halves(store, runner, size)
-
-
-@pytest.mark.parametrize("size", [1, 3])
-def test_both_halves_give_what_1_query_gives_on_a_cluster(store, dask_address, size):
-    check_halves(store, DaskRunner(dask_address, store), size)
 
 
 def check_halves(store, runner, size):
@@ -116,17 +110,6 @@ def test_what_goes_wrong_in_a_part_is_said_and_nothing_stays(store):
     assert store.names("work") == []
 
 
-def test_where_there_is_no_archive_none_is_made(tmp_path):
-    store = Store.at(tmp_path / "none")
-    for opened in (
-        engine_over_parts(store, "SELECT 1", NoRunner()),
-        RemoteEngine(store, NoRunner()).answer("SELECT 1"),
-    ):
-        with pytest.raises(UsageError, match="is not an archive"):
-            opened.__enter__()
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_part_whose_workers_die_ends_the_query(store):
     class Dying:
         def map(self, function, arguments):
@@ -154,7 +137,7 @@ def test_parts_have_3_traces_and_100_bytes_of_sources_at_most(sizes, parts):
         schema={"trace_id": pl.String, "source_bytes": pl.Int64, "state": pl.String},
     )
     twice = pl.concat([rows, rows])  # two ranks
-    assert ["".join(part) for part in divided(twice.reverse(), 3, 100)] == parts
+    assert ["".join(part) for part in divide(twice.reverse(), 3, 100)] == parts
 
 
 def test_parts_are_asked_of_the_archive_as_it_was_when_the_query_began(tmp_path):
@@ -222,10 +205,6 @@ def test_a_whole_query_on_a_worker_gives_what_it_gives_here(store, runner):
     check_whole(store, runner, f"{PER_PART} {ORDERED}")
 
 
-def test_a_whole_query_on_a_cluster_gives_what_it_gives_here(store, dask_address):
-    check_whole(store, DaskRunner(dask_address, store), f"{PER_PART} {ORDERED}")
-
-
 @pytest.mark.parametrize("text", ["SHOW TABLES", "SELECT * FROM catalogue ORDER BY trace_id", "FROM steps"])
 def test_lists_maps_and_times_come_back_from_a_worker_as_they_are(store, text):
     check_whole(store, SerialRunner(), text)
@@ -245,12 +224,6 @@ def test_the_command_prints_the_same_page_whoever_answers(store, format_name):
     check_command(store, format_name, lambda whole, parts: [(*parts, "--workers", 2)])
 
 
-@pytest.mark.parametrize("format_name", ["terminal", "csv"])
-def test_the_command_prints_the_same_page_where_a_cluster_answers(store, dask_address, format_name):
-    scheduler = ("--scheduler", dask_address)
-    check_command(store, format_name, lambda whole, parts: [(whole, *scheduler), (*parts, *scheduler)])
-
-
 def check_command(store, format_name, commands):
     options = (store.url, "--format", format_name, "--limit", "2")
     whole = "SELECT name, sum(dur_ns) AS total_ns FROM kernels GROUP BY name ORDER BY 2 DESC, 1"
@@ -268,13 +241,6 @@ def test_workers_without_parts_are_the_threads_of_1_query(store, monkeypatch):
     monkeypatch.setattr("traceviz.archive.query.guard._TABLE_FUNCTIONS", {"duckdb_settings"})
     for workers in (1, 3):
         assert invoke(store.url, threads, "--workers", workers, "--format", "csv").stdout == f"n\n{workers}\n"
-
-
-@pytest.mark.parametrize("per_part", [(), ("--per-part", "SELECT 1")])
-def test_workers_and_a_scheduler_are_not_both_asked(store, per_part):
-    both = invoke(store.url, "SELECT 1", *per_part, "--workers", "2", "--scheduler", "tcp://host:1")
-    assert isinstance(both.exception, UsageError)
-    assert "--workers and --scheduler exclude" in str(both.exception)
 
 
 @pytest.mark.slow
@@ -297,18 +263,3 @@ def test_ctrl_c_ends_the_workers_queries_and_leaves_nothing(store, tmp_path):
     assert (program.returncode, errors) == (130, "Interrupted; nothing half-written was left behind.\n")
     assert store.names("work") == []
     assert list(tmp_path.iterdir()) == []
-
-
-def test_workers_of_a_cluster_answer_from_an_object_store(store, bucket, s3_environment, tmp_path):
-    there = Store.at(f"{bucket}/archive")
-    for name in store.sizes():
-        there.write(store.read(name), name)
-    with Engine(store) as engine:
-        expected = engine.sql(f"{PER_PART} {ORDERED}").to_pylist()
-    with dask_cluster(tmp_path, environment=s3_environment) as place:
-        runner = DaskRunner(place, there)
-        with engine_over_parts(there, PER_PART, runner, size=3) as engine:
-            assert engine.sql(WHOLE).to_pylist() == expected
-        with RemoteEngine(there, runner).answer(f"{PER_PART} {ORDERED}") as batches:
-            assert batches.read_all().to_pylist() == expected
-    assert there.names("work") == []

@@ -21,7 +21,7 @@ from traceviz.archive.runners.choose import runner_for
 from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.storage.store import Store
 from traceviz.cli.main import main
-from traceviz.core.errors import OutputError, UsageError, WorkerError
+from traceviz.core.errors import WorkerError
 from traceviz.version import __version__
 
 
@@ -39,11 +39,6 @@ def results(runner, function, arguments):
     return dict(runner.map(function, arguments))
 
 
-def test_every_argument_comes_back_once_with_its_result(client):
-    outcomes = list(DaskRunner(client).map(work.doubled, range(25)))
-    assert sorted(outcomes) == [(number, 2 * number) for number in range(25)]
-
-
 def test_both_workers_work(dask_address, tmp_path):
     with closing(
         DaskRunner(dask_address).map(work.waits_for_all, [(str(tmp_path), 2, name) for name in "ab"])
@@ -51,13 +46,6 @@ def test_both_workers_work(dask_address, tmp_path):
         outcomes = dict(running)
     assert len(set(outcomes.values())) == 2
     assert os.getpid() not in outcomes.values()
-
-
-def test_an_error_is_the_result_of_its_argument_and_keeps_its_3_sentences(client):
-    outcomes = results(DaskRunner(client), work.fails_on_odd, range(4))
-    assert (outcomes[0], outcomes[2]) == (0, 2)
-    assert isinstance(outcomes[1].cause, OutputError)
-    assert (outcomes[3].cause.what, outcomes[3].cause.why) == ("3 is odd.", "It was asked for.")
 
 
 def test_a_client_that_is_connected_stays_open(client):
@@ -161,12 +149,6 @@ def test_an_address_where_nobody_answers_is_said():
     runner = DaskRunner("tcp://127.0.0.1:1", patience_s=0.5)
     with pytest.raises(WorkerError, match=r"scheduler tcp://127\.0\.0\.1:1 does not answer"):
         results(runner, work.doubled, [1])
-
-
-@pytest.mark.parametrize("address", ["foo", "no address", "tcp://host", "tcp://host:port", "tcp://[::1", ""])
-def test_what_is_no_address_is_said_to_be_none(address):
-    with pytest.raises(UsageError, match="is not the address of a Dask scheduler"):
-        results(DaskRunner(address), work.doubled, [1])
 
 
 def test_who_speaks_another_protocol_does_not_answer():

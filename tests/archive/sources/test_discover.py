@@ -14,8 +14,7 @@ import pytest
 from tests.archive.packing import SUFFIX, TRACE, codes, fetched, find_items, hashes, packed_in, tar_of, trace, zip_of
 from traceviz.archive.sources import discover
 from traceviz.archive.sources.discover import fetch, items
-from traceviz.archive.sources.hashes import source_sha256
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits, source_sha256
 from traceviz.archive.sources.recognise import is_trace, jobs, whole_folders
 from traceviz.archive.storage.spool import SPOOL
 from traceviz.core.errors import UnknownFormatError, UsageError
@@ -419,8 +418,8 @@ def test_a_remote_archive_file_is_fetched_once(tmp_path, memory, monkeypatch):
     made = zip_of(tmp_path / "t.zip", [(f"{number}.sqlite", b"%d" % number) for number in range(50)])
     memory.pipe_file("/bucket/t.zip", made.read_bytes())
     fetches = []
-    unpacked = discover.members._unpacked
-    monkeypatch.setattr(discover.members, "_unpacked", lambda *given: fetches.append(1) or unpacked(*given))
+    unpacked = discover.members._unpack
+    monkeypatch.setattr(discover.members, "_unpack", lambda *given: fetches.append(1) or unpacked(*given))
     assert len(hashes("memory://bucket/t.zip", tmp_path / "of")) == 50
     assert len(fetches) == 1
 
@@ -492,29 +491,6 @@ def test_pages_of_the_web_are_1_file_each_and_signatures_are_not_shown(tmp_path,
     _, refused = find_items(f"{address}/gone.sqlite?token=secret")
     assert codes(refused) == {"gone.sqlite": "unreachable"}
     assert "secret" not in refused[0].why + refused[0].name
-
-
-def test_a_bucket_of_s3_gives_what_the_folder_gives(tmp_path, bucket):
-    import s3fs
-
-    folder = mixed(tmp_path / "source")
-    s3fs.S3FileSystem().put(str(folder), f"{bucket}/source", recursive=True)
-    assert hashes(f"{bucket}/source", tmp_path / "remote") == hashes(folder, tmp_path / "local")
-    (item,) = find_items(f"{bucket}/source/a.sqlite")[0].values()
-    assert (item.name, item.size) == ("a.sqlite", 1)
-    assert codes(find_items(f"{bucket}/gone.sqlite")[1]) == {"gone.sqlite": "unreachable"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", PACKED)
-def test_the_public_traces_have_the_same_hashes_in_folders_and_packed(tmp_path, public_traces, kind):
-    folder = tmp_path / "traces"
-    shutil.copytree(public_traces, folder)
-    expected = hashes(folder, tmp_path / "local")
-    assert len(expected) > 30
-    made = packed_in(folder, tmp_path / kind)
-    shutil.rmtree(folder)
-    assert hashes(made, tmp_path / "packed") == expected
 
 
 def test_the_samples_have_the_same_hashes_in_folders_and_packed(tmp_path, samples):

@@ -11,12 +11,12 @@ from traceviz.archive.runners.local import SerialRunner
 from traceviz.archive.sources.exported_reports import (
     companions,
     export_of,
-    exported,
-    exported_by_name,
+    find_exported,
+    find_exported_by_name,
     reports_by_export,
     with_report_advice,
 )
-from traceviz.archive.sources.item import Item, Limits
+from traceviz.archive.sources.hashes import Item, Limits
 from traceviz.cli.main import main
 from traceviz.scrub import secrets_in
 
@@ -120,16 +120,16 @@ def test_exports_are_asked_for_once_and_one_may_stand_for_two_reports():
             asked.append((name, count))
             yield name, EXPORT[:count]
 
-    pairs = exported(["a.nsys-rep", "a.qdrep", "a.sqlite", "b.nsys-rep"], heads)
+    pairs = find_exported(["a.nsys-rep", "a.qdrep", "a.sqlite", "b.nsys-rep"], heads)
     assert pairs == {"a.nsys-rep": "a.sqlite", "a.qdrep": "a.sqlite"}
     assert asked == [("a.sqlite", 16)]
     assert reports_by_export(pairs) == {"a.sqlite": "a.nsys-rep, a.qdrep"}
 
 
 def test_an_export_that_cannot_be_read_is_no_reason(tmp_path):
-    assert exported(["a.nsys-rep", "a.sqlite"], lambda wanted: ((name, None) for name, _ in wanted)) == {}
+    assert find_exported(["a.nsys-rep", "a.sqlite"], lambda wanted: ((name, None) for name, _ in wanted)) == {}
     named = [str(tmp_path / "a.nsys-rep"), str(tmp_path)]
-    assert exported_by_name(named) == {}
+    assert find_exported_by_name(named) == {}
 
 
 def test_a_long_error_is_cut_and_the_advice_is_not():

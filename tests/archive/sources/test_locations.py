@@ -9,9 +9,9 @@ import pytest
 
 from tests.archive.packing import fetched, find_items, trace
 from traceviz.archive.sources.discover import items
-from traceviz.archive.sources.item import Item, Limits, Refused
-from traceviz.archive.sources.locations import last_part, reached
-from traceviz.archive.storage.addresses import public, shown
+from traceviz.archive.sources.hashes import Item, Limits, Refused
+from traceviz.archive.sources.locations import last_part, reach
+from traceviz.archive.storage.addresses import display_address, public
 from traceviz.core.errors import UnknownFormatError, UsageError
 
 SECRET = "hunter2"
@@ -55,7 +55,7 @@ def test_the_last_part_of_a_url_is_the_name_of_a_file_below_a_folder(url, name):
     ],
 )
 def test_urls_are_shown_without_users_passwords_and_signatures(url, text):
-    assert shown(url) == text
+    assert display_address(url) == text
 
 
 def test_what_libraries_say_is_told_without_passwords():
@@ -115,12 +115,12 @@ def test_a_place_that_is_reached_when_its_file_system_is_made_is_unreachable_and
 def test_errors_of_programs_are_no_errors_of_stores(refusing, monkeypatch):
     monkeypatch.setattr(Refusing, "__init__", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        reached("refusing://host/x")
+        reach("refusing://host/x")
 
 
 def test_a_kind_of_url_that_nobody_knows_is_said_without_its_password():
     with pytest.raises(UsageError, match=r"nosuch://host/a.json cannot be reached") as raised:
-        reached("nosuch://user:hunter2@host/a.json")
+        reach("nosuch://user:hunter2@host/a.json")
     assert SECRET not in str(raised.value)
 
 
@@ -128,7 +128,7 @@ def test_a_connection_that_is_refused_is_said_without_its_password():
     with pytest.raises(
         UnknownFormatError, match=r"ftp://127\.0\.0\.1:1/x cannot be read\. Connection refused"
     ) as raised:
-        reached("ftp://user:hunter2@127.0.0.1:1/x")
+        reach("ftp://user:hunter2@127.0.0.1:1/x")
     assert SECRET not in str(raised.value)
 
 

@@ -7,7 +7,6 @@ from polars.testing import assert_frame_equal
 from tests.archive.catalogues import archive_of
 from tests.conftest import REPOSITORY
 from traceviz.archive.runners.base import RunnerError
-from traceviz.archive.runners.dask import DaskRunner
 from traceviz.archive.runners.local import LocalRunner, SerialRunner
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
@@ -79,10 +78,6 @@ def test_a_figure_is_the_same_whoever_reads_the_reports(filled, monkeypatch, nam
     check_same_figure(*filled, monkeypatch, name, (runner,))
 
 
-def test_a_figure_is_the_same_where_a_cluster_reads_the_reports(filled, dask_address, monkeypatch):
-    check_same_figure(*filled, monkeypatch, "api:cudaLaunchKernel", (DaskRunner(dask_address, filled[0]),))
-
-
 def check_same_figure(store, rows, monkeypatch, name, runners):
     figure, expected = with_figure(store, rows, name)
     assert expected[name].null_count() == 1
@@ -101,18 +96,6 @@ def test_progress_counts_reports(filled, monkeypatch):
     assert reports == [("reports", 3, 4), ("reports", 4, 4)]
 
 
-def test_whoever_reads_first_every_trace_has_its_own_figure(filled, monkeypatch):
-    class Backwards:
-        def map(self, function, arguments):
-            return SerialRunner().map(function, reversed(arguments))
-
-    store, rows = filled
-    monkeypatch.setattr(saved_figures, "REPORTS_PER_PART", 1)
-    assert_frame_equal(
-        *(with_figure(store, rows, "run.span_ns", runner=one)[1] for one in (SerialRunner(), Backwards()))
-    )
-
-
 @pytest.mark.parametrize(("cause", "raised"), [(None, WorkerError), (OutputError("The place is gone."), OutputError)])
 def test_a_worker_that_fails_ends_it(filled, cause, raised):
     class Failing:
@@ -124,19 +107,7 @@ def test_a_worker_that_fails_ends_it(filled, cause, raised):
         with_figure(*filled, "steps.count", runner=Failing())
 
 
-@pytest.mark.parametrize(
-    ("command", "options"),
-    [(report, ()), (report, ("--job", "train")), (trend, ("step_median",)), (trend, ("api:cudaLaunchKernel",))],
-)
 @pytest.mark.slow
-def test_reports_and_trends_are_the_same_whoever_works(train, dask_address, command, options):
-    expected = page(command, train.url, *options)
-    assert len(expected.splitlines()) > 4
-    assert page(command, train.url, *options, "--workers", "2") == expected
-    assert page(command, train.url, *options, "--scheduler", dask_address) == expected
-    assert train.names("work") == []
-
-
 def test_a_trend_of_saved_figures_is_the_same_in_other_processes(train):
     expected = page(trend, train.url, "api:cudaLaunchKernel")
     assert len(expected.splitlines()) > 4

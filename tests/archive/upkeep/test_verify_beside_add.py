@@ -1,41 +1,57 @@
 """A check while another program adds: traces that have just been written are not faults, and no repair touches them."""
 
 import os
-import signal
+import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tests.archive import adding
-from tests.conftest import REPOSITORY
-from tests.support.command import run
 from traceviz.archive.catalogue import segments as catalogue
+from traceviz.archive.ingest.add import add
+from traceviz.archive.ingest.ingest import IngestOptions, ingest
+from traceviz.archive.runners.local import SerialRunner
+from traceviz.archive.sources.hashes import Item
+from traceviz.archive.storage import layout
+from traceviz.archive.storage.leases import lease
 from traceviz.archive.storage.store import Store
 from traceviz.archive.upkeep.verify import Repaired, repair, verify
+from traceviz.cli.main import main
 
-pytestmark = pytest.mark.process
-PATIENCE_S = 240
+COUNT = 2
+
+
+@pytest.fixture(scope="module")
+def sources(samples):
+    return adding.sources(samples)[-COUNT:]
+
+
+@pytest.fixture(scope="module")
+def written(sources, tmp_path_factory):
+    """Folders of traces that no catalogue lists."""
+    store = Store.at(tmp_path_factory.mktemp("written") / "archive")
+    layout.create(store)
+    for source in sources:
+        ingest(Item(source, Path(source).name), store, IngestOptions(now_ns=time.time_ns()))
+    return Path(store.url, "traces")
 
 
 @pytest.fixture
-def adder(samples, tmp_path):
-    """A program that adds 3 traces, held up when the first is written and the catalogue does not have it."""
-    sources = adding.sources(samples)[-3:]
-    command = [sys.executable, "-m", "tests.archive.adding", str(tmp_path / "archive"), "1", *sources]
-    program = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.DEVNULL, start_new_session=True)
-    begun = time.monotonic()
-    while not list((tmp_path / "archive").glob("traces/*/*/manifest.json")):
-        assert program.poll() is None
-        assert time.monotonic() - begun < PATIENCE_S
-        time.sleep(0.01)
-    os.killpg(program.pid, signal.SIGSTOP)
-    yield program
-    if program.poll() is None:
-        os.killpg(program.pid, signal.SIGKILL)
-        program.wait()
+def store(written, tmp_path):
+    """An archive to which this process adds: traces are written, and the catalogue does not have them yet."""
+    store = Store.at(tmp_path / "archive")
+    layout.create(store)
+    with lease(store):
+        shutil.copytree(written, Path(store.url, "traces"), copy_function=shutil.copy, dirs_exist_ok=True)
+        yield store
+
+
+def lease_of(store):
+    (path,) = Path(store.url, "work").glob("add-*")
+    return path
 
 
 def look(store):
@@ -43,36 +59,37 @@ def look(store):
     return [fault.kind for fault in verified.faults], len(verified.arriving), verified.traces
 
 
-def test_traces_of_an_add_at_work_are_counted_apart_until_it_has_listed_them(adder, tmp_path):
-    store = Store.at(tmp_path / "archive")
-    faults, arriving, traces = look(store)
-    assert faults == []
-    assert arriving == traces >= 1
-    checked = run("archive", "verify", "--repair", tmp_path / "archive")
-    assert (checked.returncode, "0 faults" in checked.stdout) == (0, True)
-    assert "not in the catalogue yet: an add at work will list" in checked.stdout
+def check_and_repair(store):
+    result = CliRunner().invoke(main, ["archive", "verify", "--repair", store.url])
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_traces_of_an_add_at_work_are_counted_apart_until_it_has_listed_them(store, sources):
+    assert look(store) == ([], COUNT, COUNT)
+    said = check_and_repair(store)
+    assert "0 faults" in said
+    assert "not in the catalogue yet: an add at work will list" in said
     assert catalogue.segments(store) == []
-    os.killpg(adder.pid, signal.SIGCONT)
-    adder.wait(timeout=PATIENCE_S)
-    assert (adder.returncode, *look(store)) == (0, [], 0, 3)
-    assert list(Path(tmp_path, "archive", "work").iterdir()) == []
+    assert add(store, sources, adding.OPTIONS, SerialRunner()).taken_up == COUNT
+    assert look(store) == ([], 0, COUNT)
+    assert list(Path(store.url, "work").iterdir()) == [lease_of(store)]
 
 
-def test_what_a_killed_add_wrote_is_unlisted_and_repaired(adder, tmp_path):
-    os.killpg(adder.pid, signal.SIGKILL)
-    adder.wait()
-    store = Store.at(tmp_path / "archive")
+def test_what_a_killed_add_wrote_is_unlisted_and_repaired(store):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    path = lease_of(store)
+    path.rename(path.with_name(path.name.replace(f"-{os.getpid()}-", f"-{dead.pid}-")))
     faults, arriving, traces = look(store)
-    assert arriving == 0
-    assert faults.count("unlisted") == traces >= 1
-    assert set(faults) == {"unlisted", "leftover"}
-    assert run("archive", "verify", "--repair", tmp_path / "archive").returncode == 0
-    assert look(store) == ([], 0, traces)
+    assert (arriving, traces) == (0, COUNT)
+    assert sorted(faults) == ["leftover", *["unlisted"] * COUNT]
+    check_and_repair(store)
+    assert look(store) == ([], 0, COUNT)
 
 
-def test_what_an_earlier_add_left_is_unlisted_although_another_one_is_at_work(adder, tmp_path):
-    store = Store.at(tmp_path / "archive")
-    for file in (tmp_path / "archive" / "traces").rglob("*"):
+def test_what_an_earlier_add_left_is_unlisted_although_another_one_is_at_work(store):
+    for file in Path(store.url, "traces").rglob("*"):
         os.utime(file, (1_000_000_000, 1_000_000_000))
     verified = verify(store)
     assert {fault.kind for fault in verified.faults} == {"unlisted"}
@@ -80,15 +97,13 @@ def test_what_an_earlier_add_left_is_unlisted_although_another_one_is_at_work(ad
     assert repair(store, verified.faults) == Repaired(len(verified.faults))
 
 
-def test_a_lease_that_was_not_renewed_for_a_day_shows_no_add(adder, tmp_path):
-    (lease,) = (tmp_path / "archive" / "work").glob("add-*")
-    os.utime(lease, (1_000_000_000, 1_000_000_000))
-    faults, arriving, _ = look(Store.at(tmp_path / "archive"))
+def test_a_lease_that_was_not_renewed_for_a_day_shows_no_add(store):
+    os.utime(lease_of(store), (1_000_000_000, 1_000_000_000))
+    faults, arriving, _ = look(store)
     assert (set(faults), arriving) == ({"unlisted", "leftover"}, 0)
 
 
-def test_a_repair_leaves_a_trace_alone_that_arrives_after_the_check(adder, tmp_path):
-    store = Store.at(tmp_path / "archive")
+def test_a_repair_leaves_a_trace_alone_that_arrives_after_the_check(store):
     arriving = verify(store).arriving
     assert arriving
     assert repair(store, arriving) == Repaired(0)

@@ -14,7 +14,7 @@ import pytest
 
 from traceviz.collectors.base import Plan
 from traceviz.collectors.frameworks.nvtx import NvtxCollector, arrived_ranges
-from traceviz.collectors.frameworks.torch import TorchCollector
+from traceviz.collectors.frameworks.profilers import TorchCollector
 from traceviz.collectors.inject.traceviz_inject.profilers import nvtx_client, torch
 
 

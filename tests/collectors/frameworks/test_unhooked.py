@@ -9,8 +9,7 @@ import pytest
 from tests.collectors.run.driven import collect, manifest
 from tests.support.command import run
 from traceviz.collectors.base import Plan, Window
-from traceviz.collectors.frameworks.injection import FOLDER, VARIABLE, through_env
-from traceviz.collectors.frameworks.unhooked import hooks_of, lost_hooks
+from traceviz.collectors.frameworks.injection import FOLDER, VARIABLE, hooks_of, lost_hooks, through_env
 from traceviz.collectors.program.pythons import Unhooked
 
 ADDED = {"PYTHONPATH": str(FOLDER), VARIABLE: "/run/inject.json", "TRACEVIZ_INJECT_STACKS": "100"}
@@ -74,7 +73,7 @@ def test_without_collectors_in_the_program_there_are_no_hooks_to_lose(plan, tmp_
 BUSY = """
 import sys, time
 begun = time.process_time()
-while time.process_time() - begun < 1.0:
+while time.process_time() - begun < 0.5:
     sum(range(1000))
 """
 
@@ -107,7 +106,6 @@ def test_a_python_whose_path_env_replaces_is_recorded(program):
     ("shell", "why"),
     [
         ("PYTHONPATH=src {python} busy.py; :", "busy.py: PYTHONPATH was replaced"),
-        ("{python} -S busy.py; :", "busy.py: it runs with python -S"),
         ("unset TRACEVIZ_INJECT; {python} busy.py; :", "busy.py: the environment was emptied"),
     ],
 )

@@ -6,13 +6,10 @@ from importlib import import_module
 
 import pytest
 
-from tests.collectors.inject.bench import HOOKS
-
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch):
+def seen(hook):
     """The functions of a stack, outermost first, as they are written for one that is so many calls deep."""
-    monkeypatch.syspath_prepend(HOOKS)
 
     class Places:
         def name(self, file: str, module: str) -> tuple[str, str] | None:
@@ -20,7 +17,7 @@ def seen(monkeypatch: pytest.MonkeyPatch):
 
     def functions(depth: int) -> list[str]:
         lines: list[str] = []
-        interning = import_module("traceviz_inject.stacks.interning").Interning(lines, Places())
+        interning = hook("stacks.interning").Interning(lines, Places())
 
         def outermost() -> int:
             return within(depth - 3)

@@ -1,24 +1,18 @@
 """However a program ends, what was recorded is saved, and the program ends as it would have ended without us."""
 
 import signal
-from pathlib import Path
 
 import pytest
 
 from tests.collectors.inject.bench import LOOP, Bench, Left
 from traceviz.collectors.base import Window
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 
 OPEN = Window(first_step=5, steps=None)
 """A window that only the end of the program closes."""
 
 IN_STEP = LOOP + "    if batch == 90:\n        "
 """A loop with something to come in its tenth step: 4 complete ones are recorded by then."""
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 def run(bench: Bench, text: str, window: Window = OPEN) -> Left:

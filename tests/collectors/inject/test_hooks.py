@@ -10,35 +10,28 @@ from collections.abc import Iterator
 from importlib import import_module, reload
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from tests.collectors.inject.bench import HOOKS, LOOP, Bench
 from traceviz.collectors.base import Plan, Window
 from traceviz.collectors.frameworks.injection import injection_environment, injection_settings
-from traceviz.collectors.frameworks.jax import JaxCollector
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import JaxCollector, TensorFlowCollector
 
 WINDOW = Window(first_step=5, steps=10)
 SOURCES = sorted(Path(HOOKS).rglob("*.py"))
 
 
 @pytest.fixture
-def hooks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModuleType]:
+def hooks(hook: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModuleType]:
     """The module with the import hooks, and ``tmp_path`` to import from; what it changed is undone."""
-    monkeypatch.syspath_prepend(HOOKS)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     before = set(sys.modules)
-    yield import_module("traceviz_inject.hooks")
+    yield hook("hooks")
     for name in set(sys.modules) - before:
         del sys.modules[name]
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
 
 
 def test_a_hook_runs_once_the_module_has_been_executed(hooks: ModuleType, tmp_path: Path) -> None:

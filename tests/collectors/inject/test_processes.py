@@ -1,34 +1,24 @@
 """The processes that record: the one that trains, for any kind of start; and the report if none was reached."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.collectors.inject.bench import LOOP, Bench
 from traceviz.collectors.base import Window
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 
 WINDOW = Window(first_step=5, steps=10)
 STEPS = list(range(5, 15))
 TRAINING = LOOP.replace("STEPS", "30")
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
-
-
-def test_a_module_is_recorded(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "stdin"),
+    [(("-m", "train"), ""), (("-c", TRAINING), ""), (("-",), TRAINING)],
+    ids=["-m", "-c", "stdin"],
+)
+def test_a_program_is_recorded_however_it_is_started(bench: Bench, arguments: tuple[str, ...], stdin: str) -> None:
     bench.script(TRAINING)
-    assert bench.run("-m", "train", window=WINDOW).steps == STEPS
-
-
-def test_a_program_on_the_command_line_is_recorded(bench: Bench) -> None:
-    assert bench.run("-c", TRAINING, window=WINDOW).steps == STEPS
-
-
-def test_a_program_from_stdin_is_recorded(bench: Bench) -> None:
-    assert bench.run("-", window=WINDOW, stdin=TRAINING).steps == STEPS
+    assert bench.run(*arguments, window=WINDOW, stdin=stdin).steps == STEPS
 
 
 def test_a_program_reads_its_own_stdin(bench: Bench) -> None:

@@ -7,9 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +19,7 @@ from tests.conftest import REPOSITORY
 from traceviz.api import open_trace
 from traceviz.collectors.base import STACKS, Plan, Window
 from traceviz.collectors.frameworks.injection import injection_environment, write_injection
-from traceviz.collectors.frameworks.stacks import StacksCollector
+from traceviz.collectors.frameworks.profilers import StacksCollector
 
 pytestmark = pytest.mark.process
 
@@ -103,16 +101,6 @@ def run(tmp_path: Path) -> Any:
         return Ran(done.returncode, done.stdout, done.stderr, plan)
 
     return run_program
-
-
-@pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Modules of the hooks, by name; they are gone afterwards."""
-    monkeypatch.syspath_prepend(HOOKS)
-    before = set(sys.modules)
-    yield lambda name: import_module(f"traceviz_inject.{name}")
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
 
 
 def test_rows_of_a_thread_cover_its_time_without_a_gap_and_name_its_functions(run: Any) -> None:
@@ -271,7 +259,7 @@ def test_a_thread_that_ended_between_listing_and_reading_is_no_error(run: Any) -
 LOST = {
     "an exception": ("sampler._stacks_of_threads = refuse", "RuntimeError: taken away"),
     "the end of all threads": ("sampler._stacks_of_threads = sys.exit", "SystemExit"),
-    "what cannot be written": ("sampler._line_of_phase = refuse", "RuntimeError: taken away"),
+    "what cannot be written": ("sampler.quoted = refuse", "RuntimeError: taken away"),
     "a full disk": ("limit(resource.RLIMIT_FSIZE, (3000, 3000))", "File too large"),
 }
 
@@ -437,7 +425,7 @@ def test_the_state_of_a_thread_by_its_time_and_where_it_sleeps(  # noqa: PLR0917
     first: bool,  # noqa: FBT001
     state: str,
 ) -> None:
-    module: ModuleType = hook("stacks.thread_states")
+    module: ModuleType = hook("stacks.threads")
     monkeypatch.setattr(module, "_sleeps_at", lambda _: place)
     monkeypatch.setattr(module.States, "_is_plain", lambda *_: plain)
     states = module.States()
@@ -448,7 +436,7 @@ def test_the_state_of_a_thread_by_its_time_and_where_it_sleeps(  # noqa: PLR0917
 def test_a_thread_at_a_call_that_sleeps_where_others_wait_for_the_lock_waits_for_it(
     hook: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module: ModuleType = hook("stacks.thread_states")
+    module: ModuleType = hook("stacks.threads")
     plain = [True, False]
     monkeypatch.setattr(module, "_sleeps_at", lambda _: "0x7f52")
     monkeypatch.setattr(module.States, "_is_plain", lambda *_: plain.pop(0))

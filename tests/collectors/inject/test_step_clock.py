@@ -1,34 +1,22 @@
 """The step clock, and reports of a framework's hooks to it."""
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from tests.collectors.inject.bench import HOOKS, LOOP, Bench
+from tests.collectors.inject.bench import LOOP, Bench
 from traceviz.collectors.base import Window
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 
 WINDOW = Window(first_step=5, steps=10)
 
 
 @pytest.fixture
-def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The module with the clock; what it changed in the process is undone."""
-    monkeypatch.syspath_prepend(HOOKS)
-    monkeypatch.setenv("TRACEVIZ_INJECT_OWNER", "")
-    import traceviz_inject.step_clock
-
-    yield traceviz_inject.step_clock
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def steps(hook: Any) -> ModuleType:
+    """The module with the clock."""
+    module: ModuleType = hook("step_clock")
+    return module
 
 
 class Heard(list[object]):

@@ -13,14 +13,12 @@ from tests.collectors.run.driven import wait_for
 from traceviz.collectors import registry
 from traceviz.collectors.base import Plan, Window
 from traceviz.collectors.frameworks.nvtx import NvtxCollector
-from traceviz.collectors.nsys.collector import NsysCollector, profile_flags
-from traceviz.collectors.nsys.flags import given
+from traceviz.collectors.nsys.collector import NsysCollector, given, profile_flags
 from traceviz.collectors.nsys.report import LOG, REPORT, STREAM, TEMPORARY
 from traceviz.collectors.nsys.window import session_of, stop_after
-from traceviz.collectors.program.signals import watched_signals
+from traceviz.collectors.program.processes import watched_signals
 from traceviz.collectors.run.plan import CollectOptions
-from traceviz.collectors.run.prepared import Prepared
-from traceviz.collectors.run.record import _announcement
+from traceviz.collectors.run.record import Prepared, _announcement
 from traceviz.core import nsys_program
 from traceviz.core.errors import UsageError
 
@@ -44,6 +42,12 @@ elif arguments[:1] == ["export"] and "--help" not in arguments:
 def plan(folder: Path, *nsys_args: str, **options) -> Plan:
     made = Plan(folder, ("python", "train.py"), ("nsys",), nsys_args=nsys_args, **options)
     made.raw("nsys").mkdir(parents=True, exist_ok=True)
+    return made
+
+
+def plan_with_report(folder: Path, **options) -> Plan:
+    made = plan(folder, **options)
+    (made.raw("nsys") / REPORT).write_bytes(b"report")
     return made
 
 
@@ -91,8 +95,6 @@ def test_the_trace_set_is_small_and_samples_nothing(tmp_path):
     ("flags", "gone"),
     [
         (("-t", "nvtx"), "--trace=cuda,nvtx,osrt"),
-        (("-tnvtx",), "--trace=cuda,nvtx,osrt"),
-        (("--trace=nvtx",), "--trace=cuda,nvtx,osrt"),
         (("--trace", "nvtx"), "--trace=cuda,nvtx,osrt"),
         (("--trac=nvtx",), "--trace=cuda,nvtx,osrt"),
         (("-w", "true", "--force=false"), "--force-overwrite=true"),
@@ -130,8 +132,7 @@ def test_a_delay_is_passed_on_in_whole_seconds(tmp_path):
 
 def test_a_report_is_exported_at_once_and_both_are_kept(tmp_path, fake):
     fake()
-    made = plan(tmp_path)
-    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    made = plan_with_report(tmp_path)
     (made.raw("nsys") / TEMPORARY).mkdir()
     harvest = NsysCollector().harvest(made)
     assert [source.name for source in harvest.sources] == ["report.sqlite", "report.nsys-rep"]
@@ -143,8 +144,7 @@ def test_a_report_is_exported_at_once_and_both_are_kept(tmp_path, fake):
 
 def test_half_an_export_is_removed_and_the_report_is_kept(tmp_path, fake):
     fake("database.execute('CREATE TABLE Something (id)')")
-    made = plan(tmp_path)
-    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    made = plan_with_report(tmp_path)
     harvest = NsysCollector().harvest(made)
     assert [source.name for source in harvest.sources] == ["report.nsys-rep"]
     assert [problem.code for problem in harvest.problems] == ["nsys-not-exported"]
@@ -203,8 +203,7 @@ def test_a_duration_names_a_session_that_can_be_stopped_and_leaves_the_flag_to_t
 )
 def test_the_manifest_says_which_part_nsys_recorded(tmp_path, fake, window, help_text, told):
     fake(help_text=help_text)
-    made = plan(tmp_path, window=window)
-    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    made = plan_with_report(tmp_path, window=window)
     harvest = NsysCollector().harvest(made)
     assert (harvest.facts["window"], [problem.code for problem in harvest.problems]) == told
 
@@ -274,8 +273,7 @@ def test_nothing_is_stopped_in_a_run_without_a_duration(tmp_path, fake):
 
 def test_an_export_of_the_users_own_is_replaced_by_ours(tmp_path, fake):
     fake("database.execute('CREATE TABLE StringIds (id, value)')")
-    made = plan(tmp_path)
-    (made.raw("nsys") / REPORT).write_bytes(b"report")
+    made = plan_with_report(tmp_path)
     (made.raw("nsys") / "report.sqlite").mkdir()
     ((made.raw("nsys") / "report.sqlite") / "theirs").touch()
     assert [source.name for source in NsysCollector().harvest(made).sources] == ["report.sqlite", "report.nsys-rep"]

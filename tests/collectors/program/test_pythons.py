@@ -1,6 +1,7 @@
 """Distinguishing Python processes that cannot have loaded the hooks from those that have."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -43,14 +44,16 @@ def started():
     def start(*words, **environment):
         variables = {"PATH": os.environ["PATH"], **environment}
         code = "import sys, time; sys.stdout.write('x'); sys.stdout.flush(); time.sleep(60)"
-        process = subprocess.Popen([*words, code, "train"], env=variables, stdout=subprocess.PIPE)
+        process = subprocess.Popen(
+            [*words, code, "train"], env=variables, stdout=subprocess.PIPE, start_new_session=True
+        )
         processes.append(process)
         assert process.stdout.read(1) == b"x"
         return process.pid
 
     yield start
     for process in processes:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # a shell's Python would keep the pipe open
         process.communicate()
 
 

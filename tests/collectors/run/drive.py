@@ -13,7 +13,7 @@ from traceviz.collectors import collect as recording
 from traceviz.collectors import registry
 from traceviz.collectors.base import Availability, Collector, Companion, Harvest, Problem
 from traceviz.collectors.program import supervise
-from traceviz.collectors.program.wrapped import read_wrapped, watched_command
+from traceviz.collectors.program.companion_process import read_wrapped, watched_command
 from traceviz.collectors.run.tables import Tables
 from traceviz.core.errors import OutputError
 

@@ -11,13 +11,15 @@ from traceviz.collectors.run.machine import _with_answer, read_machine
 from traceviz.collectors.run.manifest import (
     CollectorEntry,
     Manifest,
+    command_text,
     entries_before,
     entry_after,
     is_run_folder,
+    settings,
     versions_after,
+    without_folders,
     write_manifest,
 )
-from traceviz.collectors.run.redact import command_text, settings, without_folders
 
 
 def manifest(**facts):

@@ -16,7 +16,7 @@ from tests.collectors.run.driven import DRIVER, begin, collect, is_alive, manife
 from traceviz import CollectOptions, api
 from traceviz.collectors.base import Plan, Problem, Window
 from traceviz.collectors.collect import _lines_to_show
-from traceviz.collectors.frameworks.jax import JaxCollector
+from traceviz.collectors.frameworks.profilers import JaxCollector
 from traceviz.collectors.program import supervise
 from traceviz.collectors.program.processes import _descendants_by_parent, descendants
 from traceviz.collectors.program.start import find_program
@@ -38,22 +38,29 @@ def short_patience(monkeypatch):
     monkeypatch.setattr(supervise, "KILL_AFTER_S", 0.3)
 
 
-@pytest.mark.parametrize(
-    ("code", "ending"),
-    [
-        ("pass", (0, "finished", None)),
-        ("raise SystemExit(1)", (1, "failed", None)),
-        ("import os; os._exit(3)", (3, "failed", None)),
-        ("raise SystemExit(137)", (137, "failed", None)),
-        ("1 / 0", (1, "failed", None)),
-        ("import os; os.kill(os.getpid(), 9)", (137, "killed", 9)),
-        ("import os; os.kill(os.getpid(), 15)", (143, "killed", 15)),
-        ("import os; os.abort()", (134, "killed", 6)),
-    ],
+ENDINGS = (
+    ("pass", (0, "finished", None)),
+    ("raise SystemExit(1)", (1, "failed", None)),
+    ("import os; os._exit(3)", (3, "failed", None)),
+    ("raise SystemExit(137)", (137, "failed", None)),
+    ("1 / 0", (1, "failed", None)),
+    ("import os; os.kill(os.getpid(), 9)", (137, "killed", 9)),
+    ("import os; os.kill(os.getpid(), 15)", (143, "killed", 15)),
+    ("import os; os.abort()", (134, "killed", 6)),
 )
-def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(collect_here, tmp_path, code, ending):
-    done = collect_here("-o", tmp_path / "run", *python(code))
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "code", "ending"),
+    [*(("fake", *ending) for ending in ENDINGS), *(("launched", *ENDINGS[place]) for place in (2, 5, 7))],
+)
+def test_the_programs_exit_code_is_ours_and_the_manifest_says_how_it_ended(
+    collect_here, tmp_path, wrapper, code, ending
+):
+    done = collect_here("-o", tmp_path / "run", *python(code), collectors=wrapper)
     document = manifest(tmp_path / "run")
+    if wrapper == "launched":
+        assert document["pid"] == int((tmp_path / "run/raw/launched/program.pid").read_text())
     assert (done.exit_code, document["status"], document["exit"]["signal"]) == ending
     assert document["exit"]["code"] == done.exit_code
 
@@ -81,21 +88,6 @@ def test_a_program_whose_time_is_over_ends_with_what_it_started_and_124(
     assert (done.exit_code, document["status"], document["exit"]) == (124, "timed-out", exit_of_program)
     assert document["ending"] == {"outcome": "timed-out", "reason": "timed out after 0.5 s", "last_lines": []}
     wait_for(lambda: not is_alive(int(pid.read_text())), 5)
-
-
-@pytest.mark.parametrize(
-    ("code", "ending"),
-    [
-        ("raise SystemExit(3)", (3, "failed", None)),
-        ("import os; os.kill(os.getpid(), 9)", (137, "killed", 9)),
-        ("import os; os.abort()", (134, "killed", 6)),
-    ],
-)
-def test_a_signal_is_known_through_what_wraps_the_program(collect_here, tmp_path, code, ending):
-    done = collect_here("-o", tmp_path / "run", *python(code), collectors="launched")
-    document = manifest(tmp_path / "run")
-    assert (done.exit_code, document["status"], document["exit"]["signal"]) == ending
-    assert document["pid"] == int((tmp_path / "run/raw/launched/program.pid").read_text())
 
 
 @pytest.mark.parametrize(("wrapper", "problems"), [("killed", ["wrapper-killed"]), ("stalled", ["wrapper-stalled"])])
@@ -209,9 +201,8 @@ def test_the_manifest_says_nothing_private_unless_told_to(collect_here, tmp_path
 
 
 def test_a_collector_that_fails_costs_neither_the_exit_code_nor_the_others(tmp_path):
-    done = collect(
-        "-o", tmp_path / "run", *python("raise SystemExit(3)"), collectors="again,broken,fake,troubled", env=READ
-    )
+    where, program = ("-o", tmp_path / "run"), python("raise SystemExit(3)")
+    done = collect(*where, *program, collectors="again,broken,fake,troubled", env=READ)
     document = manifest(tmp_path / "run")
     assert done.returncode == 3
     assert [(entry["name"], entry["state"]) for entry in document["collectors"]] == [
@@ -330,7 +321,7 @@ KILLS = (
 
 def test_a_sampler_that_is_killed_costs_the_program_nothing_and_the_report_says_until_when_it_recorded(tmp_path):
     run = tmp_path / "run"
-    line = [sys.executable, "-m", "traceviz", "collect", "--with", "resources", "-o", str(run)]
+    line = [sys.executable, "-m", "traceviz", "collect", "--no-report", "--with", "resources", "-o", str(run)]
     done = subprocess.run([*line, *python(KILLS.format(raw=str(run / "raw/resources")))], check=False, timeout=90)
     assert done.returncode == 0
     notes = {row["code"]: row["message"] for row in api.open_trace(run).arrow("notes").to_pylist()}
@@ -339,7 +330,7 @@ def test_a_sampler_that_is_killed_costs_the_program_nothing_and_the_report_says_
 
 
 def test_what_the_profilers_wrote_is_dropped_only_once_there_are_tables(tmp_path):
-    collect("--no-keep-raw", "-o", tmp_path / "unread", *python("pass"), env=READ)
+    collect("--no-keep-raw", "--no-report", "-o", tmp_path / "unread", *python("pass"), env=READ)
     assert (tmp_path / "unread/raw/fake/companion.txt").exists()
 
 

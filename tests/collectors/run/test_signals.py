@@ -76,12 +76,6 @@ def in_terminal(*arguments, collectors="fake"):
             os.waitpid(pid, 0)
 
 
-def hang_up(terminal):
-    """Close the terminal; its descriptor stays one that can be closed again."""
-    with Path(os.devnull).open("rb") as nothing:
-        os.dup2(nothing.fileno(), terminal)
-
-
 def pressing_until_it_ends(pid, terminal):
     """Press Ctrl-C until the process ends (presses in quick succession may be one); its exit code."""
     codes = []
@@ -257,7 +251,9 @@ def test_a_terminal_that_closes_leaves_a_saved_run(tmp_path, collectors):
     program = Counted(tmp_path)
     with in_terminal(*program.arguments, collectors=collectors) as (pid, terminal):
         program.wait_until_up()
-        hang_up(terminal)
+        # Close the terminal; its descriptor stays one that can be closed again.
+        with Path(os.devnull).open("rb") as nothing:
+            os.dup2(nothing.fileno(), terminal)
         assert exit_of(pid) == 7
     assert program.lines == ["up", "1", "saved"]
     document = manifest(program.run)

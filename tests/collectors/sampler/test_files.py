@@ -56,6 +56,21 @@ def proc_folder(folder, *lines, threads=()):
     return folder
 
 
+@pytest.fixture
+def tree_of(tmp_path):
+    """Makes the tree below process 10 of processes with these lines, and closes its files at the end."""
+    trees = []
+
+    def make(*lines):
+        trees.append(ProcessTree(10, proc_folder(tmp_path, *lines)))
+        trees[-1].discover()
+        return trees[-1]
+
+    yield make
+    for tree in trees:
+        tree.close()
+
+
 def test_a_line_of_stat_gives_3_seconds_of_cpu_whatever_the_name_holds():
     stat = parse_stat(f"10 (a) b (c) S {NUMBERS}\n".encode())
     assert (stat.name, stat.state, stat.parent, stat.threads) == ("a) b (c", "S", 1, 9)
@@ -125,40 +140,31 @@ class TestGrowthOfATree:
 
 
 class TestTree:
-    def test_holds_descendants_and_no_strangers(self, tmp_path):
+    def test_holds_descendants_and_no_strangers(self, tree_of):
         lines = (stat_line(10), stat_line(30, parent=20), stat_line(20, parent=10), stat_line(40, parent=1))
-        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
-        tree.discover()
+        tree = tree_of(*lines)
         assert sorted(tree.members) == [10, 20, 30]
-        tree.close()
 
-    def test_finds_what_has_appeared_and_forgets_nobody(self, tmp_path):
-        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(10)))
-        tree.discover()
+    def test_finds_what_has_appeared_and_forgets_nobody(self, tree_of, tmp_path):
+        tree = tree_of(stat_line(10))
         proc_folder(tmp_path, stat_line(50, parent=10, name="worker"))
         tree.discover()
         tree.update(0)
         assert sorted(tree.members) == [10, 50]
         assert tree.names == {10: "python", 50: "worker"}
-        tree.close()
 
-    def test_has_ended_when_only_processes_are_left_that_nobody_waited_for(self, tmp_path):
-        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(10, state="Z")))
-        tree.discover()
+    def test_has_ended_when_only_processes_are_left_that_nobody_waited_for(self, tree_of):
+        tree = tree_of(stat_line(10, state="Z"))
         assert tree.has_ended
-        tree.close()
 
-    def test_of_a_program_that_is_gone_is_empty(self, tmp_path):
-        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(40)))
-        tree.discover()
+    def test_of_a_program_that_is_gone_is_empty(self, tree_of):
+        tree = tree_of(stat_line(40))
         assert (tree.members, tree.has_ended) == ({}, True)
 
-    def test_keeps_profilers_apart(self, tmp_path):
+    def test_keeps_profilers_apart(self, tree_of):
         lines = (stat_line(10, name="nsys"), stat_line(11, parent=10), stat_line(12, parent=10, name="nsys-launcher"))
-        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
-        tree.discover()
+        tree = tree_of(*lines)
         assert [process.pid for process in tree.program] == [11]
-        tree.close()
 
     def test_of_a_wrapped_program_leaves_out_the_2_that_wait_for_it_and_is_empty_before_it_starts(self, tmp_path):
         shells = stat_line(10, name="sh"), stat_line(11, parent=10, name="sh")
@@ -187,47 +193,42 @@ def program_readings(tree, probe, now_ns):
 
 
 class TestProgram:
-    def test_only_its_own_processes_are_measured_one_by_one(self, tmp_path):
+    def test_only_its_own_processes_are_measured_one_by_one(self, tree_of, tmp_path):
         lines = (
             stat_line(10, name="nsys"),
             stat_line(11, parent=10, own=100),
             stat_line(12, parent=10, name="nsys-tee"),
         )
-        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
-        tree.discover()
+        tree = tree_of(*lines)
         probe = ProcessesProbe(1, tree)
         assert [reading.pid for reading in probe.measure(0)] == [11]
         proc_folder(tmp_path, stat_line(11, parent=10, own=125))
         tree.update(100 * TICK_NS)
         readings = {reading.metric.name: reading for reading in probe.measure(100 * TICK_NS)}
         assert (readings["process CPU"].pid, readings["process CPU"].value) == (11, 25.0)
-        tree.close()
 
-    def test_a_profiler_used_half_a_core_and_not_the_110_seconds_of_the_program_that_it_waited_for(self, tmp_path):
+    def test_a_profiler_used_half_a_core_and_not_the_110_seconds_of_the_program_that_it_waited_for(
+        self, tree_of, tmp_path
+    ):
         lines = stat_line(10, name="nsys", own=100), stat_line(11, parent=10, own=11_000)
-        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
-        tree.discover()
+        tree = tree_of(*lines)
         probe, second = ProgramProbe(1, tree), 100 * TICK_NS
         program_readings(tree, probe, 0)
         proc_folder(tmp_path, stat_line(10, name="nsys", own=150, reaped=11_050))
         proc_folder(tmp_path, stat_line(11, parent=10, state="Z", own=11_000))
         assert program_readings(tree, probe, second)["profiler CPU"] == 50.0
-        tree.close()
 
-    def test_a_part_of_the_profiler_that_ends_takes_nothing_from_another(self, tmp_path):
+    def test_a_part_of_the_profiler_that_ends_takes_nothing_from_another(self, tree_of, tmp_path):
         lines = stat_line(10, name="nsys", own=100), stat_line(12, parent=10, name="nsys-tee", own=400)
-        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
-        tree.discover()
+        tree = tree_of(*lines)
         probe = ProgramProbe(1, tree)
         program_readings(tree, probe, 0)
         tree.members.pop(12).close()
         proc_folder(tmp_path, stat_line(10, name="nsys", own=130))
         assert program_readings(tree, probe, 100 * TICK_NS)["profiler CPU"] == 30.0
-        tree.close()
 
-    def test_memory_of_a_process_counts_from_its_second_reading_on(self, tmp_path):
-        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(10, pages=100)))
-        tree.discover()
+    def test_memory_of_a_process_counts_from_its_second_reading_on(self, tree_of, tmp_path):
+        tree = tree_of(stat_line(10, pages=100))
         probe = ProgramProbe(1, tree)
         pages = []
         for turn in range(3):
@@ -235,31 +236,26 @@ class TestProgram:
             proc_folder(tmp_path, stat_line(11, parent=10, pages=100 - turn * 60))
             tree.discover()
         assert pages == [100, 100, 140]
-        tree.close()
 
-    def test_that_has_ended_while_its_profiler_works_on_has_no_memory_of_0_bytes(self, tmp_path):
+    def test_that_has_ended_while_its_profiler_works_on_has_no_memory_of_0_bytes(self, tree_of, tmp_path):
         lines = stat_line(10, name="nsys"), stat_line(11, parent=10, pages=5)
-        tree = ProcessTree(10, proc_folder(tmp_path, *lines))
-        tree.discover()
+        tree = tree_of(*lines)
         probe = ProgramProbe(1, tree)
         assert program_readings(tree, probe, 0)["program memory"] == 5 * PAGE_BYTES
         proc_folder(tmp_path, stat_line(11, parent=10, state="Z", pages=0))
         names = program_readings(tree, probe, 100 * TICK_NS).keys()
         assert names.isdisjoint({"program memory", "program threads", "program processes"})
         assert "profiler CPU" in names
-        tree.close()
 
-    def test_a_process_that_was_busy_all_the_time_is_that_however_late_its_files_were_read(self, tmp_path):
+    def test_a_process_that_was_busy_all_the_time_is_that_however_late_its_files_were_read(self, tree_of, tmp_path):
         second = 100 * TICK_NS
-        tree = ProcessTree(10, proc_folder(tmp_path, stat_line(10, own=0)))
-        tree.discover()
+        tree = tree_of(stat_line(10, own=0))
         probe, shares = ProcessesProbe(1, tree), []
         for read_at, asked_at, own in [(0, 4, 0), (5, 6, 500), (5, 9, 500), (10, 11, 1000)]:
             proc_folder(tmp_path, stat_line(10, own=own))
             tree.update(read_at * second)
             shares.append(program_readings(tree, probe, asked_at * second).get("process CPU"))
         assert shares == [None, 100.0, None, 100.0]
-        tree.close()
 
 
 @pytest.mark.parametrize(("newest", "found"), [("11 11", [10]), ("11 12", [10, 12]), ("0 0", [10, 12])])

@@ -8,12 +8,9 @@ from fractions import Fraction
 from tests.compare.changes.sections import copy_section, input_section
 from tests.compare.sections_of import STEADY, finding, kernels, run, section, side, table
 from traceviz.compare.attribution import attribute
-from traceviz.compare.changes.copies import compare_copies
-from traceviz.compare.changes.cuda_api import compare_api
+from traceviz.compare.changes.by_name import compare_api, compare_copies, compare_kernels, compare_stages
 from traceviz.compare.changes.events import Status
 from traceviz.compare.changes.findings import compare_findings
-from traceviz.compare.changes.input_stages import compare_stages
-from traceviz.compare.changes.kernels import compare_kernels
 from traceviz.compare.effect import effect
 from traceviz.report import Severity
 

@@ -1,4 +1,4 @@
-"""Steps that ranks of one job do together are one observation each."""
+"""Steps of a side: those of a job of several ranks, and of several runs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,28 @@ import numpy as np
 import pytest
 
 from tests.compare.sections_of import kernels, run, section, table
-from tests.compare.sides_of import steps
+from tests.compare.sides_of import side, steps
 from traceviz.compare.attribution import attribute
-from traceviz.compare.changes.kernels import compare_kernels
-from traceviz.compare.effect import effect
+from traceviz.compare.changes.by_name import compare_kernels
+from traceviz.compare.effect import Outcome, effect
 from traceviz.compare.judge import judge
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome
 from traceviz.compare.sides.sides import Side, job_steps, of_the_job
 from traceviz.report import Report, Verdict
 from traceviz.report.verdicts import VerdictCode
+
+
+def test_steps_of_2_runs_are_counted_together_and_a_run_without_any_is_told():
+    both = side("base", [100, 200, 300, 400], [10, 20], [])
+    assert (both.rank_steps, both.rank_steps_by_run, both.steps, both.stepless, both.ranks) == (6, (4, 2, 0), 6, 1, 1)
+    assert both.median_ns == pytest.approx((250 * 15) ** 0.5)
+
+
+def test_a_unit_of_work_takes_its_part_of_a_step():
+    whole = side("base", [100, 250])
+    parts = type(whole)(whole.label, whole.reports, Fraction(5, 2))
+    assert [run.tolist() for run in whole.runs] == [[100, 250]]
+    assert [run.tolist() for run in parts.runs] == [[40.0, 100.0]]
 
 
 def job(rows, names="step process dur_ns wait compute", *sections):
@@ -108,8 +120,8 @@ def test_ranks_that_wait_for_one_another_are_no_more_evidence_than_one_of_them(p
 
     for _ in range(pairs):
         sides = ranks(), ranks()
-        one_by_one = ([np.array([row[2] for row in side.reports[0].sections[0].blocks[0].rows])] for side in sides)
-        for name, measured in (("job", effect(*(side.runs for side in sides))), ("ranks", effect(*one_by_one))):
+        one_by_one = ([np.array([row[2] for row in one.reports[0].sections[0].blocks[0].rows])] for one in sides)
+        for name, measured in (("job", effect(*(one.runs for one in sides))), ("ranks", effect(*one_by_one))):
             alarms[name] += not measured.low_ns <= 0 <= measured.high_ns
     assert alarms["job"] <= 0.05 * pairs + 3 * math.sqrt(pairs * 0.05 * 0.95)
     assert alarms["ranks"] > pairs / 4

@@ -7,9 +7,9 @@ import pytest
 from tests.compare.sections_of import run, side, tagged
 from traceviz.compare.comparability import remarks
 from traceviz.compare.compare import compare
+from traceviz.compare.effect import Outcome
 from traceviz.compare.options import CompareOptions
-from traceviz.compare.outcome import Outcome
-from traceviz.compare.sides.mixtures import mixtures
+from traceviz.compare.sides.units_of_work import mixtures
 
 
 def runs(label, *tags):

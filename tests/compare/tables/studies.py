@@ -8,7 +8,7 @@ from tests.compare.sections_of import section, table, tagged
 from traceviz.compare.compare import Comparison, compare
 from traceviz.compare.options import CompareOptions, Tables
 from traceviz.compare.sides.by_tags import sides_by
-from traceviz.compare.tables.sections import completed, tables_by
+from traceviz.compare.tables.sections import complete_options, tables_by
 from traceviz.core.units import Value
 from traceviz.report import STATED, Column, Fact, Facts, Grid, Report, Section, Verdict
 from traceviz.report.verdicts import VerdictCode
@@ -63,4 +63,4 @@ def study(runs: Sequence[Report], by: Sequence[str], base: str = "", per: str = 
     options = CompareOptions(per=per, tables=Tables(**tables))  # type: ignore[arg-type] (literals of tests)
     tags = tables_by(tuple(by), options)
     sides, left_out = sides_by(((f"run{number}", report) for number, report in enumerate(runs)), tags, base)
-    return compare(sides, completed(sides, options), by=tags, left_out=left_out)
+    return compare(sides, complete_options(sides, options), by=tags, left_out=left_out)

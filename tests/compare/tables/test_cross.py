@@ -9,7 +9,7 @@ import pytest
 from tests.compare.tables.studies import run, study
 from traceviz import api
 from traceviz.api import RenderOptions
-from traceviz.compare.outcome import Outcome
+from traceviz.compare.effect import Outcome
 from traceviz.compare.report.document import document
 from traceviz.compare.sides.measures import BUSY
 from traceviz.core.errors import UsageError

@@ -137,7 +137,7 @@ def test_nesting_finds_the_depth_and_the_parent_of_each_interval(groups, random)
     for i in range(len(rows)):
         around = [j for j in range(len(rows)) if group[j] == group[i] and _inside(starts, ends, i, j)]
         assert depth[i] == len(around)
-        assert parent[i] == (_innermost(starts, ends, around) if around else -1)
+        assert parent[i] == (min(around, key=lambda j: (ends[j] - starts[j], -j)) if around else -1)
 
 
 def _inside(starts, ends, inner: int, outer: int) -> bool:
@@ -145,10 +145,6 @@ def _inside(starts, ends, inner: int, outer: int) -> bool:
     if (starts[inner], ends[inner]) == (starts[outer], ends[outer]):
         return outer < inner
     return starts[outer] <= starts[inner] and ends[inner] <= ends[outer]
-
-
-def _innermost(starts, ends, around: list[int]) -> int:
-    return min(around, key=lambda j: (ends[j] - starts[j], -j))
 
 
 def test_an_instant_nests_inside_the_interval_that_begins_with_it() -> None:

@@ -19,18 +19,6 @@ def narrow(*values: int) -> np.ndarray:
     return np.array(values, np.int32)
 
 
-def some_calls(seed: int, *, cross: bool) -> pl.DataFrame:
-    """Return up to 30 calls on three threads; if they do not cross, their ends are multiples of powers of two."""
-    random = np.random.default_rng(seed)
-    count = int(random.integers(0, 30))
-    start, length = random.integers(0, 12, count), random.integers(-1, 8, count)
-    if not cross:
-        level = random.integers(0, 4, count)
-        start, length = (start >> level) << level, (1 << level) * (random.random(count) < 0.9)
-    threads, ids = random.integers(0, 3, count).astype(np.int32), random.permutation(count)
-    return pl.DataFrame({"thread_id": threads, "op_id": ids, "start_ns": start, "end_ns": start + length})
-
-
 def answers(calls: pl.DataFrame, seed: int) -> list[np.ndarray]:
     random = np.random.default_rng(seed)
     tree = CallTree.of(calls)
@@ -54,11 +42,26 @@ def answers(calls: pl.DataFrame, seed: int) -> list[np.ndarray]:
     ]
 
 
+@pytest.fixture(params=["compiled", "numpy"])
+def either_library(request, monkeypatch):
+    """Compiled functions, or their NumPy versions."""
+    if request.param == "numpy":
+        monkeypatch.setattr(nested, "library", portable)
+
+
 @compiled
 @pytest.mark.parametrize("cross", [False, True])
 def test_200_random_trees_are_the_same_compiled_and_by_numpy(monkeypatch, cross):
     for seed in range(200):
-        calls = some_calls(seed, cross=cross)
+        # Up to 30 calls on three threads; if they do not cross, their ends are multiples of powers of two.
+        random = np.random.default_rng(seed)
+        count = int(random.integers(0, 30))
+        start, length = random.integers(0, 12, count), random.integers(-1, 8, count)
+        if not cross:
+            level = random.integers(0, 4, count)
+            start, length = (start >> level) << level, (1 << level) * (random.random(count) < 0.9)
+        threads, ids = random.integers(0, 3, count).astype(np.int32), random.permutation(count)
+        calls = pl.DataFrame({"thread_id": threads, "op_id": ids, "start_ns": start, "end_ns": start + length})
         expected = answers(calls, seed)
         with monkeypatch.context() as patched:
             patched.setattr(nested, "library", portable)
@@ -66,10 +69,8 @@ def test_200_random_trees_are_the_same_compiled_and_by_numpy(monkeypatch, cross)
         assert all(np.array_equal(one, other) for one, other in zip(expected, found, strict=True)), seed
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_a_call_in_a_call_takes_5_of_its_20_ns(monkeypatch, is_compiled):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+@pytest.mark.usefixtures("either_library")
+def test_a_call_in_a_call_takes_5_of_its_20_ns():
     columns = {"thread_id": [1, 1], "op_id": [0, 1], "start_ns": [0, 10], "end_ns": [20, 15]}
     segments = innermost(CallTree.of(pl.DataFrame(columns)))
     assert segments.starts.tolist() == [0, 10, 15]
@@ -77,66 +78,50 @@ def test_a_call_in_a_call_takes_5_of_its_20_ns(monkeypatch, is_compiled):
     assert segments.owner.tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_two_rows_of_four_are_alike_in_both_columns(monkeypatch, is_compiled):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+@pytest.mark.usefixtures("either_library")
+def test_two_rows_of_four_are_alike_in_both_columns():
     group, first = nested.alike(narrow(5, -1, 5, 5), narrow(1, 1, 2, 1))
     assert group.tolist() == [0, 1, 2, 0]
     assert first.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.usefixtures("either_library")
 @pytest.mark.parametrize("apart", [1, 700, 2**30])
-def test_rows_are_alike_however_far_apart_their_values_are(monkeypatch, is_compiled, apart):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+def test_rows_are_alike_however_far_apart_their_values_are(apart):
     group, first = nested.alike(narrow(-apart, 0, -apart, apart, 0), narrow(apart, 0, apart, apart, 1))
     assert group.tolist() == [0, 1, 0, 2, 3]
     assert first.tolist() == [0, 1, 3, 4]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_the_second_call_of_a_function_within_the_first_is_not_outer_but_that_of_thread_2_is(monkeypatch, is_compiled):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+@pytest.mark.usefixtures("either_library")
+def test_the_second_call_of_a_function_within_the_first_is_not_outer_but_that_of_thread_2_is():
     outer = nested.outer_alike(wide(1, 1, 1, 2), wide(9, 5, 6, 4), narrow(0, 0, 1, 0))
     assert outer.tolist() == [True, False, True, True]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_the_third_call_has_the_context_of_the_second_and_the_same_function_elsewhere_has_another(
-    monkeypatch, is_compiled
-):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+@pytest.mark.usefixtures("either_library")
+def test_the_third_call_has_the_context_of_the_second_and_the_same_function_elsewhere_has_another():
     context, first = nested.contexts(narrow(-1, 0, 0, -1, 3), narrow(7, 5, 5, 5, 5))
     assert context.tolist() == [0, 1, 1, 2, 3]
     assert first.tolist() == [0, 1, 3, 4]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_40_000_calls_of_as_many_functions_that_come_twice_have_40_000_contexts(monkeypatch, is_compiled):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+@pytest.mark.usefixtures("either_library")
+def test_40_000_calls_of_as_many_functions_that_come_twice_have_40_000_contexts():
     functions = np.tile(np.arange(40_000, dtype=np.int32), 2)
     context, first = nested.contexts(np.full(80_000, -1, np.int32), functions)
     assert np.array_equal(context, functions)
     assert np.array_equal(first, functions[:40_000])
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_the_outermost_of_two_selected_calls_is_around_the_inner_one_and_what_it_calls(monkeypatch, is_compiled):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+@pytest.mark.usefixtures("either_library")
+def test_the_outermost_of_two_selected_calls_is_around_the_inner_one_and_what_it_calls():
     selected = np.array([False, True, True, False, False])
     assert nested.topmost(narrow(-1, 0, 1, 2, 0), selected).tolist() == [-1, 1, 1, 1, -1]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_a_call_of_20_ns_around_one_of_5_has_15_for_itself(monkeypatch, is_compiled):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+@pytest.mark.usefixtures("either_library")
+def test_a_call_of_20_ns_around_one_of_5_has_15_for_itself():
     total = np.zeros(4, np.int64)
     counted = np.array([True, False])
     assert nested.add_own(2, narrow(-1, 2), wide(20, 5), counted, None, total) == 15
@@ -152,14 +137,14 @@ def test_100_calls_that_start_together_in_the_wrong_order_are_ordered_by_numpy()
     assert order.tolist() == list(range(99, -1, -1))
 
 
-@pytest.mark.parametrize("seed", range(100))
-def test_the_order_of_calls_is_that_of_a_sort_by_four_keys(seed):
-    random = np.random.default_rng(seed)
-    groups, ends, ties = (random.integers(0, 4, 30) for _ in range(3))
-    starts = np.sort(random.integers(0, 6, 30)) if seed % 3 else random.integers(0, 6, 30)
-    found = nested.nesting_order(groups, starts, ends, ties)
-    expected = np.lexsort((ties, -ends, starts, groups))
-    assert np.array_equal(np.arange(30) if found is None else found, expected)
+def test_the_order_of_calls_is_that_of_a_sort_by_four_keys():
+    for seed in range(100):
+        random = np.random.default_rng(seed)
+        groups, ends, ties = (random.integers(0, 4, 30) for _ in range(3))
+        starts = np.sort(random.integers(0, 6, 30)) if seed % 3 else random.integers(0, 6, 30)
+        found = nested.nesting_order(groups, starts, ends, ties)
+        expected = np.lexsort((ties, -ends, starts, groups))
+        assert np.array_equal(np.arange(30) if found is None else found, expected), seed
 
 
 @pytest.mark.parametrize(
@@ -188,10 +173,8 @@ def test_moments_at_the_ends_of_64_bits_are_left_to_numpy():
     assert [column.tolist() for column in nested.crossing(wide(1), wide(last), wide(last))] == [[0], [-1]]
 
 
-@pytest.mark.parametrize("is_compiled", [True, False])
-def test_of_two_calls_that_cross_the_second_has_the_5_ns_of_both(monkeypatch, is_compiled):
-    if not is_compiled:
-        monkeypatch.setattr(nested, "library", portable)
+@pytest.mark.usefixtures("either_library")
+def test_of_two_calls_that_cross_the_second_has_the_5_ns_of_both():
     columns = {"thread_id": [1, 1], "op_id": [0, 1], "start_ns": [0, 10], "end_ns": [15, 20]}
     tree = CallTree.of(pl.DataFrame(columns))
     segments = innermost(tree)

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from traceviz.core.arrays import portable, sort_in_place
-from traceviz.core.arrays.sort_in_place import put_in_order
+from traceviz.core.arrays import portable, sweeps
+from traceviz.core.arrays.sweeps import put_in_order
 
-COMPILED = pytest.mark.skipif(sort_in_place.library is portable, reason="the package was built without a C compiler")
+COMPILED = pytest.mark.skipif(sweeps.library is portable, reason="the package was built without a C compiler")
 
 
 @pytest.fixture(params=["compiled", "numpy"])
 def way(request, monkeypatch) -> str:
     if request.param == "numpy":
-        monkeypatch.setattr(sort_in_place, "library", portable)
+        monkeypatch.setattr(sweeps, "library", portable)
     return request.param
 
 
@@ -45,9 +45,9 @@ def test_rows_in_the_opposite_order_are_left_alone() -> None:
 @COMPILED
 def test_rows_further_from_their_places_than_is_held_are_left_alone(monkeypatch) -> None:
     times = np.array([9, 1, 2, 3], np.int64)
-    monkeypatch.setattr(sort_in_place, "FURTHEST", 2)
+    monkeypatch.setattr(sweeps, "FURTHEST", 2)
     assert not put_in_order(times, [times])
-    monkeypatch.setattr(sort_in_place, "FURTHEST", 3)
+    monkeypatch.setattr(sweeps, "FURTHEST", 3)
     assert put_in_order(times, [times])
     assert times.tolist() == [1, 2, 3, 9]
 
@@ -68,8 +68,8 @@ def test_the_order_is_that_of_a_stable_sort(noise, spread, repeated) -> None:
 @COMPILED
 @pytest.mark.parametrize("rows", [[0, 1], [2, 0, 1], [0, 0, 3], [0, -1, 2]])
 def test_an_order_that_does_not_fit_is_refused(rows) -> None:
-    assert sort_in_place.library is not portable
+    assert sweeps.library is not portable
     column = np.array([7, 8, 9], np.int64)
     with pytest.raises(ValueError, match="do not fit"):
-        sort_in_place.library.move(np.array(rows, np.int32), 8, 1, column)
+        sweeps.library.move(np.array(rows, np.int32), 8, 1, column)
     assert column.tolist() == [7, 8, 9]

@@ -2,21 +2,18 @@
 
 import os
 
+import pytest
+
 from traceviz.core.process.cores import usable_core_numbers, usable_cores
 
 
-def test_2_of_the_cores_of_the_machine_are_usable(monkeypatch):
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {5, 3}, raising=False)
-    assert (usable_core_numbers(), usable_cores()) == ((3, 5), 2)
-
-
-def test_without_an_affinity_the_7_cores_of_the_machine_count(monkeypatch):
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: 7)
-    assert (usable_core_numbers(), usable_cores()) == ((), 7)
-
-
-def test_a_system_that_reports_nothing_has_1_core(monkeypatch):
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(os, "cpu_count", lambda: None)
-    assert usable_cores() == 1
+@pytest.mark.parametrize(
+    ("affinity", "count", "numbers", "usable"), [({5, 3}, 7, (3, 5), 2), (None, 7, (), 7), (None, None, (), 1)]
+)
+def test_the_affinity_counts_else_the_cores_of_the_machine_else_1(monkeypatch, affinity, count, numbers, usable):
+    if affinity is None:
+        monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    else:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: affinity, raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: count)
+    assert (usable_core_numbers(), usable_cores()) == (numbers, usable)

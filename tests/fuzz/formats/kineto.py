@@ -6,8 +6,7 @@ from pathlib import Path
 
 from tests.fuzz.cases import Format
 from tests.fuzz.mutations import json_text
-from tests.fuzz.mutations.gzip_file import inside, repack
-from tests.fuzz.mutations.octets import SPOIL, in_file
+from tests.fuzz.mutations.octets import SPOIL, in_file, inside, repack
 from tests.fuzz.oracle import examine
 from tests.parsers.kineto import files as k
 from tests.parsers.kineto.dialects import mxnet_trace, paddle_trace

@@ -9,9 +9,8 @@ from random import Random
 from tests.conftest import REPOSITORY
 from tests.fuzz.cases import Format
 from tests.fuzz.mutations import wire
-from tests.fuzz.mutations.gzip_file import inside, repack
-from tests.fuzz.mutations.octets import SPOIL, in_file
-from tests.fuzz.mutations.xspace import SPACE
+from tests.fuzz.mutations.octets import SPOIL, in_file, inside, repack
+from tests.fuzz.mutations.wire import SPACE
 from tests.fuzz.oracle import examine
 from tests.parsers.xplane.files import Name, Ref, Unsigned, event, line, plane, space
 from tests.parsers.xplane.traces import US, environment, gpu, host, training

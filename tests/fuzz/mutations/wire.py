@@ -17,6 +17,10 @@ from tests.fuzz.mutations.octets import LARGE, spoil
 Message = list[list[Any]]
 Shape = Mapping[int, "Shape"]
 """Fields that are messages, by tag."""
+_STAT: Shape = {}
+_ENTRY: Shape = {2: {5: _STAT}}
+SPACE: Shape = {1: {3: {4: {4: _STAT}}, 4: _ENTRY, 5: {2: {}}, 6: _STAT}}
+"""XSpace: planes of lines of events, which have stats; entries of names."""
 
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 

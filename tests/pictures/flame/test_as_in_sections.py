@@ -16,10 +16,8 @@ from traceviz.analyses.program.modules import ModulesAnalysis
 from traceviz.analyses.program.operators import OperatorsAnalysis
 from traceviz.analyses.program.ranges import RangesAnalysis
 from traceviz.pictures.flame.division import division
-from traceviz.pictures.flame.flames import flames
+from traceviz.pictures.flame.flames import called_operators, flames, operator_flames, range_flames
 from traceviz.pictures.flame.modules import module_flames
-from traceviz.pictures.flame.operators import called_operators, operator_flames
-from traceviz.pictures.flame.ranges import range_flames
 from traceviz.pictures.flame.texts import operation_name, without_numbers
 from traceviz.report import Skipped
 

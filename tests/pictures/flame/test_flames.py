@@ -146,11 +146,7 @@ def test_device_work_without_a_call_lies_in_the_scopes_of_its_operator():
 
 def test_threads_are_told_apart_by_what_they_are_and_not_by_their_number():
     view = trace(
-        host_ops=[
-            (0, 50, "aten::mm"),
-            (0, 20, "decode", {"thread_id": 1}),
-            (30, 10, "decode", {"thread_id": 2}),
-        ],
+        host_ops=[(0, 50, "aten::mm"), (0, 20, "decode", {"thread_id": 1}), (30, 10, "decode", {"thread_id": 2})],
         threads=[(0, 0, "MainThread"), (1, 0, "loader 17"), (2, 0, "loader 18")],
         run=PYTORCH,
     )

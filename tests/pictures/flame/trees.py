@@ -7,7 +7,7 @@ import numpy as np
 from traceviz.pictures.flame.division import division
 from traceviz.pictures.flame.flames import flames
 from traceviz.pictures.flame.folding import Bounds
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 EVERYTHING = Bounds(least=0.0, most=10**9, deepest=10**9)
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from tests.analyses.builders import trace
 from traceviz.pictures.timeline.details import Chosen, details, joined
-from traceviz.report.pictures.pictures import Place
-from traceviz.report.pictures.timeline import Detail
+from traceviz.report.pictures.values import Detail, Place
 
 EVENTS = np.arange(0, 10_000, 10, dtype=np.int64)
 STARTS = (0, 1000, 2000, 3000, 4000, 5100, 6100, 7100, 8100, 9100)

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from traceviz.core.errors import UsageError
-from traceviz.render.figures.declared import FIGURES
-from traceviz.render.figures.registry import figure, figure_or_none, figures
+from traceviz.render.figures.registry import FIGURES, figure, figure_or_none, figures
 from traceviz.render.figures.values import CurvePoint, Curves, Intervals, SignedBars, StackedBars
 from traceviz.report import (
     AMOUNTS_OF_LANES,

@@ -3,12 +3,11 @@
 import pytest
 from hypothesis import given, settings
 
-from tests.render.figures.test_steps import by_step
+from tests.render.figures.test_of_reports import by_step
 from tests.render.report_strategies import REPORTS
 from traceviz.core.errors import UsageError
-from traceviz.render.figures.declared import FIGURES, check_figure
-from traceviz.render.figures.registry import figure, figures
-from traceviz.render.figures.texts import in_words
+from traceviz.render.figures.reading import in_words
+from traceviz.render.figures.registry import FIGURES, check_figure, figure, figures
 from traceviz.report import Report, Verdict
 from traceviz.report.verdicts import VerdictCode
 

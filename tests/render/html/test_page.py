@@ -1,4 +1,6 @@
-"""The page as a text: what is in it, in which order, and what is never in it."""
+"""The page and the fragment as a text: what is in it, in which order, and what is never in it."""
+
+from __future__ import annotations
 
 import base64
 import hashlib
@@ -8,15 +10,36 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from tests.compare.sections_of import run, side
 from tests.render.html.pages import parsed, report_data
 from tests.render.report_strategies import REPORTS
 from tests.render.sample_report import sample_report
+from traceviz.compare.compare import compare
+from traceviz.compare.report.document import document
+from traceviz.render.html.fragment import fragment
 from traceviz.render.html.page import MOST_BYTES, page
 from traceviz.render.json import dumps, loads
 from traceviz.render.options import RenderOptions
+from traceviz.render.registry import renderer
 from traceviz.render.why import why
-from traceviz.report import COMPARISON, Bar, Bars, Candidate, Column, Fact, Facts, Grid, Report, Section, Verdict
-from traceviz.report.pictures.pictures import Pictures, Place
+from traceviz.report import (
+    COMPARISON,
+    TREND,
+    Bar,
+    Bars,
+    Candidate,
+    Column,
+    Fact,
+    Facts,
+    Grid,
+    Level,
+    Point,
+    Report,
+    Section,
+    Series,
+    Verdict,
+)
+from traceviz.report.pictures.values import Pictures, Place
 from traceviz.report.verdicts import VerdictCode
 from traceviz.testing import HOSTILE_NAMES, hostile_report
 
@@ -221,3 +244,73 @@ def test_why_says_once_what_may_take_the_time_and_copies_no_section_that_does_no
     assert len(parsed(made(report)).one("section", id="tv-bars").find("table", class_="tv-grid")) == 1
     assert len(root.find("table", class_="tv-grid")) == 1
     assert root.one("section", id="why").attributes.get("data-section") is None
+
+
+def test_a_fragment_is_one_element_without_script_that_says_the_verdict():
+    root = parsed(fragment(sample_report()))
+    (only,) = root.children
+    assert (only.tag, root.find("script"), len(root.find("style"))) == ("div", [], 1)
+    assert root.one("p", class_="tv-verdict").text().replace("\xa0", " ") == sample_report().verdict.sentence
+
+
+def outermost(style: str) -> list[str]:
+    """Return the texts before the outermost braces."""
+    while True:
+        style, count = re.subn(r"\{[^{}]*\{[^{}]*\}", "{", style)
+        if not count:
+            return [text.strip() for text in re.findall(r"([^{}]+)\{[^{}]*\}", style)]
+
+
+def test_each_of_more_than_4_rules_of_its_style_is_about_a_class_of_traceviz():
+    style = parsed(fragment(sample_report())).one("style").text()
+    found = outermost(re.sub(r"/\*.*?\*/", "", style, flags=re.DOTALL))
+    assert len(found) > 4
+    assert [name for text in found for name in text.split(",\n") if not re.search(r"\.tv-|^@media", name)] == []
+
+
+def test_tables_of_a_fragment_hold_what_they_show_and_the_sum_of_the_rest():
+    root = parsed(fragment(sample_report()))
+    assert root.find("tr", class_="tv-more") == []
+    assert [element.tag for element in root.all() if element.tag in {"button", "input"}] == []
+
+
+def test_hostile_names_open_no_element_of_20():
+    for name in HOSTILE_NAMES:
+        root = parsed(fragment(hostile_report(name)))
+        assert root.find("script") == []
+
+
+def figures_of(page):
+    """Return titles of the figures of a page, in order."""
+    drawn = page.partition(' id="tv-figures"')[2].partition("</section>")[0]
+    return re.findall(r'<title id="[^"]*">([^<]*)</title>', drawn)
+
+
+def test_a_comparison_shows_its_sides_and_then_what_their_steps_consist_of_in_2_widths():
+    sides = [
+        side(name, run(8, input_wait=[wait] * 8, host_compute=[400] * 8)) for name, wait in (("a", 600), ("b", 10))
+    ]
+    page = renderer("html").render(document(compare(sides)), RenderOptions())
+    assert figures_of(page) == ["Mean step of each side"] * 2 + ["Mean step by class of time"] * 2
+    assert page.count('class="tv-wide-figure"') == page.count('class="tv-narrow-figure"') == 2
+    places = [page.index(f' id="{slug}"') for slug in ("tv-verdict", "tv-figures", "effect")]
+    assert places == sorted(places)
+
+
+def test_a_trend_is_drawn_once():
+    points = tuple(Point(str(place), 1.0 + place) for place in range(4))
+    series = Series("x, 4 runs by date", "ns", points, (Level(0, 1.0), Level(2, 3.0)))
+    about = (Fact("source", "trend", "x by date"),)
+    report = Report(
+        about, Verdict(VerdictCode.REGRESSION, "Worse."), (Section("trend", "Mean step", (series,)),), schema=TREND
+    )
+    page = renderer("html").render(report, RenderOptions())
+    assert figures_of(page) == ["Mean step"] * 2
+    assert 'class="tv-series"' not in page
+
+
+def test_names_that_are_markup_stay_text_in_the_2_figures():
+    sides = [side(f"<script>{name}</script>", run(8, input_wait=[9] * 8)) for name in "ab"]
+    page = renderer("html").render(document(compare(sides)), RenderOptions())
+    assert "<script>a" not in page
+    assert "&lt;script&gt;a&lt;/script&gt;" in page

@@ -56,6 +56,10 @@ def is_flag(value, _):
     return value in {True, False}
 
 
+def is_of_candidates(value, record):
+    return not value or record.can_lead
+
+
 CHECKS = {
     "code": lambda value, _: re.fullmatch(r"TV\d{3}", value),
     "slug": lambda value, _: re.fullmatch(r"[a-z]+(-[a-z]+)*", value),
@@ -70,19 +74,19 @@ CHECKS = {
     "part_of": are_other_codes,
     "half_of": are_other_codes,
     "compares_clocks": is_flag,
-    "explains": lambda value, record: set(value) <= {*get_args(TimeClass)} and (value or not record.is_candidate),
+    "explains": lambda value, _: set(value) <= {*get_args(TimeClass)},
     "certainty": lambda value, _: value in get_args(Certainty),
-    "is_candidate": lambda value, record: not value or record.severity == "by share",
+    "is_candidate": lambda value, record: value or (record.explains and record.severity == "by share"),
     "label": lambda value, record: value != record.slug.replace("-", " "),
-    "counts_later_time": lambda value, record: not value or record.is_candidate,
+    "counts_later_time": is_of_candidates,
     "disjoint_from": lambda value, record: (
         are_other_codes(value, record) and all(record.code in record_of(code).disjoint_from for code in value)
     ),
-    "is_sampled": lambda value, record: not value or record.is_candidate,
+    "is_sampled": is_of_candidates,
     "is_of_input": lambda value, record: not value or record.section == "input_pipeline",
     "is_of_run": lambda value, record: value == (record.section == "whole_run"),
     "is_per_rank": lambda value, record: not value or record.is_of_ranks,
-    "is_of_ranks": lambda value, record: not value or record.is_candidate,
+    "is_of_ranks": is_of_candidates,
     "tables": lambda value, record: value and are_tables(value, record),
     "replaced_tables": lambda value, record: all(are_tables(pair, record) for pair in value),
     "place": is_place,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.support.unpacking import unpacked
 from traceviz.core.sanitize import visible
 from traceviz.report.pictures.packed import Packed, packed
-from traceviz.report.pictures.pictures import Place
-from traceviz.report.pictures.timeline import Arrows, Curve, Detail, Family, Lane, Level, Row, Timeline
+from traceviz.report.pictures.values import Arrows, Curve, Detail, Family, Lane, Level, Place, Row, Timeline
 
 
 def array(*values):

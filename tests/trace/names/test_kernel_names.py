@@ -2,12 +2,10 @@
 
 import gzip
 import json
-import os
 import re
 import sqlite3
 import tomllib
 from importlib import resources
-from pathlib import Path
 
 import pytest
 
@@ -206,6 +204,14 @@ CASES = {
     ),
     "void fbgemm_gpu::jagged_to_padded_dense_forward<int>": ("indexing", UNKNOWN, False),
     "at::cuda::(anonymous namespace)::spin_kernel(long)": ("waiting", UNKNOWN, False),
+    # a float among narrower types does not hide them, a scalar of type double makes no 64-bit kernel; FBGEMM is no GEMM
+    "void softmax_warp_forward<float, c10::Half, float>(P)": ("softmax", "f16", False),
+    "void vectorized_elementwise_kernel<4, nan_to_num(T&, optional<double>)::{lambda(float)#1}, A>(int)": (
+        "elementwise",
+        "f32",
+        False,
+    ),
+    "void fbgemm_gpu::_offsets_range_cuda_kernel<int>(long, int*)": ("indexing", UNKNOWN, False),
     # programs of their own
     "jacobi_kernel(float*, float const*, float*, int, int, int)": (UNKNOWN, "f32", None),
     "my_kernel": (UNKNOWN, UNKNOWN, None),
@@ -214,27 +220,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_real_name_tells_family_precision_and_tensor_cores(name):
-    assert classify([name]) == [KernelClass(*CASES[name])]
-
-
-def test_names_are_classified_in_their_order():
-    families = [kernel.family for kernel in classify(["ampere_sgemm_32x32_nn", "x", "ampere_sgemm_32x32_nn"])]
-    assert families == ["gemm", UNKNOWN, "gemm"]
-
-
-def test_a_float_among_narrower_types_does_not_hide_them():
-    assert classify(["void softmax_warp_forward<float, c10::Half, float>(P)"])[0].precision == "f16"
-
-
-def test_scalars_of_type_double_do_not_make_a_float_kernel_64_bit():
-    name = "void vectorized_elementwise_kernel<4, nan_to_num(T&, optional<double>)::{lambda(float)#1}, A>(int)"
-    assert classify([name])[0].precision == "f32"
-
-
-def test_fbgemm_is_not_a_gemm():
-    assert classify(["void fbgemm_gpu::_offsets_range_cuda_kernel<int>(long, int*)"])[0].family == "indexing"
+def test_real_names_show_family_precision_and_tensor_cores_in_their_order():
+    assert dict(zip(CASES, classify(CASES), strict=True)) == {name: KernelClass(*case) for name, case in CASES.items()}
 
 
 def test_of_a_name_of_a_million_characters_the_first_2000_decide():
@@ -268,14 +255,6 @@ KERNELS = """
     SELECT s.value, SUM(k.end - k.start) FROM CUPTI_ACTIVITY_KIND_KERNEL k
     JOIN StringIds s ON s.id = k.demangledName GROUP BY s.value
 """
-
-
-@pytest.fixture
-def public_traces() -> Path:
-    folder = os.environ.get("TRACEVIZ_TRACES")
-    if not folder:
-        pytest.skip("TRACEVIZ_TRACES is not set: the public traces are not here")
-    return Path(folder)
 
 
 def known_share(times: dict[str, float]) -> float:

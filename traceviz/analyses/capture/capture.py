@@ -17,7 +17,6 @@ from traceviz.analyses.derived.recorded.device_window import Unseen, find_unseen
 from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import Fact, Facts, Finding, Prose, Section
 from traceviz.trace import schema
@@ -82,6 +81,15 @@ class Capture(Analysis[CaptureFacts]):
         # Otherwise the capture holds only the start of a program that failed. Overhead then has no cost.
         worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
+        # ``None`` if only the profiler's start and stop were recorded
+        taken = intervals(overhead).clip(*trace.program_window).total if "overhead" in tables else None
+        is_whole = trace.program_window == (0, trace.span_ns)
+        judged_overhead_ns = 0
+        for rank, own in judged.items():  # overhead without a process holds up all of them
+            is_own = pl.col("process_id").eq_missing(rank) | pl.col("process_id").is_null()
+            judged_overhead_ns += intervals(overhead.filter(is_own)).intersect(own).total
+        stated = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
+        shown = stated.filter(pl.col("key").str.starts_with(EVIDENCE)).unique(maintain_order=True)
         return CaptureFacts(
             span_ns=trace.captured_ns,
             devices=len(trace.device_busy),
@@ -89,8 +97,8 @@ class Capture(Analysis[CaptureFacts]):
             steps_source=training_steps(trace).source,
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
-            overhead_ns=_while_recording(trace, overhead),
-            judged_overhead_ns=sum(_overhead_of(overhead, rank).intersect(own).total for rank, own in judged.items()),
+            overhead_ns=taken or (0 if is_whole and taken is not None else None),
+            judged_overhead_ns=judged_overhead_ns,
             judged_ns=sum(own.total for own in judged.values()),
             judged_words=judged_words(trace),
             losses=losses(tables),
@@ -101,33 +109,49 @@ class Capture(Analysis[CaptureFacts]):
             sees_devices=trace.has_device_tables,
             edges_ns=trace.span_ns - trace.captured_ns,
             unused=unused_devices(trace),
-            framework_shown_by=_framework_shown_by(trace),
+            framework_shown_by=", ".join(value for _, value in shown.iter_rows()),
         )
 
     def judge(self, result: CaptureFacts) -> tuple[Finding, ...]:
         """Return findings on devices that nothing uses, on lost events, and on the profiler's own overhead."""
-        findings = [_not_used(result.unused)] if result.unused else []
+        findings = []
+        if unused := result.unused:
+            message = (
+                f"The program computes on the CPU, and {unused.words} {'is' if unused.count == 1 else 'are'} there and "
+                f"not used at all: {unused.shown_by}."
+            )
+            evidence = (
+                Fact("devices", "devices not used", unused.count, "count"),
+                Fact("host_ns", "computing on the CPU", unused.host_ns, "ns"),
+            )
+            # A program that only applies a model may use the CPU on purpose.
+            cost, of_ns, is_hint = unused.host_ns, unused.judged_ns, not unused.trains
+            findings.append(finding("TV411", message, evidence, cost, of_ns, unused.judged_words, is_hint=is_hint))
         if result.losses:
-            evidence = tuple(Fact("message", "message", message) for message in result.losses[:3])
-            lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", evidence, 0, 0, "")
+            messages = tuple(Fact("message", "message", message) for message in result.losses[:3])
+            lost = finding("TV901", "Events are missing from the capture; totals are lower bounds.", messages, 0, 0, "")
             findings.append(replace(lost, share=None))
         cost, judged = result.judged_overhead_ns, result.judged_ns
         if cost > self.overhead_share * judged:
             message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}."
-            evidence = (Fact("overhead_ns", "profiler overhead", cost, "ns"),)
-            findings.append(finding("TV902", message, evidence, cost, judged, result.judged_words))
+            overhead = (Fact("overhead_ns", "profiler overhead", cost, "ns"),)
+            findings.append(finding("TV902", message, overhead, cost, judged, result.judged_words))
         return tuple(findings)
 
     def describe(self, result: CaptureFacts) -> Section:
         """Describe the capture with facts only."""
+        edges = result.edges_ns
+        whole = result.world_sizes[0] if len(result.world_sizes) == 1 else None
+        ranks = f"{len(result.ranks):,}{f' of {whole:,}' if whole else ''} ({in_words(result.ranks)})"
+        is_of_ranks = bool(result.ranks) and (len(result.ranks) > 1 or whole not in {None, 1})
         facts = (
             Fact("kind", "kind of capture", result.kind.words),
             Fact("span_ns", "captured time", result.span_ns or None, "ns"),
-            *_edges(result),
+            *((Fact("edges_ns", "profiler's start and stop, left out", edges, "ns"),) if edges else ()),
             *known((Fact("framework_evidence", "framework shown by", result.framework_shown_by or None),)),
             Fact("devices", "devices used", result.devices if result.sees_devices else None, "count"),
             Fact("processes", "processes", result.processes, "count"),
-            *_ranks(result),
+            *((Fact("ranks", "ranks", ranks),) if is_of_ranks else ()),
             Fact("steps_source", "steps", SOURCE_WORDS[result.steps_source]),
             Fact("events", "events", result.events, "count"),
             Fact("device_events", "device events", result.device_events if result.sees_devices else None, "count"),
@@ -135,68 +159,16 @@ class Capture(Analysis[CaptureFacts]):
         if result.overhead_ns is not None:
             facts += (Fact("overhead_ns", "profiler overhead while recording", result.overhead_ns, "ns"),)
         evidence = Facts((Fact("kind_evidence", "shown by", result.kind.evidence),), audience="machine")
-        if result.unseen is None:
+        unseen = result.unseen
+        if unseen is None:
             return Section(self.slug, self.title, (Facts(facts), evidence))
-        seen = (*facts, *known(_seen(result.unseen)))
-        return Section(self.slug, self.title, (Facts(seen), evidence, Prose(" ".join(result.unseen.reasons))))
-
-
-def _framework_shown_by(trace: TraceView) -> str:
-    """Return the evidence for frameworks: ``names in at::native::, c10:: (22), ranges of PyTorch (17,994)``."""
-    stated = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
-    shown = stated.filter(pl.col("key").str.starts_with(EVIDENCE)).unique(maintain_order=True)
-    return ", ".join(value for _, value in shown.iter_rows())
-
-
-def _seen(unseen: Unseen) -> tuple[Fact, ...]:
-    """Return the time in which devices are judged, and why it is not all of the capture."""
-    before, without = unseen.launched_before or None, unseen.without_work or None
-    return (
-        Fact("judged_from_ns", "devices judged from", unseen.begin_ns, "ns"),
-        Fact("judged_until_ns", "devices judged until", unseen.end_ns, "ns"),
-        Fact("launched_before", "device work launched before the capture", before, "count"),
-        Fact("launches_without_work", "launches without device work", without, "count"),
-    )
-
-
-def _not_used(unused: UnusedDevices) -> Finding:
-    message = (
-        f"The program computes on the CPU, and {unused.words} {'is' if unused.count == 1 else 'are'} there and not "
-        f"used at all: {unused.shown_by}."
-    )
-    evidence = (
-        Fact("devices", "devices not used", unused.count, "count"),
-        Fact("host_ns", "computing on the CPU", unused.host_ns, "ns"),
-    )
-    # A program that only applies a model may use the CPU on purpose.
-    cost, is_hint = unused.host_ns, not unused.trains
-    return finding("TV411", message, evidence, cost, unused.judged_ns, unused.judged_words, is_hint=is_hint)
-
-
-def _overhead_of(overhead: pl.DataFrame, process_id: int) -> IntervalSet:
-    """Return the profiler's overhead in a process; overhead without a process holds up all of them."""
-    return intervals(overhead.filter(pl.col("process_id").eq_missing(process_id) | pl.col("process_id").is_null()))
-
-
-def _while_recording(trace: TraceView, overhead: pl.DataFrame) -> int | None:
-    """Return the profiler's overhead within the captured time; ``None`` if only its start and stop were recorded."""
-    if "overhead" not in trace.tables:
-        return None
-    taken = intervals(overhead).clip(*trace.program_window).total
-    return taken if taken or trace.program_window == (0, trace.span_ns) else None
-
-
-def _edges(result: CaptureFacts) -> tuple[Fact, ...]:
-    """Return the time that the profiler took at the edges of the capture, if any."""
-    if not result.edges_ns:
-        return ()
-    return (Fact("edges_ns", "profiler's start and stop, left out", result.edges_ns, "ns"),)
-
-
-def _ranks(result: CaptureFacts) -> tuple[Fact, ...]:
-    """Return the captured ranks and the size of the job, if the trace knows of ranks."""
-    whole = result.world_sizes[0] if len(result.world_sizes) == 1 else None
-    if not result.ranks or (len(result.ranks) == 1 and whole in {None, 1}):
-        return ()
-    words = f"{len(result.ranks):,}{f' of {whole:,}' if whole else ''} ({in_words(result.ranks)})"
-    return (Fact("ranks", "ranks", words),)
+        before, without = unseen.launched_before or None, unseen.without_work or None
+        judged = (
+            Fact("judged_from_ns", "devices judged from", unseen.begin_ns, "ns"),
+            Fact("judged_until_ns", "devices judged until", unseen.end_ns, "ns"),
+            Fact("launched_before", "device work launched before the capture", before, "count"),
+            Fact("launches_without_work", "launches without device work", without, "count"),
+        )
+        return Section(
+            self.slug, self.title, (Facts((*facts, *known(judged))), evidence, Prose(" ".join(unseen.reasons)))
+        )

@@ -73,14 +73,24 @@ class MeasuresAnalysis(Analysis[RunMeasures]):
             Fact("signal", "signal", outcome.signal, "id"),
             Fact("batch", "samples of a step", None if batch is None else batch.size, "number"),
         )
+        for_people = tuple(
+            (m.kind.label, format_value(m.value, m.kind.unit), _interval(m), m.about) for m in result.measures
+        )
         ended_well = outcome.key == "finished"
         shown = known(fact for fact in facts if fact.key in {"outcome", "reason"} and not ended_well)
         rest = tuple(fact for fact in facts if fact not in shown)
+        rows = tuple(
+            (
+                *(m.key, m.kind.label, m.value, m.kind.unit, m.kind.better),
+                *(m.count, *(m.interval or (None, None)), m.about),
+            )
+            for m in result.measures
+        )
         blocks = (
             *((Facts(shown),) if shown else ()),
             Facts(rest, audience="machine"),
-            Grid(_COLUMNS, tuple(map(_row, result.measures)), MEASURES, audience="machine", complete=True),
-            *((_for_people(result.measures),) if result.measures else ()),
+            Grid(_COLUMNS, rows, MEASURES, audience="machine", complete=True),
+            *((Grid(_FOR_PEOPLE, for_people, complete=True),) if for_people else ()),
         )
         return Section(self.slug, self.title, blocks)
 
@@ -121,15 +131,6 @@ _FOR_PEOPLE = (
 )
 
 
-def _row(measure: Measure) -> tuple[str | float | None, ...]:
-    low, high = measure.interval or (None, None)
-    kind = measure.kind
-    return (
-        *(measure.key, kind.label, measure.value, kind.unit, kind.better),
-        *(measure.count, low, high, measure.about),
-    )
-
-
 def _interval(measure: Measure) -> str | None:
     """Format an interval as ``1.20 to 1.31 s``, with the unit once if it is the same."""
     if measure.interval is None:
@@ -139,16 +140,3 @@ def _interval(measure: Measure) -> str | None:
         (unit for unit in (" ns", " µs", " ms", " s", "/s") if low.endswith(unit) and high.endswith(unit)), ""
     )
     return f"{low.removesuffix(shared)} to {high}"
-
-
-def _for_people(measures: tuple[Measure, ...]) -> Grid:
-    rows = tuple(
-        (
-            measure.kind.label,
-            format_value(measure.value, measure.kind.unit),
-            _interval(measure),
-            measure.about,
-        )
-        for measure in measures
-    )
-    return Grid(_FOR_PEOPLE, rows, complete=True)

@@ -62,6 +62,12 @@ class RunAnalysis(Analysis[RunFacts]):
         """Describe the run with facts only."""
         failed = [name for name in result.collectors if result.stated[f"collector.{name}.state"] == "failed"]
         gpus = [value for key, value in sorted(result.under("machine.gpus.").items()) if key.endswith(".name")]
+        # A collector may have no recording of its own: ranges are in the recordings of others.
+        recorded = [
+            " ".join(filter(None, (name, result.stated.get(f"collector.{name}.version"))))
+            for name in result.collectors
+            if result.stated[f"collector.{name}.state"] in _BUSY or result.whole(f"collector.{name}.arrived")
+        ]
         facts = (
             Fact("name", "name", result.stated.get("run.name")),
             Fact("tags", "tags", ", ".join(f"{key}={value}" for key, value in result.under("tag.").items()) or None),
@@ -70,7 +76,7 @@ class RunAnalysis(Analysis[RunFacts]):
             Fact("machine", "machine", _machine(result)),
             Fact("gpus", "GPUs", ", ".join(f"{gpus.count(gpu)} × {gpu}" for gpu in dict.fromkeys(gpus)) or None),
             Fact("software", "software", _software(result)),
-            Fact("recorded_by", "recorded by", ", ".join(_recorders(result)) or None),
+            Fact("recorded_by", "recorded by", ", ".join(recorded) or None),
             Fact("without", "nothing from", ", ".join(failed) or None),
             Fact("stop_cost_ns", "stopping and saving took", result.stop_cost_ns, "ns"),
             Fact("duration_ns", "program ran", result.whole("run.duration_ns"), "ns"),
@@ -126,12 +132,3 @@ def _software(run: RunFacts) -> str | None:
 _FRAMEWORKS = frozenset({"jax", "keras", "mxnet", "paddle", "tensorflow", "tf_keras", "torch"})
 """Packages whose versions are shown; others stay in the manifest."""
 _NAMES = {"python": "Python", "cuda": "CUDA"}
-
-
-def _recorders(run: RunFacts) -> list[str]:
-    """Return collectors that wrote a recording, with their profiler's version. Ranges are in recordings of others."""
-    return [
-        " ".join(filter(None, (name, run.stated.get(f"collector.{name}.version"))))
-        for name in run.collectors
-        if run.stated[f"collector.{name}.state"] in _BUSY or run.whole(f"collector.{name}.arrived")
-    ]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
 
 from traceviz.analyses.capture.measure import Key, Measure, quantile
@@ -17,7 +16,6 @@ from traceviz.analyses.derived.run_parts.parts import run_parts
 from traceviz.analyses.derived.run_parts.run_steps import RunSteps, epoch_times, run_steps
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.core.arrays.intervals import Array
 from traceviz.core.resampling import mean_interval
 from traceviz.core.units import counted, format_ns
 from traceviz.report import TAG
@@ -98,24 +96,24 @@ def measures_of_time(
         batch: Samples of a step.
     """
     main, steps = main_process(trace), run_steps(trace)
-    if outcome == FINISHED:
-        yield from _total(trace, stated)
+    lasted = stated.get("run.duration_ns", "")
+    if outcome == FINISHED and lasted.isascii() and lasted.isdigit() and len(lasted) <= 18:
+        parts = run_parts(trace)
+        recording = min(parts.recording_ns, int(lasted)) if parts else 0
+        left_out = f", without {format_ns(recording)} of recording" if recording else ""
+        yield Measure("total_ns", int(lasted) - recording, f"start to end{left_out}")
     if main is not None and steps is not None:
-        yield from _around_steps(main, steps, outcome, learns=steps.learns or _gradients(trace) == "1")
-    yield from _epochs(epoch_times(trace))
+        yield from _around_steps(main, steps, outcome, learns=steps.learns or _stated(trace, LEARNS) == "1")
+    epochs = epoch_times(trace)
+    if epochs.size:
+        yield Measure("first_epoch_ns", int(epochs[0]), "without validation, saving")
+    if epochs.size > 1:
+        yield quantile("epoch_ns", epochs[1:], 0.5, f"median of {counted(epochs.size - 1, 'epoch')}, without the first")
+    if epochs.size:
+        yield Measure("epochs", epochs.size, "complete ones")
     if steps is not None:
         yield Measure("steps", steps.count, f"of {_maker(steps)}")
     yield from _speed(trace, steps, batch)
-
-
-def _total(trace: TraceView, stated: Mapping[str, str]) -> Iterator[Measure]:
-    lasted = stated.get("run.duration_ns", "")
-    if not (lasted.isascii() and lasted.isdigit() and len(lasted) <= 18):
-        return
-    parts = run_parts(trace)
-    recording = min(parts.recording_ns, int(lasted)) if parts else 0
-    left_out = f", without {format_ns(recording)} of recording" if recording else ""
-    yield Measure("total_ns", int(lasted) - recording, f"start to end{left_out}")
 
 
 def _around_steps(main: MainProcess, steps: RunSteps, outcome: str | None, *, learns: bool) -> Iterator[Measure]:
@@ -133,16 +131,6 @@ def _around_steps(main: MainProcess, steps: RunSteps, outcome: str | None, *, le
         yield Measure("start_ns", until_first, "imports, data, the model")
 
 
-def _epochs(times: Array) -> Iterator[Measure]:
-    if not times.size:
-        return
-    yield Measure("first_epoch_ns", int(times[0]), "without validation, saving")
-    if times.size > 1:
-        about = f"median of {counted(times.size - 1, 'epoch')}, without the first"
-        yield quantile("epoch_ns", times[1:], 0.5, about)
-    yield Measure("epochs", times.size, "complete ones")
-
-
 def _maker(steps: RunSteps) -> str:
     """Return the name of the source of steps, for readers: ``Keras``, ``the torch optimizer``."""
     source, _, found = steps.source.partition(" ")
@@ -157,7 +145,12 @@ _MAKERS = {"keras": "Keras", "program_step": "the program's own marks"}
 
 def _speed(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Iterator[Measure]:
     """Yield samples per second in steady steps, and the latency of a program that only applies a model."""
-    times, where = _steady(trace, steps)
+    if steps is not None:
+        times, where = steps.steady, ", profiled" if steps.profiled else ""
+    else:  # steady steps of the first process that has any
+        steady = training_steps(trace).steady
+        own = steady.filter(process_id=steady["process_id"].min()) if steady.height else steady
+        times, where = (own["end_ns"] - own["start_ns"]).to_numpy(), ", profiled"
     if times.size < FEWEST or times.sum() <= 0:
         return
     if batch is not None:
@@ -173,28 +166,12 @@ def _speed(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> Ite
         yield from (quantile(key, times, share, about) for key, share, fewest in LATENCIES if times.size >= fewest)
 
 
-def _gradients(trace: TraceView) -> str | None:
-    """Return ``1`` if hooks saw gradients in the process that trains, ``0`` if not, ``None`` if there were no hooks."""
-    return _stated(trace, LEARNS)
-
-
 def _stated(trace: TraceView, key: str) -> str | None:
     """Return the setting ``key`` of the process that trains."""
     main = main_process(trace)
     rows = trace.frame("settings", "process_id", "key", "value")
     own = rows.filter((pl.col("process_id") == main.process_id) & (pl.col("key") == key)) if main else rows.head(0)
     return str(own["value"][-1]) if own.height else None
-
-
-def _steady(trace: TraceView, steps: RunSteps | None) -> tuple[Array, str]:
-    """Return durations of steady steps of the process that trains, ns, and text on their source."""
-    if steps is not None:
-        return steps.steady, ", profiled" if steps.profiled else ""
-    steady = training_steps(trace).steady
-    if not steady.height:
-        return np.empty(0, np.int64), ""
-    own = steady.filter(pl.col("process_id") == steady["process_id"].min())
-    return (own["end_ns"] - own["start_ns"]).to_numpy(), ", profiled"
 
 
 def _only_applies(trace: TraceView, steps: RunSteps | None) -> bool:
@@ -204,7 +181,7 @@ def _only_applies(trace: TraceView, steps: RunSteps | None) -> bool:
         return False
     if steps is None:
         return kind in _INFERENCE
-    gradients = _gradients(trace)
+    gradients = _stated(trace, LEARNS)  # ``None`` if there were no hooks
     if gradients is not None or re.match(_WATCHED, steps.source):
         return gradients == "0"
     functions = trace.frame("stack_frames", pl.col("function").cast(pl.String).unique())["function"]

@@ -70,11 +70,11 @@ class TotalsAnalysis(Analysis[PrintedTotals]):
         """Describe each part that has rows with a grid. GPU activities always have one."""
         of_gpu = (
             Fact("device_total_ns", "GPU activities, summed", _total(result.gpu), "ns"),
-            Fact("device_calls", "GPU activities", _calls(result.gpu), "count"),
+            Fact("device_calls", "GPU activities", int(result.gpu["calls"].sum()), "count"),
         )
         of_api = (
             Fact("api_total_ns", "API calls, summed", _total(result.api), "ns"),
-            Fact("api_calls", "API calls", _calls(result.api), "count"),
+            Fact("api_calls", "API calls", int(result.api["calls"].sum()), "count"),
         )
         facts = (Facts(of_gpu), Facts(of_api, audience="all" if result.api.height else "machine"))
         blocks: list[Block] = [*facts, self._grid("GPU activities", "Of GPU time", result.gpu)]
@@ -117,7 +117,3 @@ def _part(rows: pl.DataFrame, condition: pl.Expr) -> pl.DataFrame:
 
 def _total(part: pl.DataFrame) -> int:
     return int(part["total_ns"].sum())
-
-
-def _calls(part: pl.DataFrame) -> int:
-    return int(part["calls"].sum())

@@ -39,7 +39,16 @@ def measures_of_use(trace: TraceView, batch: Batch | None) -> Iterator[Measure]:
     if memory.len():
         about = "all its processes, sampled"
         yield Measure("host_memory_peak_bytes", round(memory.max()), about, memory.len())  # type: ignore[arg-type]
-    yield from _device_memory(trace, having(samples, "metric", DEVICE_MEMORY))
+    # The most that a framework's allocator gave, else the most that was taken of a device.
+    pools = trace.frame("memory_events", "device_id", "in_use_bytes", "peak_bytes")
+    pools = pools.filter(pl.col("device_id").is_not_null())
+    highest = max(int(pools[name].max() or 0) for name in ("in_use_bytes", "peak_bytes"))  # type: ignore[arg-type]
+    sampled = having(samples, "metric", DEVICE_MEMORY)["value"]
+    if highest:
+        yield Measure("device_memory_peak_bytes", highest, "of the framework's allocator, profiled")
+    elif sampled.len():
+        about = "by all programs, sampled"
+        yield Measure("device_memory_peak_bytes", round(sampled.max()), about, sampled.len())  # type: ignore[arg-type]
     cpu = having(samples, "metric", CPU)["value"]
     if cpu.len():
         mean = float(cpu.mean()) / 100  # type: ignore[arg-type]
@@ -50,7 +59,11 @@ def _energy(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> It
     """Yield joules from the first step to the last, else over the run, as integrals of each device's power samples."""
     if not trace.tables.rows("samples"):
         return
-    window, about = _window(trace, steps)
+    main = main_process(trace)
+    if steps is not None:
+        window, of = (steps.begin_ns, steps.end_ns), ", first step to last"
+    else:
+        window, of = (0, trace.span_ns) if main is None else (main.begin_ns, main.end_ns), " of the run"
     samples = trace.frame("samples", "start_ns", "device_id", pl.col("metric").cast(pl.String), "value")
     power = samples.filter((pl.col("metric") == POWER) & pl.col("device_id").is_not_null()).sort("start_ns")
     used = power.filter(pl.col("device_id").is_in(list(trace.device_busy)))
@@ -61,21 +74,12 @@ def _energy(trace: TraceView, steps: RunSteps | None, batch: Batch | None) -> It
         return
     total = sum(known)
     observed = sum(own.height for own in series)
-    words = f"{counted(len(known), 'device')}, {about}"
+    words = f"{counted(len(known), 'device')}, {format_ns(window[1] - window[0])}{of}"
     yield Measure("energy_j", total, words, observed)
     if steps is not None and steps.count:
         yield Measure("energy_per_step_j", total / steps.count, words, observed)
         if batch is not None:
             yield Measure("energy_per_sample_j", total / steps.count / batch.size, f"{words}, {batch.about}", observed)
-
-
-def _window(trace: TraceView, steps: RunSteps | None) -> tuple[tuple[int, int], str]:
-    main = main_process(trace)
-    if steps is not None:
-        window = (steps.begin_ns, steps.end_ns)
-        return window, f"{format_ns(window[1] - window[0])}, first step to last"
-    window = (0, trace.span_ns) if main is None else (main.begin_ns, main.end_ns)
-    return window, f"{format_ns(window[1] - window[0])} of the run"
 
 
 def _integral(times: Array, watts: Array, window: tuple[int, int]) -> float | None:
@@ -89,17 +93,3 @@ def _integral(times: Array, watts: Array, window: tuple[int, int]) -> float | No
     inside = np.concatenate([[begin], times[(times > begin) & (times < end)], [end]])
     levels = np.interp(inside, times, watts)
     return float((levels[1:] + levels[:-1]) @ np.diff(inside) / 2 / 1e9)
-
-
-def _device_memory(trace: TraceView, sampled: pl.DataFrame) -> Iterator[Measure]:
-    """Yield the most that a framework's allocator gave, else the most that was taken of a device."""
-    columns = ("process_id", "device_id", pl.col("pool").cast(pl.String), "in_use_bytes", "peak_bytes")
-    pools = trace.frame("memory_events", *columns).filter(pl.col("device_id").is_not_null())
-    highest = max(
-        (most for name in ("in_use_bytes", "peak_bytes") if (most := pools[name].max()) is not None), default=0
-    )
-    if highest:
-        yield Measure("device_memory_peak_bytes", int(highest), "of the framework's allocator, profiled")  # type: ignore[arg-type]
-    elif sampled.height:
-        about = "by all programs, sampled"
-        yield Measure("device_memory_peak_bytes", round(sampled["value"].max()), about, sampled.height)  # type: ignore[arg-type]

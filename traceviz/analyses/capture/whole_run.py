@@ -83,7 +83,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
     ) -> Finding:
         cost = run.time_ns(*parts) if cost_ns is None else cost_ns
         where = where_of(run, parts)
-        mostly = _halves(run) if parts == STARTUP else ""
+        mostly = _both_halves(run) if parts == STARTUP else ""
         mostly = mostly or (f", mostly {where}" if where else "")
         share = format_ratio(cost / run.run_ns)
         message = f"{what}: {share} of {run.words('the run')}, {format_ns(cost)}{mostly}."
@@ -112,10 +112,21 @@ class WholeRunAnalysis(Analysis[RunParts]):
             Fact("processes", "processes that train", result.processes, "count"),
         )
         of = f" of the first of {result.processes} processes" if result.processes > 1 else ""
+        stepping = f"with {counted(result.steps, 'step')}" if result.steps else "without steps"
+        columns = (
+            Column("part", "Part", "text", 9),
+            Column("label", "Part", "text", 0),
+            Column("time_ns", "Time", "ns", 0),
+            Column("share_of_run", "Of the run", "ratio", 0, bar=True),
+            Column("where", "Mostly in", "text", 1),
+        )
+        rows = tuple(
+            (key, label, result.time_ns(key), result.share(key), where_of(result, (key,))) for key, label in shown
+        )
         blocks: list[Block] = [
             Facts(facts, audience="machine"),
-            Bars("The run", f"{format_ns(total)}{of} {_stepping(result.steps)}", "ns", bars),
-            _parts(result, shown),
+            Bars("The run", f"{format_ns(total)}{of} {stepping}", "ns", bars),
+            Grid(columns, rows, complete=True),
         ]
         if places := _places(result):
             blocks.append(places)
@@ -124,22 +135,6 @@ class WholeRunAnalysis(Analysis[RunParts]):
                 Prose(f"Left out: {format_ns(result.recording_ns)} in which the recording started, stopped and saved.")
             )
         return Section(self.slug, self.title, tuple(blocks))
-
-
-def _stepping(steps: int) -> str:
-    return f"with {counted(steps, 'step')}" if steps else "without steps"
-
-
-def _parts(run: RunParts, shown: list[tuple[str, str]]) -> Grid:
-    columns = (
-        Column("part", "Part", "text", 9),
-        Column("label", "Part", "text", 0),
-        Column("time_ns", "Time", "ns", 0),
-        Column("share_of_run", "Of the run", "ratio", 0, bar=True),
-        Column("where", "Mostly in", "text", 1),
-    )
-    rows = tuple((key, label, run.time_ns(key), run.share(key), where_of(run, (key,))) for key, label in shown)
-    return Grid(columns, rows, complete=True)
 
 
 def _places(run: RunParts) -> Grid | None:
@@ -192,7 +187,7 @@ def whole(part: str) -> tuple[str, ...]:
 def said(run: RunParts, part: str) -> str:
     """Return the name of a part within a sentence: a function that stands for it, else its label and main place."""
     label = START_UP if part in STARTUP else LABELS[part]
-    if part in STARTUP and (halves := _halves(run)):
+    if part in STARTUP and (halves := _both_halves(run)):
         return f"{label}{halves}"
     where = where_of(run, whole(part))
     if where is None:
@@ -202,7 +197,7 @@ def said(run: RunParts, part: str) -> str:
     return where if stands else f"{label}, mostly {where}"
 
 
-def _halves(run: RunParts) -> str:
+def _both_halves(run: RunParts) -> str:
     """Return imports and the rest of the start-up, if both are large and the place of the rest is known."""
     prepares = where_of(run, ("preparation",))
     least = LEAST_HALF * run.time_ns(*STARTUP)

@@ -16,13 +16,7 @@ from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_grid, steady_time, sums_in_steps
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.statistics import (
-    CALLS,
-    DURATION_COLUMNS,
-    TOTAL,
-    frame_grid,
-    totals_by,
-)
+from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.parameter_transfers import ParameterTransfers, parameter_transfers
 from traceviz.core.arrays.intervals import IntervalSet
@@ -103,7 +97,16 @@ class CopiesAnalysis(Analysis[CopyTimes]):
         """Aggregate copies and fills, and overlay them with kernels."""
         if not trace.rank_busy:
             return self.skipped(why_no_device_work(trace))
-        work = _copies_and_fills(trace)
+        # Fills are of kind ``memset``, without a source.
+        times = ("start_ns", "dur_ns", "process_id", "device_id", "correlation_id", "bytes")
+        copies = trace.frame("memcpy", *times, *_MEMORY).with_columns(pl.col(_MEMORY).cast(pl.String))
+        fills = trace.frame("memset", *times, "memory").select(
+            *times,
+            pl.lit("memset").alias("kind"),
+            pl.lit(None, pl.String).alias("src_memory"),
+            pl.col("memory").cast(pl.String).alias("dst_memory"),
+        )
+        work = pl.concat([copies, fills])
         kernels = kernel_busy(trace)
         by_kind = totals_by(work, "kind", also=_sizes())
         return CopyTimes(
@@ -192,8 +195,11 @@ class CopiesAnalysis(Analysis[CopyTimes]):
 
     def describe(self, result: CopyTimes) -> Section:
         """Describe totals, and one row per kind and memory."""
+        # ``None`` if the trace states no sizes.
+        sizes = result.by_kind["bytes"]
+        size_of = int(sizes.sum()) if sizes.count() or not sizes.len() else None
         facts = (
-            Fact("bytes", "bytes", _size_of(result), "bytes"),
+            Fact("bytes", "bytes", size_of, "bytes"),
             Fact("total_ns", "time, summed", int(result.by_kind["total_ns"].sum()), "ns"),
             Fact("exposed_ns", "no kernel meanwhile", result.exposed_ns, "ns"),
             Fact("calls", "copies and fills", int(result.by_kind["calls"].sum()), "count"),
@@ -235,25 +241,6 @@ _KIND_COLUMNS = (
     Column("max_bytes", "Max size", "bytes", 4),
     Column("stddev_bytes", "Std dev of size", "bytes", 5),
 )
-
-
-def _copies_and_fills(trace: TraceView) -> pl.DataFrame:
-    """Return copies, and fills as kind ``memset`` without a source; kinds and memory as text."""
-    times = ("start_ns", "dur_ns", "process_id", "device_id", "correlation_id", "bytes")
-    copies = trace.frame("memcpy", *times, *_MEMORY).with_columns(pl.col(_MEMORY).cast(pl.String))
-    fills = trace.frame("memset", *times, "memory").select(
-        *times,
-        pl.lit("memset").alias("kind"),
-        pl.lit(None, pl.String).alias("src_memory"),
-        pl.col("memory").cast(pl.String).alias("dst_memory"),
-    )
-    return pl.concat([copies, fills])
-
-
-def _size_of(result: CopyTimes) -> int | None:
-    """Return bytes of all copies and fills; ``None`` if the trace states none of them."""
-    sizes = result.by_kind["bytes"]
-    return int(sizes.sum()) if sizes.count() or not sizes.len() else None
 
 
 def _sizes() -> tuple[pl.Expr, ...]:

@@ -129,10 +129,14 @@ class DevicesAnalysis(Analysis[Devices]):
         }
         inside = {device: busy[device].intersect(window) for device, window in judged.items()}
         small = sum(own.subtract(full[device]).total if device in full else own.total for device, own in inside.items())
+        # The trace states that the job has several ranks, or its kernels exchange data with them.
+        sizes = having(trace.frame("settings", "key", "value"), "key", WORLD_SIZE)["value"]
+        has_other_ranks = bool((sizes.cast(pl.Int64, strict=False) > 1).any())
+        has_other_ranks |= any(kernel.family == COMMUNICATION for kernel in trace.kernel_classes.values())
         return Devices(
             devices=_per_device(trace, table, shapes),
             framework="host_ops" in trace.tables,
-            one_of_many=_has_other_ranks(trace) or bool(engine_calls(trace).height),
+            one_of_many=has_other_ranks or bool(engine_calls(trace).height),
             means_several=bool(matching(trace.host_names["name"], FOR_SEVERAL).any()),
             whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),
@@ -242,13 +246,6 @@ FOR_SEVERAL = (
 
 WORLD_SIZE = "distributedInfo.world_size"
 """Setting by which a PyTorch trace states the number of ranks of its job."""
-
-
-def _has_other_ranks(trace: TraceView) -> bool:
-    """Return whether the job has several ranks: the trace states it, or its kernels exchange data with them."""
-    sizes = having(trace.frame("settings", "key", "value"), "key", WORLD_SIZE)["value"]
-    stated = (sizes.cast(pl.Int64, strict=False) > 1).any()
-    return bool(stated) or any(kernel.family == COMMUNICATION for kernel in trace.kernel_classes.values())
 
 
 def _by_size(trace: TraceView, devices: pl.DataFrame) -> pl.DataFrame:

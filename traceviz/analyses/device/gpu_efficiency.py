@@ -140,10 +140,33 @@ class GpuEfficiencyAnalysis(Analysis[GpuEfficiency]):
             Fact("known_share", "kernel time of known shape", _share(result, "loaded_ns", "summed_ns"), "ratio"),
             Fact("judged_ns", result.judged_words, result.total("window_ns"), "ns"),
         )
+        window = "steady steps" if result.judged_words == STEADY_STEP_TIME else "active time"
+        gpu_columns = (
+            Column("device", "GPU", "text", 0),
+            Column("kernel_ns", "Kernels run", "ns", 2),
+            Column("utilisation", f"Of {window}", "ratio", 0),
+            Column("sm_efficiency", "Est. SM efficiency", "ratio", 0),
+            Column("occupancy", "Est. occupancy", "ratio", 0),
+            Column("blocks_per_sm", "Blocks per SM", "number", 3),
+            # Readers see that of the whole capture: `devices`
+            Column("small_grid_share", "In small grids", "ratio", 9),
+            Column("span_utilisation", "Of captured time", "ratio", 4),
+            Column("judged_kernel_ns", f"Kernels run in {window}", "ns", 9),
+            Column("judged_ns", window.capitalize(), "ns", 9),
+        )
+        rows = tuple(
+            (
+                *(gpu.device, gpu.kernel_ns, ratio(gpu.judged.kernel_ns, gpu.judged.window_ns)),
+                *(gpu.judged.sm_efficiency, gpu.judged.occupancy, gpu.judged.blocks_per_sm),
+                *(ratio(gpu.judged.small_ns, gpu.judged.loaded_ns), ratio(gpu.kernel_ns, gpu.span_ns)),
+                *(gpu.judged.kernel_ns, gpu.judged.window_ns),
+            )
+            for gpu in result.gpus
+        )
         blocks: tuple[Block, ...] = (
             Facts(facts, audience="all" if len(result.gpus) > 1 else "machine"),  # with one GPU, its row shows the same
             Facts(machine, audience="machine"),
-            Grid(_gpu_columns(result.judged_words), tuple(map(_row, result.gpus))),
+            Grid(gpu_columns, rows),
             Prose(_provenance(result)),
             frame_grid(_KERNEL_COLUMNS, result.kernels, "Kernels"),
         )
@@ -158,32 +181,6 @@ _KERNEL_COLUMNS = (
     Column("occupancy", "Est. occupancy", "ratio", 0),
     Column("blocks_per_sm", "Blocks per SM", "number", 2),
 )
-
-
-def _gpu_columns(judged_words: str) -> tuple[Column, ...]:
-    window = "steady steps" if judged_words == STEADY_STEP_TIME else "active time"
-    return (
-        Column("device", "GPU", "text", 0),
-        Column("kernel_ns", "Kernels run", "ns", 2),
-        Column("utilisation", f"Of {window}", "ratio", 0),
-        Column("sm_efficiency", "Est. SM efficiency", "ratio", 0),
-        Column("occupancy", "Est. occupancy", "ratio", 0),
-        Column("blocks_per_sm", "Blocks per SM", "number", 3),
-        Column("small_grid_share", "In small grids", "ratio", 9),  # readers see that of the whole capture: `devices`
-        Column("span_utilisation", "Of captured time", "ratio", 4),
-        Column("judged_kernel_ns", f"Kernels run in {window}", "ns", 9),
-        Column("judged_ns", window.capitalize(), "ns", 9),
-    )
-
-
-def _row(gpu: GpuTime) -> tuple[str | int | float | None, ...]:
-    judged = gpu.judged
-    return (
-        *(gpu.device, gpu.kernel_ns, ratio(judged.kernel_ns, judged.window_ns)),
-        *(judged.sm_efficiency, judged.occupancy, judged.blocks_per_sm),
-        *(ratio(judged.small_ns, judged.loaded_ns), ratio(gpu.kernel_ns, gpu.span_ns)),
-        *(judged.kernel_ns, judged.window_ns),
-    )
 
 
 def _share(result: GpuEfficiency, part: str, whole: str) -> float | None:

@@ -131,19 +131,32 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             return self.skipped(why)
         kernels = trace.frame("kernels", "name", "start_ns", "dur_ns", "process_id")
         shapes = kernel_shapes(trace).groups
-        by_name = _with_classes(trace, durations_of(kernels_by_name(trace), kernels["dur_ns"]))
+        by_name = durations_of(kernels_by_name(trace), kernels["dur_ns"])
+        classes = [trace.kernel_classes[name] for name in by_name["name"]]  # distinct names, not events
+        by_name = by_name.with_columns(
+            pl.Series("family", [kernel.family for kernel in classes], pl.String),
+            pl.Series("precision", [kernel.precision for kernel in classes], pl.String),
+            pl.Series("tensor_core", [kernel.tensor_core for kernel in classes], pl.Boolean),
+        )
         total = int(by_name["total_ns"].sum())
+        graphs = trace.frame("graphs", graph_name(), "dur_ns").group_by("name")
+        whole_graphs = graphs.agg(pl.len().alias("calls"), pl.col("dur_ns").sum().alias("total_ns"))
+        by_shape = durations_of(shapes.coarser("name", *_DIMENSIONS), kernels["dur_ns"])
+        texts = (  # such as ``128x1x1``; null if unknown
+            pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
+            pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),
+        )
         by_family = by_name.group_by("family").agg(pl.col("calls", "total_ns").sum())
         return KernelTimes(
             by_name=_ordered(by_name.with_columns(share("total_ns", total, "share_of_kernel_time")), "name"),
-            by_shape=_by_shape(durations_of(shapes.coarser("name", *_DIMENSIONS), kernels["dur_ns"])),
+            by_shape=_ordered(by_shape.with_columns(*texts), "name", "grid", "block"),
             by_family=_ordered(by_family, "family"),
             in_steps=sums_in_steps(trace, kernels, "name").join(
                 by_name[["name", "family"]], on="name", maintain_order="left"
             ),
             launch_bound=self._launch_bound(trace),
             tpu=trace.has_tpu,
-            whole_graphs=_whole_graphs(trace),
+            whole_graphs=whole_graphs.sort("total_ns", "name", descending=[True, False]),
             layouts=find_layouts(trace),
         )
 
@@ -262,12 +275,6 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         return Section(self.slug, self.title, blocks)
 
 
-def _whole_graphs(trace: TraceView) -> pl.DataFrame:
-    graphs = trace.frame("graphs", graph_name(), "dur_ns")
-    by_name = graphs.group_by("name").agg(pl.len().alias("calls"), pl.col("dur_ns").sum().alias("total_ns"))
-    return by_name.sort("total_ns", "name", descending=[True, False])
-
-
 def _in_words(graphs: pl.DataFrame) -> tuple[Prose, ...]:
     """Return the note on missing kernels and the graphs they ran in; empty if no graph was recorded as a whole."""
     if not graphs.height:
@@ -311,26 +318,6 @@ _SHAPE_COLUMNS = (
     TOTAL,
     *DURATION_COLUMNS,
 )
-
-
-def _with_classes(trace: TraceView, by_name: pl.DataFrame) -> pl.DataFrame:
-    """Return ``by_name`` with the columns ``family``, ``precision`` and ``tensor_core``."""
-    classes = trace.kernel_classes
-    kernels = [classes[name] for name in by_name["name"]]  # distinct names, not events
-    return by_name.with_columns(
-        pl.Series("family", [kernel.family for kernel in kernels], pl.String),
-        pl.Series("precision", [kernel.precision for kernel in kernels], pl.String),
-        pl.Series("tensor_core", [kernel.tensor_core for kernel in kernels], pl.Boolean),
-    )
-
-
-def _by_shape(grouped: pl.DataFrame) -> pl.DataFrame:
-    """Return kernels by name, grid and block; shapes as text such as ``128x1x1``, null if unknown."""
-    shaped = grouped.with_columns(
-        pl.concat_str(_DIMENSIONS[:3], separator="x").alias("grid"),
-        pl.concat_str(_DIMENSIONS[3:], separator="x").alias("block"),
-    )
-    return _ordered(shaped, "name", "grid", "block")
 
 
 def _ordered(frame: pl.DataFrame, *names: str) -> pl.DataFrame:

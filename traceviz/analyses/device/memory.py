@@ -159,12 +159,13 @@ class MemoryAnalysis(Analysis[MemoryUse]):
 
     def judge(self, result: MemoryUse) -> tuple[Finding, ...]:
         """Return findings on device memory that is nearly exhausted, and on pools that grow with every step."""
-        full = [use for use in result.pools if use.pool.on_device and self._is_nearly_full(use)]
+        full = []
+        for use in result.pools:
+            least = self.reserved_share if use.available_bytes is None else self.exhausted_share
+            if use.pool.on_device and (use.used_share or 0) >= least:
+                full.append(use)
         growing = [use for use in result.pools if use.growth_bytes]
         return (*_exhausted(full), *_grows(growing))
-
-    def _is_nearly_full(self, use: PoolUse) -> bool:
-        return (use.used_share or 0) >= (self.reserved_share if use.available_bytes is None else self.exhausted_share)
 
     def describe(self, result: MemoryUse) -> Section:
         """Describe the largest peak, every pool, its use over time, and the holders of the peak."""
@@ -188,7 +189,15 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             for op, count, held in use.holders.iter_rows()
         )
         held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
-        pools = Grid(_COLUMNS, tuple(_row(use) for use in result.pools))
+        rows = tuple(
+            (
+                *(use.pool.label, use.peak_bytes, use.peak_at_ns, use.capacity_bytes, use.used_share),
+                *(use.reserved_bytes, use.unused_reserved),
+                *(use.lifetime_peak_bytes, use.allocations, use.frees, use.allocated_bytes, use.growth_bytes),
+            )
+            for use in result.pools
+        )
+        pools = Grid(_COLUMNS, rows)
         timeline = Timeline("Use of capacity over the capture", *result.window, lanes)
         return Section(self.slug, self.title, (*by_knowledge(facts), *_caveat(result.pools), pools, timeline, *held))
 
@@ -215,14 +224,6 @@ _HOLDER_COLUMNS = (
     Column("bytes", "Held", "bytes", 0, additive=True),
     Column("share_of_peak", "Of peak", "ratio", 1, additive=True),
 )
-
-
-def _row(use: PoolUse) -> tuple[str | int | float | None, ...]:
-    return (
-        *(use.pool.label, use.peak_bytes, use.peak_at_ns, use.capacity_bytes, use.used_share),
-        *(use.reserved_bytes, use.unused_reserved),
-        *(use.lifetime_peak_bytes, use.allocations, use.frees, use.allocated_bytes, use.growth_bytes),
-    )
 
 
 def _caveat(pools: tuple[PoolUse, ...]) -> tuple[Prose, ...]:

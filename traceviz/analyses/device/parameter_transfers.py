@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -12,12 +13,15 @@ from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.view import TraceView
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import format_ns, format_ratio, format_value
 from traceviz.report import Fact, Finding
 from traceviz.report.findings.registry import record_of
 
-PINNED = "in pinned memory"
-"""Advice about pinning; left out if the copies are from pinned memory."""
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv505_parameter_transfer as tv505
+else:
+    tv505 = Later("traceviz.report.findings.tv505_parameter_transfer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class ParameterTransfers:
             f"take {format_ns(self.exposed_ns)}, {format_ratio(self.share)} of the {self.judged_words}, in which "
             "nothing is computed."
         )
-        advice = tuple(line for line in record_of("TV505").advice if self.pageable or PINNED not in line)
+        advice = tuple(line for line in record_of("TV505").advice if self.pageable or line != tv505.PIN)
         return (
             finding("TV505", message, self.facts, self.exposed_ns, self.judged_ns, self.judged_words, advice=advice),
         )

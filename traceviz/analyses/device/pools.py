@@ -65,7 +65,7 @@ def pool_events(trace: TraceView) -> list[tuple[Pool, pl.DataFrame]]:
         pool = _pool(key, names, tpus, owners)
         size = sizes.get(pool.device_id) if pool.device_id is not None else None
         is_counted = bool(part["in_use_bytes"].null_count())
-        pools.append((replace(pool, device_bytes=size, counted=is_counted), _counted(part)))
+        pools.append((replace(pool, device_bytes=size, counted=is_counted), _with_use(part) if is_counted else part))
     return sorted(pools, key=lambda item: (item[0].process_id, item[0].label))
 
 
@@ -103,10 +103,8 @@ def _pool(key: tuple[object, ...], names: dict[int, str], tpus: list[int], owner
     return Pool(process, device_id, on_device, label, fixed=device_id not in tpus)
 
 
-def _counted(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the events of a pool. ``in_use_bytes`` is filled in from amounts if the trace does not state it."""
-    if not events["in_use_bytes"].null_count():
-        return events
+def _with_use(events: pl.DataFrame) -> pl.DataFrame:
+    """Return the events of a pool with ``in_use_bytes`` from amounts, where the trace does not state it."""
     allocated = pl.col("kind") == "alloc"
     sizes = events.with_columns(
         pl.when(allocated).then("bytes").fill_null(strategy="forward").over("address").alias("size")

@@ -78,9 +78,6 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         grouped = kinds.group_by("type", "precision").agg(pl.col("calls", "total_ns").sum())
         by_type = grouped.with_columns(share("total_ns", int(grouped["total_ns"].sum()), "share_of_matrix_time"))
         by_type = by_type.sort("total_ns", "type", "precision", descending=[True, False, False])
-        return MatrixTimes(by_type, self._full_ns(trace, kinds), judged_device_ns(trace), judged_words(trace))
-
-    def _full_ns(self, trace: TraceView, kinds: pl.DataFrame) -> int:
         devices = trace.frame("devices", "device_id", "compute_capability")
         version = pl.col("compute_capability").cast(pl.Float64, strict=False)
         capable = set(devices.filter(version >= self.min_capability)["device_id"])
@@ -90,7 +87,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         for process, device in trace.owners:
             own = kernels.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
             total += intervals(own).intersect(judged_time(trace, process)).total if device in capable else 0
-        return total
+        return MatrixTimes(by_type, total, judged_device_ns(trace), judged_words(trace))
 
     def judge(self, result: MatrixTimes) -> tuple[Finding, ...]:
         """Return a finding on matrix ops in 32 bits on devices with tensor cores."""

@@ -338,7 +338,7 @@ def find_precise_options(
     """
     for finding in findings:
         record = record_of(finding.code)
-        if not record.is_candidate or finding.severity is Severity.INFO or not finding.cost_ns:
+        if not record.can_lead or finding.severity is Severity.INFO or not finding.cost_ns:
             continue
         if finding.code == "TV405" and not is_network:
             continue

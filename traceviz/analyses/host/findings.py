@@ -13,6 +13,7 @@ from traceviz.analyses.host.load import LEAST_SAMPLES, HostLoad
 from traceviz.core.units import counted, format_number, format_ratio, format_value
 from traceviz.report import STEADY_STEP_TIME, Fact, Finding, Note, Severity
 from traceviz.report.findings.registry import record_of
+from traceviz.report.findings.tv604_thread_settings_misfit import OF_ONEDNN, OF_SPINNING
 from traceviz.trace.rows_to_table import stated_integer
 
 CODES = ("TV601", "TV602", "TV603", "TV604", "TV605", "TV618", "TV619", "TV620")
@@ -71,14 +72,19 @@ class Limits:
 
 def host_findings(load: HostLoad, limits: Limits) -> tuple[Finding, ...]:
     """Return all findings about the judged time."""
-    findings = (_few_cores(load, limits), _oversubscribed(load, limits), _settings(load, limits), _grows(load, limits))
-    return tuple(finding for finding in findings if finding is not None)
+    rules = (_few_cores, _oversubscribed, _settings, _grows)
+    return tuple(found for rule in rules if (found := rule(load, limits)) is not None)
 
 
 def _few_cores(load: HostLoad, limits: Limits) -> Finding | None:
     """Return TV601 if about one core works, TV602 if not all cores work, while the steps wait for the host."""
     cores, busy, idle = load.machine.full_speed, load.busy_cores, load.idle_cores
-    if cores is None or busy is None or idle is None or cores < 2 or not _waits(load, limits):
+    if cores is None or busy is None or idle is None or cores < 2:
+        return None
+    # The steps wait for the host; without steps, a GPU that is used idles
+    steps, gpu_share = load.steps, load.gpu_share
+    waits = gpu_share is not None and gpu_share < limits.gpu_waits
+    if not (steps.bound_share >= limits.bound_share if steps.step_ns else waits):
         return None
     if idle <= (1 - limits.busy_share) * cores:
         return None
@@ -109,27 +115,16 @@ def _advice(code: str, load: HostLoad, limits: Limits) -> tuple[str, ...] | None
     if not load.steps.step_ns:
         return None
     first, *others = record_of(code).advice
-    if _mostly_input(load):
+    if load.steps.input_ns > load.steps.host_ns:
         return (first,)
     waits_for_input = (_of(load.steps.input_ns, load) or 0.0) >= limits.input_share
     return None if waits_for_input else tuple(others)
 
 
-def _mostly_input(load: HostLoad) -> bool:
-    return load.steps.input_ns > load.steps.host_ns
-
-
-def _waits(load: HostLoad, limits: Limits) -> bool:
-    """Return whether the steps wait for the host; without steps, whether a GPU that is used idles."""
-    if load.steps.step_ns:
-        return load.steps.bound_share >= limits.bound_share
-    return load.gpu_share is not None and load.gpu_share < limits.gpu_waits
-
-
 def _waiting(load: HostLoad) -> str:
     if not load.steps.step_ns:
         return f"GPUs work in {format_ratio(load.gpu_share or 0)} of the time"
-    if _mostly_input(load):
+    if load.steps.input_ns > load.steps.host_ns:
         return f"Steps wait for input in {format_ratio(_of(load.steps.input_ns, load) or 0.0)} of their time"
     if load.steps.on_host:
         return "The host computes the steps"
@@ -207,8 +202,8 @@ def _settings(load: HostLoad, limits: Limits) -> Finding | None:
         Fact("busy_cores", f"busy cores, {load.judged_words}", load.busy_cores, "number"),
     )
     message, keys = " ".join(words for _, _, words in misfits), {key for key, _, _ in misfits}
-    fitting = [key.removeprefix("env.") for key in (_SPIN, _ONEDNN) if key not in keys]
-    advice = tuple(line for line in record_of("TV604").advice if not any(name in line for name in fitting))
+    fitting = [line for key, line in ((_SPIN, OF_SPINNING), (_ONEDNN, OF_ONEDNN)) if key not in keys]
+    advice = tuple(line for line in record_of("TV604").advice if line not in fitting)
     return finding("TV604", message, known(evidence), 0, load.steps.step_ns, STEADY_STEP_TIME, advice=advice)
 
 
@@ -228,12 +223,25 @@ def _misfits(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
         if threads > math.ceil(usable) and started and max(busy, load.runnable or 0.0) >= usable / 2:
             yield key, value, f"{name} is {threads}, and the program may use {counted(math.ceil(usable), 'core')}."
         elif threads < math.floor(best) and starved and _TEAMS.match(key):
-            cores = counted(math.floor(best), "core")
-            yield key, value, f"{name} is {threads} on {cores}, and the host limits the steps."
-    yield from _spinning(load, limits)
+            of = counted(math.floor(best), "core")
+            yield key, value, f"{name} is {threads} on {of}, and the host limits the steps."
+    # Threads that spin after their work take cores from threads that have work.
+    spin = load.machine.settings.get(_SPIN, "").strip().lower()
+    spins = spin == "infinite" or (stated_integer(spin) or 0) > 1
+    if spins and busy >= limits.busy_share * usable and (_of(load.steps.input_ns, load) or 0.0) >= limits.bound_share:
+        words = "for ever" if spin == "infinite" else f"for {spin} ms"
+        yield _SPIN, spin, f"Threads of OpenMP spin {words} after their work, and the input waits for a core."
     if computes and load.machine.settings.get(_ONEDNN) == "0":
         yield _ONEDNN, "0", "oneDNN is turned off (TF_ENABLE_ONEDNN_OPTS=0), and the host computes the steps."
-    yield from _limited(load, limits)
+    # Libraries start a thread for each core of the machine, unless a setting states their number.
+    limit, cores = load.machine.settings.get("machine.cpu_limit"), load.machine.cores
+    is_set = any(_threads(*setting) for setting in load.machine.settings.items())
+    if limit and not is_set and (cores or 0) > usable and (load.throttled or 0.0) >= limits.throttled:
+        words = (
+            f"The container may use {limit} of {cores} cores; libraries start a thread for each core of the machine, "
+            "and the limit holds them back."
+        )
+        yield "machine.cpu_limit", limit, words
 
 
 def _is_stated_by_framework(key: str, settings: Mapping[str, str]) -> bool:
@@ -262,29 +270,6 @@ def _threads(key: str, value: str) -> int | None:
     first = value.split(",", maxsplit=1)[0].strip()  # OMP_NUM_THREADS may state a number for each level of nesting
     number = stated_integer(first)
     return number if number and number > 0 else None
-
-
-def _spinning(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
-    """Yield settings with which threads spin after their work, and take cores from threads that have work."""
-    value = load.machine.settings.get(_SPIN, "").strip().lower()
-    spins = value == "infinite" or (stated_integer(value) or 0) > 1
-    full = (load.busy_cores or 0) >= limits.busy_share * (load.machine.usable or math.inf)
-    if spins and full and (_of(load.steps.input_ns, load) or 0.0) >= limits.bound_share:
-        words = "for ever" if value == "infinite" else f"for {value} ms"
-        yield _SPIN, value, f"Threads of OpenMP spin {words} after their work, and the input waits for a core."
-
-
-def _limited(load: HostLoad, limits: Limits) -> Iterator[tuple[str, str, str]]:
-    """Yield settings of a container with a CPU limit, if libraries start a thread for each core of the machine."""
-    machine, is_set = load.machine, any(_threads(*setting) for setting in load.machine.settings.items())
-    limit = machine.settings.get("machine.cpu_limit")
-    is_held_back = (machine.cores or 0) > (machine.usable or math.inf) and (load.throttled or 0.0) >= limits.throttled
-    if limit and not is_set and is_held_back:
-        words = (
-            f"The container may use {limit} of {machine.cores} cores; libraries start a thread for each core of "
-            "the machine, and the limit holds them back."
-        )
-        yield "machine.cpu_limit", limit, words
 
 
 def _grows(load: HostLoad, limits: Limits) -> Finding | None:

@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.frames import bounds
-from traceviz.analyses.host.samples import Floats, Times
 from traceviz.analyses.host.step_samples import StepSamples
 from traceviz.core.arrays.intervals import IntervalSet
 
@@ -48,9 +47,15 @@ def contention(steps: StepSamples) -> Contention:
     wanting = steps.rows.filter(pl.col("is_python"))
     others = wanting.filter(pl.col("thread_id") != steps.main)
     main = steps.of_main
-    by_others = _wanted(others, main, steps.within)
+    starts, ends = bounds(main)
+    within = np.maximum(steps.within.overlap(starts, ends), 1)
+    # The mean number of other threads that want the interpreter, for each row of the main thread
+    by_others = np.zeros(main.height)
+    for _, rows in others.group_by("thread_id"):  # once per thread
+        by_others += IntervalSet.of(*bounds(rows)).intersect(steps.within).overlap(starts, ends) / within
     length = main["time_ns"].to_numpy()
-    idle = np.maximum(length * (1 - _use(main)), 0)
+    used = np.minimum(main["cpu_ns"].fill_null(0).to_numpy() / np.maximum(ends - starts, 1), 1.0)
+    idle = np.maximum(length * (1 - used), 0)
     blocked = main["activity"].is_in(_BLOCKED[:-1]).to_numpy()
     waits_for_them = main["activity"].is_in(["lock", "wait"]).to_numpy()
     at_worst = length * by_others / (by_others + 1)
@@ -58,28 +63,7 @@ def contention(steps: StepSamples) -> Contention:
     several = waits_for_them & (by_others >= 2)
     lost = np.where(several, length * (1 - 1 / np.maximum(by_others, 1)), lost)
     wants = main["is_python"].to_numpy() | (lost > 0)
-    at_once = _mean(by_others + wants, length)
+    at_once = float(np.average(by_others + wants, weights=length)) if length.sum() else 0.0
     places = others.group_by("thread_id", "location").agg(pl.col("time_ns").sum())
     places = places.sort("time_ns", "thread_id", "location", descending=[True, False, False])
     return Contention(round(float(lost.sum())), at_once, places)
-
-
-def _wanted(others: pl.DataFrame, main: pl.DataFrame, within: IntervalSet) -> Floats:
-    """Return, for each row of the main thread, the mean number of other threads that want the interpreter."""
-    starts, ends = bounds(main)
-    length = np.maximum(within.overlap(starts, ends), 1)
-    wanted = np.zeros(main.height)
-    for _, rows in others.group_by("thread_id"):  # once per thread
-        ready = IntervalSet.of(*bounds(rows)).intersect(within)
-        wanted += ready.overlap(starts, ends) / length
-    return wanted
-
-
-def _use(rows: pl.DataFrame) -> Floats:
-    """Return the share of each row in which its thread used a processor; 0 if that is not known."""
-    length = np.maximum((rows["end_ns"] - rows["start_ns"]).to_numpy(), 1)
-    return np.asarray(np.minimum(rows["cpu_ns"].fill_null(0).to_numpy() / length, 1.0))
-
-
-def _mean(values: Floats, weights: Times) -> float:
-    return float(np.average(values, weights=weights)) if weights.sum() else 0.0

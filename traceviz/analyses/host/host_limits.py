@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,9 +21,15 @@ from traceviz.analyses.host.own_function import OwnFunction, own_function
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import counted, format_ns, format_number, format_ratio
 from traceviz.report import STEADY_STEP_TIME, Column, Fact, Facts, Finding, Grid, Section, Skipped
 from traceviz.report.findings.registry import record_of
+
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv615_garbage_collection as tv615
+else:
+    tv615 = Later("traceviz.report.findings.tv615_garbage_collection")
 
 FEW = 30
 """A share of fewer samples is reported with *about*."""
@@ -158,6 +165,10 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
         ]
         # With a device, steps wait only while it idles. The parts of that time then show the causes.
         function = None if steps.has_device else own_function(trace, steps, self.python_share)
+        if function is not None:
+            largest = max(function.by_group, key=function.by_group.__getitem__)
+            if largest in _OF_PART and function.by_group[largest] >= ONE_KIND * function.time_ns:
+                function = None
         return HostLimits(
             steps,
             _parts(steps),
@@ -167,7 +178,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             len(steps.collections),
             operators,
             stalled_pool(trace),
-            None if function is None or _is_of_one_kind(function) else function,
+            function,
         )
 
     def judge(self, result: HostLimits) -> tuple[Finding, ...]:
@@ -185,16 +196,23 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             for part in result.parts:
                 least = self.python_share if part.group == "python" else self.least_share
                 is_sampled = part.samples is None or part.samples >= self.least_samples
-                if (
-                    part.group in _OF_PART
-                    and part.share >= least
-                    and is_sampled
-                    and not _computes_elsewhere(part, result)
-                    and not _is_of_function(part, result, steps)
+                # A wait for threads that compute for the main thread is no starvation.
+                others, function = result.meanwhile, result.function
+                computes_elsewhere = (part.group == "lock" and others is not None) and (
+                    others.activity == "compute" and others.share >= MOSTLY
+                )
+                in_function = function is not None and function.has_most_of(
+                    part.group, round(part.share * steps.step_ns)
+                )
+                if (part.group in _OF_PART and part.share >= least and is_sampled) and not (
+                    computes_elsewhere or in_function
                 ):
                     yield _of_part(_OF_PART[part.group], part, result, steps)
-        if result.operators is not None and self._are_small(result.operators):
-            yield self._of_operators(result.operators)
+        if (small := result.operators) is not None and (
+            (small.per_step >= self.small_calls and small.steps >= FEW_STEPS)
+            and (small.median_ns <= self.small_ns and small.share >= self.python_share)
+        ):
+            yield self._of_operators(small)
         if result.stalled is not None:
             yield _stalls(result.stalled)
 
@@ -213,7 +231,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             Fact("collection_ns", "each, mean", round(steps.collections.total / max(result.collections, 1)), "ns"),
         )
         advice = record_of("TV615").advice
-        own = advice if steps.is_called else tuple(line for line in advice if not line.startswith(_NO_CALLS))
+        own = advice if steps.is_called else tuple(line for line in advice if line != tv615.WITHOUT_CALLS)
         cost, heading = round(share * steps.judged_ns), "garbage collection"
         yield finding("TV615", message, facts, cost, steps.judged_ns, steps.words, advice=own, heading=heading)
 
@@ -224,10 +242,11 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             return
         _, location, _ = gil.others.row(0)
         number = counted(round(gil.threads), "thread")
+        about = "about " if steps.samples is not None and steps.samples < FEW else ""
         among = f", among them {result.threads[0]}" if len(result.threads) > 1 else ""
         message = (
             f"GIL: {number} want Python's interpreter lock at once{among} in {placed(location)}: the steps wait for it "
-            f"in {_about(steps)}{format_ratio(share)} of their time."
+            f"in {about}{format_ratio(share)} of their time."
         )
         facts = (
             Fact("share", "of the steps", share, "ratio"),
@@ -280,14 +299,8 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             f"The program is bound by its own computing: {format_ratio(share)} of {within_sentence(steps.words)}"
             f"{parts[0].mostly}."
         )
-        yield finding(
-            "TV617",
-            message,
-            (Fact("share", "of the steps", share, "ratio"),),
-            0,
-            steps.judged_ns,
-            steps.words,
-        )
+        facts = (Fact("share", "of the steps", share, "ratio"),)
+        yield finding("TV617", message, facts, 0, steps.judged_ns, steps.words)
 
     def describe(self, result: HostLimits) -> Section:
         """Describe the activities of the main thread in the steps, and the figures of the findings."""
@@ -353,20 +366,26 @@ _ABOUT_SMALL = 3
 """Number of lines of TV611's advice that are about small operators."""
 
 
-def _about(steps: StepSamples) -> str:
-    return "about " if steps.samples is not None and steps.samples < FEW else ""
-
-
 def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> Finding:
     """Return a finding about an activity of the main thread."""
     of, where = within_sentence(steps.words), placed(part.location)
     match code:
         case "TV610":
             heading = "Saving" if _SAVES in part.activity else "Input and output"
-            said = f"{part.words} of {of} is {_reads_or_writes(part, where)}"
+            calls = [(call, share) for leaf, share in part.calls if (call := called(leaf))]
+            if calls and calls[0][1] >= MOSTLY * part.share:  # a single call only if it takes most of the time
+                what = f"{calls[0][0]} in {where}"
+            else:
+                listed = " and ".join(f"{call} ({format_ratio(share)})" for call, share in calls[:2])
+                inside = "spent in" if part.function_share >= MOSTLY else "spent so, most of all in"
+                what = f"{inside} {where}{f': {listed}' if listed else ''}"
+            said = f"{part.words} of {of} is {what}"
         case "TV613":
             heading, does = _waits_for(part)
-            said = f"in {part.words} of {of} the main thread {does} in {where}{_others(result.meanwhile)}"
+            others, also = result.meanwhile, ""
+            if others is not None and others.share >= MOSTLY / 2:
+                also = f"; meanwhile {others.thread} {_DOES.get(others.activity, 'is in')} {placed(others.location)}"
+            said = f"in {part.words} of {of} the main thread {does} in {where}{also}"
         case "TV614":
             heading = "Logging"
             said = f"{part.words} of {of} is spent on messages and metrics{part.mostly}"
@@ -392,17 +411,6 @@ ONE_KIND = 0.8
 """If one kind with its own finding has this part of a function's time, only that finding is reported."""
 _LISTED = 0.1
 """Kinds with at least this part of the time of a function are listed."""
-
-
-def _is_of_one_kind(function: OwnFunction) -> bool:
-    largest = max(function.by_group, key=function.by_group.__getitem__)
-    return largest in _OF_PART and function.by_group[largest] >= ONE_KIND * function.time_ns
-
-
-def _is_of_function(part: Part, result: HostLimits, steps: StepSamples) -> bool:
-    """Return whether most of a part is time of the function that is reported as a whole."""
-    function = result.function
-    return function is not None and function.has_most_of(part.group, round(part.share * steps.step_ns))
 
 
 def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
@@ -459,18 +467,6 @@ def _stalls(pool: StalledPool) -> Finding:
     return finding("TV621", message, known(facts), cost, pool.step_ns, STEADY_STEP_TIME, heading=heading)
 
 
-def _reads_or_writes(part: Part, where: str) -> str:
-    """Return the call that reads or writes, and its place; a single call only if it takes most of the time."""
-    calls = [(called(leaf), share) for leaf, share in part.calls if called(leaf)]
-    if calls and calls[0][1] >= MOSTLY * part.share:
-        return f"{calls[0][0]} in {where}"
-    listed = " and ".join(f"{call} ({format_ratio(share)})" for call, share in calls[:2])
-    inside = "spent in" if part.function_share >= MOSTLY else "spent so, most of all in"
-    return f"{inside} {where}{f': {listed}' if listed else ''}"
-
-
-_NO_CALLS = "Do not call gc.collect()"
-"""Start of the advice for programs that call the garbage collector themselves."""
 _SAVES = "saving"
 """Activity of a part whose purpose is to save."""
 
@@ -486,13 +482,6 @@ def _waits_for(part: Part) -> tuple[str, str]:
     return "Locks", "waits for a lock"
 
 
-def _others(meanwhile: Meanwhile | None) -> str:
-    if meanwhile is None or meanwhile.share < MOSTLY / 2:
-        return ""
-    verb = _DOES.get(meanwhile.activity, "is in")
-    return f"; meanwhile {meanwhile.thread} {verb} {placed(meanwhile.location)}"
-
-
 _DOES = {
     "sleep": "sleeps in",
     "io": "reads or writes in",
@@ -501,12 +490,6 @@ _DOES = {
     "gil": "runs",
     "lock": "waits in",
 }
-
-
-def _computes_elsewhere(part: Part, result: HostLimits) -> bool:
-    """Return whether the main thread waits for threads that compute for it, which is no starvation."""
-    others = result.meanwhile
-    return part.group == "lock" and others is not None and others.activity == "compute" and others.share >= MOSTLY
 
 
 def called(leaf: str) -> str:
@@ -527,17 +510,18 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
     main = steps.of_main.with_columns((pl.col("samples") * pl.col("part")).alias("share_of_samples"))
     activity = pl.when(pl.col("kind") == _SAVES).then(pl.lit(_SAVES)).otherwise("activity").alias("activity")
     sums = pl.col("time_ns").sum(), pl.col("share_of_samples").sum()
-    alike = main.group_by("meaning", "group", "waits_for").agg(
+    by_meaning = main.group_by("meaning", "group", "waits_for").agg(
         pl.col("kind", "location", "activity", "leaf").first(), *sums
     )
-    said = alike.with_columns(pl.col(pl.Categorical).cast(pl.String)).with_columns(activity)
-    summed = said.group_by("group", "location", "activity", "leaf", "waits_for").agg(*sums)
+    named = by_meaning.with_columns(pl.col(pl.Categorical).cast(pl.String)).with_columns(activity)
+    summed = named.group_by("group", "location", "activity", "leaf", "waits_for").agg(*sums)
     order = ["time_ns", "location", "activity", "leaf"]
     found = []
     for (group,), rows in summed.group_by("group"):  # once per kind
         ordered = rows.sort(order, descending=[True, False, False, False])
         ordered = ordered.with_columns(pl.col("location").str.replace(r":\d+ ", " ").alias("function"))
-        function, in_function = _largest(ordered, "function")
+        by_function = ordered.group_by("function").agg(pl.col("time_ns").sum())
+        function, in_function = by_function.sort("time_ns", "function", descending=[True, False]).row(0)
         own = ordered.filter(pl.col("function").eq_missing(function))
         by_line = own.group_by("location", maintain_order=True).agg(
             pl.col("time_ns").sum(), pl.first("leaf", "activity", "waits_for")
@@ -562,13 +546,6 @@ def _parts(steps: StepSamples) -> tuple[Part, ...]:
             )
         )
     return tuple(sorted(found, key=lambda part: (-part.share, part.group)))
-
-
-def _largest(rows: pl.DataFrame, column: str) -> tuple[str | None, int]:
-    """Return the value of ``column`` that takes most time, and that time."""
-    sums = rows.group_by(column).agg(pl.col("time_ns").sum())
-    value, time_ns = sums.sort("time_ns", column, descending=[True, False]).row(0)
-    return value, int(time_ns)
 
 
 def _meanwhile(steps: StepSamples, names: dict[int, str | None]) -> Meanwhile | None:

@@ -32,10 +32,7 @@ OF_LIBRARIES = 0.005
 """Functions of libraries are listed if they take at least this part of the time themselves."""
 MOST_ROWS = 200
 """Most rows kept of a table, the largest first."""
-_SUMS = (
-    pl.col("time_ns").sum(),
-    pl.when(pl.col("samples").count() > 0).then(pl.col("samples").sum()).alias("samples"),
-)
+_SUMS = (pl.col("time_ns").sum(), pl.when(pl.col("samples").count() > 0).then(pl.col("samples").sum()).alias("samples"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +131,8 @@ class HostTimeAnalysis(Analysis[HostTime]):
         if result.threads.height:
             blocks.append(self._threads(result.threads))
         if result.sampled:
-            blocks.append(Prose(_SAMPLING.format(half=format_ratio(_half_width(main.samples)))))
+            low, high = wilson(0.5, main.samples or 0.0)
+            blocks.append(Prose(_SAMPLING.format(half=format_ratio((high - low) / 2))))
         return Section(self.slug, self.title, tuple(blocks))
 
     def _lines(self, part: Part, title: str) -> Grid:
@@ -142,7 +140,7 @@ class HostTimeAnalysis(Analysis[HostTime]):
         rows = part.lines.with_columns(
             _placed("location").alias("place"),
             pl.col("kind").replace_strict(KIND_LABELS, default=None).alias("label"),
-            _called().alias("called"),
+            pl.when(pl.col("leaf") != pl.col("location")).then(_placed("leaf")).alias("called"),
             share("time_ns", part.time_ns, "share_of_part"),
             low.alias("share_low"),
             high.alias("share_high"),
@@ -309,11 +307,6 @@ def _placed(column: str) -> pl.Expr:
     return pl.col(column).map_elements(placed, return_dtype=pl.String)
 
 
-def _called() -> pl.Expr:
-    """Return the innermost frame, if it is not the line itself."""
-    return pl.when(pl.col("leaf") != pl.col("location")).then(_placed("leaf"))
-
-
 def _interval(lines: pl.DataFrame, samples: float | None, time_ns: int) -> tuple[pl.Series, pl.Series]:
     """Return the lower and upper limits of shares; null if nothing was sampled."""
     if samples is None or not time_ns:
@@ -323,12 +316,6 @@ def _interval(lines: pl.DataFrame, samples: float | None, time_ns: int) -> tuple
     return pl.Series([low for low, _ in found], dtype=pl.Float64), pl.Series(
         [high for _, high in found], dtype=pl.Float64
     )
-
-
-def _half_width(samples: float | None) -> float:
-    """Return half the width of the interval of a share of one half."""
-    low, high = wilson(0.5, samples or 0.0)
-    return (high - low) / 2
 
 
 def _rounded(samples: float | None) -> int | None:

@@ -208,11 +208,16 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
 
     def _grid(self, result: HostCauses) -> Block:
         rows = by_cause(result.causes).filter(pl.col("time_ns") >= self.least_share * result.judged_ns)
+        # The program's line, else the range and operator around a row, if they add something to the cause.
+        around = [pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place)) for place in ("range", "operator")]
+        chain = pl.concat_str(around, separator=" > ", ignore_nulls=True).replace("", None)
+        line = pl.when(pl.col("location") != pl.col("cause")).then(extracted(pl.col("location"), r"([^/]*)$", 1))
+        where = pl.coalesce(line, chain)
         rows = rows.join(result.totals, on="cause", how="left", maintain_order="left", nulls_equal=True).with_columns(
             without_module(pl.col("cause")).fill_null(pl.col("kind").replace_strict(KIND_LABELS, default=None)),
             pl.col("kind").replace_strict(KIND_LABELS, default=None).alias("label"),
             share("time_ns", result.judged_ns, "share_of_judged"),
-            without_module(_where()).alias("where"),
+            without_module(where).alias("where"),
         )
         of = "Of steps" if result.judged_words == STEADY_STEP_TIME else "Of time"
         columns = (
@@ -251,14 +256,6 @@ def by_cause(causes: pl.DataFrame) -> pl.DataFrame:
         pl.col("time_ns").sum(), pl.col("calls").sum(), *(pl.col(place).first() for place in PLACES)
     )
     return sums.sort("time_ns", "kind", "cause", descending=[True, False, False])
-
-
-def _where() -> pl.Expr:
-    """Return the program's line, else the range and operator around a row, if they add something to the cause."""
-    around = [pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place)) for place in ("range", "operator")]
-    chain = pl.concat_str(around, separator=" > ", ignore_nulls=True).replace("", None)
-    line = pl.when(pl.col("location") != pl.col("cause")).then(extracted(pl.col("location"), r"([^/]*)$", 1))
-    return pl.coalesce(line, chain)
 
 
 def _finding(result: HostCauses, entry: _Rule, time_ns: int) -> Finding:

@@ -176,7 +176,16 @@ def host_load(trace: TraceView, series: Iterable[Series], machine: Machine, grow
     inside = {name: item.within(window) for name, item in of_host.items()}
     means = {name: float(values.mean()) for name, values in inside.items() if values.size}
     cpu, threads = inside.get(host_samples.PROGRAM_CPU), of_host.get(host_samples.PROGRAM_THREADS)
-    steps = _step_use(trace)
+    steps, steady = StepUse(), training_steps(trace).steady
+    if steady_time(trace):
+        times = class_times(trace, steady_time(trace))
+        steps = StepUse(
+            step_ns=sum(times.values()),
+            input_ns=times["input_wait"],
+            host_ns=times["host_compute"],
+            on_host=not trace.rank_busy and not trace.has_device_tables,
+            mean_step_ns=float((steady["end_ns"] - steady["start_ns"]).to_numpy().mean()),
+        )
     ran = of_host.get(host_samples.RUNNABLE)
     gpus = [item.within(window) for item in series if item.metric.name == host_samples.GPU_UTILISATION]
     return HostLoad(
@@ -262,20 +271,6 @@ def _neighbours(of_host: dict[str, Series], window: tuple[int, int], machine: Ma
 
 LEAST_SAMPLES = 10
 """Least number of samples for figures of a time."""
-
-
-def _step_use(trace: TraceView) -> StepUse:
-    if not steady_time(trace):
-        return StepUse()
-    times = class_times(trace, steady_time(trace))
-    steady = training_steps(trace).steady
-    return StepUse(
-        step_ns=sum(times.values()),
-        input_ns=times["input_wait"],
-        host_ns=times["host_compute"],
-        on_host=not trace.rank_busy and not trace.has_device_tables,
-        mean_step_ns=float((steady["end_ns"] - steady["start_ns"]).to_numpy().mean()),
-    )
 
 
 def _growth(of_host: dict[str, Series], first_step_ns: int | None, steps: StepUse, share: float) -> Growth | None:

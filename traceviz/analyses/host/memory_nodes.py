@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
@@ -30,7 +30,8 @@ class NodeUse:
 
 def node_use(trace: TraceView, machine: Machine) -> NodeUse | None:
     """Measure busy cores of each memory node; ``None`` if the machine has one, or its cores were not sampled."""
-    nodes = _nodes(machine.settings)
+    stated = sorted((int(match[1]), value) for key, value in machine.settings.items() if (match := _NODE.match(key)))
+    nodes = [cores for _, value in stated if (cores := frozenset(_listed_cores(value)))]
     if len(nodes) < 2:
         return None
     begin, end = judged_window(trace)
@@ -46,13 +47,8 @@ def node_use(trace: TraceView, machine: Machine) -> NodeUse | None:
     )
 
 
-def _nodes(settings: Mapping[str, str]) -> list[frozenset[int]]:
-    """Return the cores of each memory node, listed as ``0-15,32-47``."""
-    stated = sorted((int(match[1]), value) for key, value in settings.items() if (match := _NODE.match(key)))
-    return [cores for _, value in stated if (cores := frozenset(_listed(value)))]
-
-
-def _listed(text: str) -> Iterable[int]:
+def _listed_cores(text: str) -> Iterable[int]:
+    """Yield the cores of a text such as ``0-15,32-47``."""
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part)
         if match is not None:

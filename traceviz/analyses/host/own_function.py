@@ -59,7 +59,7 @@ _FRAMEWORK = (
 UNSEEN_PYTHON = 0.15
 """If samples see this much more of the steps compute than operators were recorded in, their shares are not used."""
 _COMPUTES = ("compute", "device_wait")
-_SAID_BY_OTHERS = ("input", "import", "compilation", "collective")
+_OF_OTHER_FINDINGS = ("input", "import", "compilation", "collective")
 """Kinds that other findings cover."""
 
 
@@ -102,16 +102,12 @@ def working_function(trace: TraceView) -> OwnFunction | None:
     if steps is None or not steps.is_enough:
         return None
     computes = steps.of_main.filter(pl.col("group").is_in(list(_COMPUTES)))["time_ns"].sum()
-    if computes > (_in_operators(trace, steps.process_id) + UNSEEN_PYTHON) * steps.step_ns:
+    recorded = steady_time(trace).get(steps.process_id, IntervalSet.empty())
+    operators = intervals(having(trace.host_ops("op", "runtime"), "process_id", steps.process_id))
+    in_operators = operators.intersect(recorded).total / recorded.total if recorded.total and len(operators) else 1.0
+    if computes > (in_operators + UNSEEN_PYTHON) * steps.step_ns:
         return None
     return _largest(trace, steps, 0.0, least_foreign=0.0, excluded=_LEARNS, callers=_MODEL)
-
-
-def _in_operators(trace: TraceView, process_id: int) -> float:
-    """Return the share of the recorded steps in operators; 1 if none were recorded."""
-    recorded = steady_time(trace).get(process_id, IntervalSet.empty())
-    operators = intervals(having(trace.host_ops("op", "runtime"), "process_id", process_id))
-    return operators.intersect(recorded).total / recorded.total if recorded.total and len(operators) else 1.0
 
 
 def own_function(trace: TraceView, steps: StepSamples, least_share: float) -> OwnFunction | None:
@@ -130,11 +126,10 @@ def _largest(
     place = np.minimum(np.searchsorted(ids, rows["stack_id"].to_numpy()), ids.size - 1)
     time = rows["time_ns"].to_numpy()
     candidate = _candidates(tree, place, time, excluded=excluded, callers=callers)
-    of_row = candidate[place]
     inside = (
         rows.drop("function", "location")
         .with_columns(
-            pl.Series("candidate", of_row),
+            pl.Series("candidate", candidate[place]),
             pl.Series("foreign", ~(rows["group"].is_in(list(_COMPUTES)).to_numpy() & _of_framework(tree)[place])),
             (pl.col("samples") * pl.col("part")).alias("sampled"),
         )
@@ -152,8 +147,11 @@ def _largest(
     large = sums.filter(
         (pl.col("time_ns") >= least_share * steps.step_ns) & (pl.col("foreign_ns") >= least_foreign * pl.col("time_ns"))
     ).sort("time_ns", "file", "function", descending=[True, False, False])
-    found = (_described(named, file, function, steps) for file, function in large[["file", "function"]].iter_rows())
-    return next((one for one in found if not _is_subsumed(one)), None)
+    for file, function in large[["file", "function"]].iter_rows():
+        found = _own_function_of(named, file, function, steps)
+        if 2 * sum(found.by_group.get(group, 0) for group in _OF_OTHER_FINDINGS) < found.time_ns:
+            return found
+    return None
 
 
 def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, callers: str) -> Array:
@@ -188,7 +186,7 @@ def _of_framework(tree: StackTree) -> Mask:
     return np.asarray(~called & ((nearest < 0) | ~library[nearest] | trains[nearest]), dtype=bool)
 
 
-def _described(named: pl.DataFrame, file: str, function: str, steps: StepSamples) -> OwnFunction:
+def _own_function_of(named: pl.DataFrame, file: str, function: str, steps: StepSamples) -> OwnFunction:
     own = named.filter((pl.col("file") == file) & (pl.col("function") == function))
     groups = own.group_by("group").agg(pl.col("time_ns").sum()).sort("time_ns", "group", descending=[True, False])
     lines = own.group_by("line").agg(pl.col("time_ns").sum()).sort("time_ns", "line", descending=[True, False])
@@ -197,7 +195,3 @@ def _described(named: pl.DataFrame, file: str, function: str, steps: StepSamples
     time = int(own["time_ns"].sum())
     samples = None if steps.samples is None else float(own["sampled"].sum())
     return OwnFunction(f"{where} {function}", time, time / steps.step_ns, samples, dict(groups.iter_rows()))
-
-
-def _is_subsumed(function: OwnFunction) -> bool:
-    return 2 * sum(function.by_group.get(group, 0) for group in _SAID_BY_OTHERS) >= function.time_ns

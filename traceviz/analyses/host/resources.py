@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,7 @@ from traceviz.analyses.host.findings import CODES, Limits, busy_machine, host_fi
 from traceviz.analyses.host.kept_memory import KeptMemory, kept_memory, memory_finding
 from traceviz.analyses.host.load import HostLoad, host_load
 from traceviz.analyses.host.memory_nodes import NodeUse, node_use, nodes_finding
-from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, sliced
+from traceviz.analyses.host.samples import HOST_METRICS, Machine, Series, all_series, machine, mean_of_slices
 from traceviz.analyses.host.threads_started import StartedThreads, started_threads, threads_finding
 from traceviz.core.units import format_number, format_ratio, format_value
 from traceviz.report import Bar, Bars, Block, Column, Fact, Finding, Grid, Lane, Note, Section, Skipped, Timeline
@@ -111,20 +110,30 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         if not any(item.metric.name in HOST_METRICS for item in series):
             return self.skipped("no resources of the host were sampled")
         host = machine(trace)
-        names, products, memory = device_names(trace), _devices(trace, "name"), _devices(trace, "memory_bytes")
+        names = device_names(trace)
+        products, memory = (
+            dict(trace.frame("devices", "device_id", column).drop_nulls().iter_rows())
+            for column in ("name", "memory_bytes")
+        )
         # Samples cover the whole run, but profilers may have recorded only a part.
         begin = min(0, *(int(item.times[0]) for item in series))
         end = max(trace.span_ns, *(int(item.times[-1]) for item in series))
         moved = (replace(item, times=item.times - begin) for item in series)
         uses = tuple(_use(item, end - begin, self.slices, host, names, products, memory) for item in moved)
         load = host_load(trace, series, host, self.rising_share)
+        sampled = trace.frame("samples", pl.col("metric").cast(pl.String), "value")
+        number = pl.col("metric").str.extract(host_samples.CORE).cast(pl.Int64).alias("core")
+        of_cores = knowing(sampled.select(number, "value"), "core").group_by("core").agg(pl.col("value").mean() / 100)
+        # The sampler thins its measurements to keep its limits.
+        of_cpu = (item.times for item in series if item.metric.name == host_samples.PROGRAM_CPU)
+        pauses = np.diff(next(of_cpu, np.empty(0, np.int64)))
         return HostResources(
             metrics=uses,
             processes=_processes(trace, self.processes),
-            cores=_cores(trace),
+            cores=tuple((core, min(share, 1.0)) for core, share in of_cores.sort("core").iter_rows()),
             load=load,
-            samples=host_samples.instants(trace),
-            pauses=_pauses(series),
+            samples=host_samples.count_instants(trace),
+            pauses=(round(pauses.mean()), int(pauses.max())) if pauses.size else None,
             window=(begin, end),
             span_ns=trace.span_ns,
             started=started_threads(trace, load.threads_max, host.usable),
@@ -152,8 +161,19 @@ class HostResourcesAnalysis(Limits, Analysis[HostResources]):
         timeline = Timeline(_over(result), *result.window, lanes)
         rows = tuple((use.metric, use.device, use.unit, use.mean, use.p95, use.highest) for use in result.metrics)
         in_units = Grid(_MACHINE_COLUMNS, rows, "Metrics in the units in which they were sampled", audience="machine")
-        grids: tuple[Block, ...] = (in_units, _for_people(result), *_lists(result))
-        return Section(self.slug, self.title, (*by_knowledge(_facts(result)), timeline, *_busy_cores(result), *grids))
+        as_text = tuple(
+            (use.label, *(format_amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
+            for use in result.metrics
+            if use.highest > 0
+        )
+        blocks: list[Block] = [timeline, *_busy_cores(result), in_units]
+        blocks.append(Grid(_PEOPLE_COLUMNS, as_text, "Metrics over the whole run"))
+        if len(result.processes) > 1:
+            processes = tuple((use.name, use.pid, use.busy_cores, use.memory_bytes) for use in result.processes)
+            blocks.append(Grid(_PROCESS_COLUMNS, processes, "Processes"))
+        if result.cores:
+            blocks.append(Grid(_CORE_COLUMNS, result.cores, _OF_CORES, audience="machine"))
+        return Section(self.slug, self.title, (*by_knowledge(_facts(result)), *blocks))
 
 
 def _over(result: HostResources) -> str:
@@ -171,11 +191,12 @@ def _busy_cores(result: HostResources) -> Iterator[Bars]:
     if len(ordered) < 2 or ordered[0][1] - ordered[-1][1] < UNEVEN:
         return
     shown = ordered[:MOST_CORES]
-    title = "Cores of the machine, whoever used them" + (f": the busiest {MOST_CORES}" if shown != ordered else "")
+    title = _OF_CORES + (f": the busiest {MOST_CORES}" if shown != ordered else "")
     bars = tuple(Bar(f"core_{core}", f"core {core}", share, share) for core, share in shown)
     yield Bars(title, "time", "ratio", bars)
 
 
+_OF_CORES = "Cores of the machine, whoever used them"
 UNEVEN = 0.3
 """Cores are shown one by one if their busy shares differ by this much."""
 MOST_CORES = 8
@@ -208,20 +229,6 @@ def _facts(result: HostResources) -> Iterator[Fact]:
     yield Fact("sampler_start_ns", "its start took, CPU time", host.start_ns, "ns")
 
 
-def _pauses(series: Sequence[Series]) -> tuple[int, int] | None:
-    """Return mean and longest time between two measurements. The sampler thins them to keep its limits."""
-    times = next((item.times for item in series if item.metric.name == host_samples.PROGRAM_CPU), None)
-    if times is None or times.size < 2:
-        return None
-    pauses = np.diff(times)
-    return round(pauses.mean()), int(pauses.max())
-
-
-def _devices(trace: TraceView, column: str) -> dict[int, Any]:
-    """Return values of a column of the devices' table, by ``device_id``."""
-    return dict(trace.frame("devices", "device_id", column).drop_nulls().iter_rows())
-
-
 def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
     series: Series,
     span_ns: int,
@@ -236,7 +243,9 @@ def _use(  # noqa: PLR0917 (the series, and what its picture is a share of)
     whole, words = _whole(series, host, memory)
     lane = None
     if whole:
-        shares = (None if value is None else min(value / whole, 1.0) for value in sliced(series, span_ns, slices))
+        shares = (
+            None if value is None else min(value / whole, 1.0) for value in mean_of_slices(series, span_ns, slices)
+        )
         product = products.get(-1 if series.device_id is None else series.device_id)
         short = label.replace(f" {product}", "", 1) if product else label  # pictures leave no room for products
         lane = Lane(short, tuple(shares), words)
@@ -262,14 +271,14 @@ def _whole(series: Series, host: Machine, memory: dict[int, int]) -> tuple[float
         case "percent":
             return 100.0, "100 %"
         case "device_memory" if series.device_id in memory:
-            return float(memory[series.device_id]), amount(memory[series.device_id], "bytes")
+            return float(memory[series.device_id]), format_amount(memory[series.device_id], "bytes")
         case None:
             return 0.0, ""
         case _:
-            return highest, amount(highest, series.unit)
+            return highest, format_amount(highest, series.unit)
 
 
-def amount(value: float, unit: str, whole: str = "") -> str:
+def format_amount(value: float, unit: str, whole: str = "") -> str:
     """Format a sampled value with its unit, for readers. Percent of a core (a thread) become cores (threads)."""
     if unit == "%" and whole:
         wholes = round(value / 100, 2)
@@ -312,25 +321,6 @@ _PROCESS_COLUMNS = (
 _CORE_COLUMNS = (Column("core", "Core", "id"), Column("busy_share", "Busy", "ratio"))
 
 
-def _for_people(result: HostResources) -> Grid:
-    """Return the metrics as text, each amount with its unit, without those that were always zero."""
-    rows = tuple(
-        (use.label, *(amount(value, use.unit, use.whole) for value in (use.mean, use.p95, use.highest)))
-        for use in result.metrics
-        if use.highest > 0
-    )
-    return Grid(_PEOPLE_COLUMNS, rows, "Metrics over the whole run")
-
-
-def _lists(result: HostResources) -> Iterator[Grid]:
-    """Yield processes if there are several, and the cores for machines."""
-    if len(result.processes) > 1:
-        rows = tuple((use.name, use.pid, use.busy_cores, use.memory_bytes) for use in result.processes)
-        yield Grid(_PROCESS_COLUMNS, rows, "Processes")
-    if result.cores:
-        yield Grid(_CORE_COLUMNS, result.cores, "Cores of the machine, whoever used them", audience="machine")
-
-
 def _processes(trace: TraceView, most: int) -> tuple[ProcessUse, ...]:
     """Return processes that were sampled one by one, the one with the most CPU time first."""
     columns = ("process_id", "metric", "value")
@@ -351,11 +341,3 @@ def _processes(trace: TraceView, most: int) -> tuple[ProcessUse, ...]:
         )
         for row in rows.iter_rows(named=True)
     )
-
-
-def _cores(trace: TraceView) -> tuple[tuple[int, float], ...]:
-    """Return the mean utilisation of each core of the machine."""
-    frame = trace.frame("samples", "metric", "value").with_columns(pl.col("metric").cast(pl.String))
-    number = pl.col("metric").str.extract(host_samples.CORE).cast(pl.Int64).alias("core")
-    means = knowing(frame.select(number, "value"), "core").group_by("core").agg(pl.col("value").mean() / 100)
-    return tuple((core, min(share, 1.0)) for core, share in means.sort("core").iter_rows())

@@ -161,7 +161,7 @@ def all_series(trace: TraceView) -> tuple[Series, ...]:
     return tuple(sorted(series, key=lambda s: (-1 if s.device_id is None else s.device_id, order[s.metric.name])))
 
 
-def instants(trace: TraceView) -> int:
+def count_instants(trace: TraceView) -> int:
     """Count moments at which something of the host was measured."""
     names = HOST_METRICS | {PROCESS_CPU, PROCESS_MEMORY, PROFILER_CPU}
     rows = trace.frame("samples", "start_ns", "device_id", "metric").filter(pl.col("device_id").is_null())
@@ -169,7 +169,7 @@ def instants(trace: TraceView) -> int:
     return rows.filter(metric.is_in(list(names)) | metric.str.contains(CORE))["start_ns"].n_unique()
 
 
-def sliced(series: Series, span_ns: int, slices: int) -> tuple[float | None, ...]:
+def mean_of_slices(series: Series, span_ns: int, slices: int) -> tuple[float | None, ...]:
     """Return the mean in each of ``slices`` equal slices of the capture; ``None`` if nothing was sampled.
 
     A sample covers the time since the sample before it. Slices between the two have its value, unless the sampler

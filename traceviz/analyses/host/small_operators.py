@@ -62,7 +62,10 @@ def small_operators(trace: TraceView) -> SmallOperators | None:
     """Return PyTorch's operators of a program without a device; ``None`` if there are none in steady steps."""
     if trace.rank_busy or trace.has_device_tables or "pytorch" not in trace.frameworks or not steady_time(trace):
         return None
-    steps = _usual_steps(training_steps(trace).steady)
+    steady_steps = training_steps(trace).steady
+    lasting = pl.col("end_ns") - pl.col("start_ns")
+    steps = steady_steps.filter(lasting <= LONG * lasting.median())
+    steps = steps if steps.height >= (1 - MOST_LONG) * steady_steps.height else steady_steps
     steady = unions_by(steps, "process_id")
     tree = CallTree.of(framework_operators(trace, steady))
     inside = within_steady(tree, steady)
@@ -90,13 +93,6 @@ LONG = 3.0
 """A step that lasts this many medians is unusual: a call stalled in it, or it does other work."""
 MOST_LONG = 0.25
 """If more than this part of the steps are that long, there are two kinds of steps, and all count."""
-
-
-def _usual_steps(steps: pl.DataFrame) -> pl.DataFrame:
-    """Return steady steps without the few long ones."""
-    lasting = pl.col("end_ns") - pl.col("start_ns")
-    usual = steps.filter(lasting <= LONG * lasting.median())
-    return usual if usual.height >= (1 - MOST_LONG) * steps.height else steps
 
 
 def framework_operators(trace: TraceView, steady: dict[int, IntervalSet]) -> pl.DataFrame:

@@ -76,7 +76,10 @@ def stalled_pool(trace: TraceView) -> StalledPool | None:
     steady = steady_time(trace)
     if trace.rank_busy or trace.has_device_tables or not steady or "pytorch" not in trace.frameworks:
         return None
-    threads = _threads(trace)
+    # The framework stated among how many threads it divides an operator.
+    settings = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
+    stated = settings.filter(pl.col("key").str.contains(_THREADS))["value"].to_list()
+    threads = max(filter(None, (stated_integer(value) for value in stated)), default=None)
     host = machine(trace)
     if threads is None or threads < 2 or host.usable is None:
         return None
@@ -94,13 +97,6 @@ def stalled_pool(trace: TraceView) -> StalledPool | None:
     return StalledPool(threads, host.usable, free, stalled_ns, step_ns, worst["name"], usual, mean)
 
 
-def _threads(trace: TraceView) -> int | None:
-    """Return the threads among which the framework divides an operator, as it stated while the program trained."""
-    settings = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
-    stated = settings.filter(pl.col("key").str.contains(_THREADS))["value"].to_list()
-    return max(filter(None, (stated_integer(value) for value in stated)), default=None)
-
-
 def _stalled(trace: TraceView) -> pl.DataFrame:
     """Return operators that stall in steady steps, the worst first: ``name, usual_ns, mean_ns, stalled_ns``.
 
@@ -111,7 +107,12 @@ def _stalled(trace: TraceView) -> pl.DataFrame:
     called, own = tree.parent >= 0, tree.durations.copy()
     np.subtract.at(own, tree.parent[called], tree.durations[called])
     calls = tree.calls.select("op_id", "name").with_columns(pl.Series("own_ns", own))
-    calls = _with_shapes(trace, calls.filter(pl.Series(within_steady(tree, steady), dtype=pl.Boolean)))
+    calls = calls.filter(pl.Series(within_steady(tree, steady), dtype=pl.Boolean))
+    shapes = pl.DataFrame(schema={"op_id": calls["op_id"].dtype, "shapes": pl.String})
+    if "op_args" in trace.tables:
+        dims = trace.tables.scan("op_args").filter(pl.col("key") == "Input Dims")
+        shapes = dims.select("op_id", pl.col("text").cast(pl.String).alias("shapes")).unique("op_id").collect()
+    calls = calls.join(shapes, on="op_id", how="left", maintain_order="left")
     sums = calls.group_by("name", "shapes").agg(
         pl.len().alias("calls"), pl.col("own_ns").mean().alias("mean_ns"), pl.col("own_ns").quantile(USUAL).alias("low")
     )
@@ -126,12 +127,3 @@ def _stalled(trace: TraceView) -> pl.DataFrame:
     beyond = (pl.col("mean_ns") - SLACK * pl.col("usual_ns")) * pl.col("calls")
     stalled = slowed.filter(pl.col("slowed") >= STALLED * most).with_columns(beyond.alias("stalled_ns"))
     return stalled.filter(pl.col("stalled_ns") > 0).sort("stalled_ns", "name", descending=[True, False])
-
-
-def _with_shapes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return ``calls`` with the ``shapes`` of their inputs; null if they were not recorded."""
-    if "op_args" not in trace.tables:
-        return calls.with_columns(pl.lit(None, pl.String).alias("shapes"))
-    dims = trace.tables.scan("op_args").filter(pl.col("key") == "Input Dims")
-    shapes = dims.select("op_id", pl.col("text").cast(pl.String).alias("shapes")).unique("op_id").collect()
-    return calls.join(shapes, on="op_id", how="left", maintain_order="left")

@@ -196,7 +196,13 @@ def _rows(trace: TraceView, process: int, main: int, within: IntervalSet) -> pl.
         said = said.with_columns(pl.col(pl.String).cast(pl.Categorical))
         return pl.concat([rows, said.select(pl.all().gather(rows["meaning"]))], how="horizontal")
     rows = pl.concat([rows, meanings.select(pl.all().gather(rows["meaning"]))], how="horizontal")
-    rows = _without_operators(trace, process, _without_blocked(rows).with_columns(_group()))
+    # Threads that use no processor in a line of Python do not count as running it.
+    used = rows.filter(pl.col("is_python") & pl.col("cpu_ns").is_not_null()).group_by("thread_id", "location")
+    use = used.agg((pl.col("cpu_ns").sum() / (pl.col("end_ns") - pl.col("start_ns")).sum()).alias("use"))
+    known = rows.join(use, on=["thread_id", "location"], how="left", maintain_order="left")
+    runs = (pl.col("use") >= RUNS).fill_null(value=True) | (pl.col("activity") == "gil")
+    without_blocked = known.with_columns((pl.col("is_python") & runs).alias("is_python")).drop("use")
+    rows = _without_operators(trace, process, without_blocked.with_columns(_group()))
     return rows.join(_waits(trace), on="stack_id", how="left", maintain_order="left")
 
 
@@ -254,15 +260,6 @@ def _waits(trace: TraceView) -> pl.DataFrame:
         is_there = tree.frames["file"].str.contains(files).fill_null(value=False).to_numpy()
         found[tree.around(is_there) >= 0] = words
     return tree.frames.select("stack_id", pl.Series("waits_for", found.tolist(), pl.String))
-
-
-def _without_blocked(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return ``rows``. Threads that use no processor in a line of Python do not count as running it."""
-    used = rows.filter(pl.col("is_python") & pl.col("cpu_ns").is_not_null()).group_by("thread_id", "location")
-    use = used.agg((pl.col("cpu_ns").sum() / (pl.col("end_ns") - pl.col("start_ns")).sum()).alias("use"))
-    known = rows.join(use, on=["thread_id", "location"], how="left", maintain_order="left")
-    runs = (pl.col("use") >= RUNS).fill_null(value=True) | (pl.col("activity") == "gil")
-    return known.with_columns((pl.col("is_python") & runs).alias("is_python")).drop("use")
 
 
 def _group() -> pl.Expr:

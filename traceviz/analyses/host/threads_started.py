@@ -69,14 +69,22 @@ def started_threads(trace: TraceView, highest: int | None, cores: float | None) 
     if most is None:
         return None
     number, pools, rows = most
+    function = ""
+    if not pools:  # the function that most of the threads ran
+        functions = rows["function"].drop_nulls().value_counts().sort("count", "function", descending=[True, False])
+        is_most = functions.height and 2 * int(functions["count"][0]) >= rows.height
+        function = str(functions["function"][0]) if is_most else ""
     steps = step_samples(trace)
     is_known = steps is not None and steps.is_enough
-    counted_steps = _steps(trace, int(rows["process_id"][0]))
+    phases = trace.frame("phases", "process_id", pl.col("kind").cast(pl.String), "number")
+    is_own = (pl.col("process_id") == rows["process_id"][0]) & (pl.col("kind") == "step")
+    numbers = phases.filter(is_own)["number"].drop_nulls()
+    counted_steps = int(numbers.max()) - int(numbers.min()) + 1 if numbers.len() > 1 else 0  # type: ignore[arg-type]
     return StartedThreads(
         number=number,
         pools=pools,
         seen=rows["number"].n_unique() if pools else rows.height,
-        function="" if pools else _function(rows),
+        function=function,
         per_step=number / counted_steps if counted_steps else None,
         highest=highest,
         cores=cores,
@@ -84,21 +92,6 @@ def started_threads(trace: TraceView, highest: int | None, cores: float | None) 
         step_ns=steps.judged_ns if steps is not None and is_known else 0,
         words=steps.words if steps is not None and is_known else "",
     )
-
-
-def _function(rows: pl.DataFrame) -> str:
-    """Return the function that most of the threads ran. Threads of a process may differ."""
-    functions = rows["function"].drop_nulls().value_counts().sort("count", "function", descending=[True, False])
-    if not functions.height or 2 * int(functions["count"][0]) < rows.height:
-        return ""
-    return str(functions["function"][0])
-
-
-def _steps(trace: TraceView, process: int) -> int:
-    """Count steps of a process in the whole run, as its hooks counted them."""
-    phases = trace.frame("phases", "process_id", pl.col("kind").cast(pl.String), "number")
-    own = phases.filter((pl.col("process_id") == process) & (pl.col("kind") == "step"))["number"].drop_nulls()
-    return int(own.max()) - int(own.min()) + 1 if own.len() > 1 else 0  # type: ignore[arg-type]
 
 
 def _managing(trace: TraceView, steps: StepSamples) -> float:

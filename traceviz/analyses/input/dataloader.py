@@ -131,23 +131,19 @@ def loader_uses(trace: TraceView) -> tuple[LoaderUse, ...]:
         waits = classes.sets["input_wait"].intersect(steady)
         columns = ("start_ns", "end_ns", pl.col("thread_id").cast(pl.Int32), pl.col("name").cast(pl.String))
         fetches = pl.concat([classes.input_ops.select(columns), classes.input_ranges.select(columns)])
-        for kind, rows in _by_kind(fetches).items():
-            calls = _calls(trace, rows, steady, waits)
+        names = fetches["name"]
+        kinds = {name: loader_kind(name) for name in names.unique().to_list()}
+        for kind in [kind for kind in dict.fromkeys(LOADERS.values()) if kind in kinds.values()]:
+            rows = fetches.filter(names.is_in([name for name, of_name in kinds.items() if of_name == kind]))
+            starts, ends = bounds(rows)
+            within = steady.overlap(starts, ends)
+            used = within > 0
+            inside = _inside(trace, rows.filter(pl.Series(used)), waits)
+            calls = _Calls(within[used], waits.overlap(starts, ends)[used], inside)
             if calls.within.size:
                 calls_by_kind.setdefault(kind, []).append(calls)
     uses = [_use(kind, parts, has_device=bool(trace.rank_busy)) for kind, parts in calls_by_kind.items()]
     return tuple(sorted(uses, key=lambda use: (-use.waited_ns, use.kind)))
-
-
-def _by_kind(fetches: pl.DataFrame) -> dict[LoaderKind, pl.DataFrame]:
-    """Group operations and ranges that take a batch from a DataLoader by the kind of loader."""
-    names = fetches["name"]
-    kinds = {name: kind for name in names.unique().to_list() if (kind := loader_kind(name)) is not None}
-    return {
-        kind: fetches.filter(names.is_in([name for name, of_name in kinds.items() if of_name == kind]))
-        for kind in dict.fromkeys(LOADERS.values())
-        if kind in kinds.values()
-    }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,14 +153,6 @@ class _Calls:
     within: Array
     waited: Array
     inside: pl.DataFrame
-
-
-def _calls(trace: TraceView, calls: pl.DataFrame, steady: IntervalSet, waits: IntervalSet) -> _Calls:
-    starts, ends = bounds(calls)
-    within = steady.overlap(starts, ends)
-    used = within > 0
-    inside = _inside(trace, calls.filter(pl.Series(used)), waits)
-    return _Calls(within[used], waits.overlap(starts, ends)[used], inside)
 
 
 def _inside(trace: TraceView, calls: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:

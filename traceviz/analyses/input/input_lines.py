@@ -20,7 +20,6 @@ from traceviz.analyses.derived.stacks.functions import Function, functions
 from traceviz.analyses.derived.stacks.kinds import WAITS
 from traceviz.analyses.derived.stacks.sampled import main_thread, seen, time_by_stack
 from traceviz.analyses.derived.view import TraceView
-from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import counted
 from traceviz.report import Column, Grid
 
@@ -98,45 +97,34 @@ def input_lines(trace: TraceView) -> InputLines | None:
         if not waits.total:
             continue
         main = time_by_stack(trace, waits, rank, main_thread(trace, rank))
-        if not _enough(main):
+        if not _is_enough(main):
             continue
         own = main.filter(pl.col("inside"))
         if int(own["time_ns"].sum()) >= WORKS * int(main["time_ns"].sum()):
             return InputLines("main", tuple(functions(own, int(main["time_ns"].sum()))))
-        for who, rows, processes in (_workers(trace, rank, steady), _threads(trace, rank, steady)):
-            if _enough(rows):
-                return InputLines(who, tuple(functions(rows)), processes)
+        # Main threads of worker processes, without waits.
+        known = {*trace.ranks, rank}
+        processes = [p for p in seen(trace).threads["process_id"].unique().sort().to_list() if p not in known]
+        parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in processes]
+        worked = [_without_waits(part) for part in parts]
+        used = [part for part in worked if part.height]
+        workers = pl.concat(used) if used else main.clear()
+        others = time_by_stack(trace, steady, rank).filter(pl.col("thread_id") != main_thread(trace, rank))
+        if _is_enough(workers):
+            return InputLines("workers", tuple(functions(workers)), len(used))
+        if _is_enough(threads := _without_waits(others)):
+            return InputLines("threads", tuple(functions(threads)), 1)
     return None
 
 
-def _workers(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.DataFrame, int]:
-    """Return the work of worker processes in the steps: rows of their main threads, without waits."""
-    known = {*trace.ranks, rank}
-    others = [p for p in seen(trace).threads["process_id"].unique().sort().to_list() if p not in known]
-    parts = [time_by_stack(trace, steady, process, main_thread(trace, process)) for process in others]
-    worked = [_working(part) for part in parts]
-    used = [part for part in worked if part.height]
-    return "workers", pl.concat(used) if used else _none(trace, rank), len(used)
-
-
-def _threads(trace: TraceView, rank: int, steady: IntervalSet) -> tuple[Who, pl.DataFrame, int]:
-    """Return the work of other threads of the process in the steps, without waits and servers."""
-    rows = time_by_stack(trace, steady, rank)
-    return "threads", _working(rows.filter(pl.col("thread_id") != main_thread(trace, rank))), 1
-
-
-def _working(rows: pl.DataFrame) -> pl.DataFrame:
+def _without_waits(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows in which a thread prepares data: it works or waits for a read, not for a consumer of batches."""
     waits = pl.col("activity").is_in(list(WAITS)) & ~pl.col("inside")
     return rows.filter(~waits & ~pl.col("location").str.contains(_SERVERS))
 
 
-def _enough(rows: pl.DataFrame) -> bool:
+def _is_enough(rows: pl.DataFrame) -> bool:
     """Return whether rows suffice: they were recorded, or there are enough samples."""
     if not rows.height:
         return False
     return rows["samples"].null_count() == rows.height or float(rows["samples"].sum()) >= LEAST_SAMPLES
-
-
-def _none(trace: TraceView, rank: int) -> pl.DataFrame:
-    return time_by_stack(trace, steady_time(trace)[rank], rank).clear()

@@ -48,7 +48,7 @@ from traceviz.analyses.input.stages import (
 )
 from traceviz.analyses.input.tfdata import READY_ADVICE
 from traceviz.analyses.input.tfdata_findings import CODES, settings_findings, with_settings
-from traceviz.analyses.input.tfdata_settings import WRAPPERS, PipelineSettings, describe_settings, pipeline_settings
+from traceviz.analyses.input.tfdata_settings import PipelineSettings, describe_settings, pipeline_settings
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import STEADY_STEP_TIME, Block, Column, Fact, Facts, Finding, Grid, Prose, Section
 from traceviz.report.findings.registry import record_of
@@ -156,8 +156,13 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         copy_ns = sum(exposed_input(trace, rank).intersect(steady).total for rank, steady in steady_time(trace).items())
         wait_ns = times["input_wait"] + copy_ns
         host_ns = times["host_blocked"] + times["host_compute"]
-        idle_ns = host_ns if has_input else host_ns - _dispatch_ns(trace)
-        host_ns = host_ns if has_input else min(idle_ns, _untold_ns(trace))
+        # Recorded operations prepare device work in a part of the time of the host
+        dispatch_ns = sum(
+            host_classes(trace)[rank].sets["host_compute"].intersect(steady).intersect(dispatching(trace, rank)).total
+            for rank, steady in steady_time(trace).items()
+        )
+        idle_ns = host_ns if has_input else host_ns - dispatch_ns
+        host_ns = host_ns if has_input else min(idle_ns, _unexplained_host_ns(trace))
         verdict = self._verdict(wait_ns / step_ns, host_ns / step_ns, has_input=has_input)
         guess = verdict is InputVerdict.POSSIBLY_BOUND
         if guess and not trace.rank_busy:
@@ -231,25 +236,35 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             return (finding("TV102", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME),)
         bound = f" ({result.caveat})" if result.caveat else ""
         line = result.lines.words if result.lines is not None else ""
-        where = f"{_mostly(stage)}{f': {line}' if line else ''}"
+        where = f"{_place_of_wait(stage)}{f': {line}' if line else ''}"
         message = f"Steps wait for input in {format_ratio(share)} of their time{where}{bound}.{gain}"
         advice = _advice(stage, result, self.empty)
         explained = settings_findings(
             result.settings, result.stages, empty=self.empty, blamed=self.blamed, memory=self.memory
         )
+        lines = result.lines
+        function = lines.functions[0].words if lines is not None and lines.who == "main" and lines.words else ""
         return (
             finding("TV101", message, evidence, result.at_stake_ns, result.step_ns, STEADY_STEP_TIME, advice=advice),
             *explained,
-            *loader_findings(result.loaders, result.wait_ns, self.blamed, _function(result)),
+            *loader_findings(result.loaders, result.wait_ns, self.blamed, function),
         )
 
     def describe(self, result: InputPipelineResult) -> Section:
         """Describe verdict, bounds and stages."""
+        has_parts = bool(result.copy_ns and result.step_ns)
+        waiting, copying = (
+            (ns / result.step_ns if has_parts else None) for ns in (result.wait_ns - result.copy_ns, result.copy_ns)
+        )
+        parts = (
+            Fact("waiting_share", "of which waiting", waiting, "ratio"),
+            Fact("copy_share", "of which copying", copying, "ratio"),
+        )
         stage = result.stages[0].name if result.stages else None
         facts = (
             Fact("verdict", "verdict", result.verdict.value),
             Fact("input_share", "input share of steps", result.input_share, "ratio"),
-            *_parts(result),
+            *known(parts),
             Fact("best_case_speedup", "speed-up at best", result.best_case_speedup, "factor"),
             Fact("best_case_step_ns", "median step at best", result.best_case_step_ns, "ns"),
             Fact("stage", "largest stage", stage),
@@ -281,12 +296,6 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             f"copies to the device take {share} more of steady step time; nothing shows that they are input, so they "
             "do not count (name the range around them with --input-range REGEX if they are)"
         )
-
-
-def _function(result: InputPipelineResult) -> str:
-    """Return the function of the main thread that takes most of the wait; may be empty."""
-    lines = result.lines
-    return lines.functions[0].words if lines is not None and lines.who == "main" and lines.words else ""
 
 
 def _unjudged(trace: TraceView, reason: Reason, remedy: Remedy = NO_REMEDY) -> InputPipelineResult:
@@ -332,16 +341,6 @@ _TOO_FEW = Reason(
 )
 
 
-def _parts(result: InputPipelineResult) -> tuple[Fact, ...]:
-    """Return the parts of the input share, if it has two."""
-    if not result.copy_ns or not result.step_ns:
-        return ()
-    return (
-        Fact("waiting_share", "of which waiting", (result.wait_ns - result.copy_ns) / result.step_ns, "ratio"),
-        Fact("copy_share", "of which copying", result.copy_ns / result.step_ns, "ratio"),
-    )
-
-
 def _best_case_step(trace: TraceView) -> int | None:
     """Return the median duration of the steady steps without waiting for input and copying it."""
     if _caveat(trace):
@@ -354,28 +353,19 @@ def _best_case_step(trace: TraceView) -> int | None:
     return round(float(np.median(np.concatenate(remaining)))) if remaining else None
 
 
-def _dispatch_ns(trace: TraceView) -> int:
-    """Return host time of steady steps with an idle device in which recorded operations prepare device work."""
-    total_ns = 0
-    for rank, steady in steady_time(trace).items():
-        compute = host_classes(trace)[rank].sets["host_compute"].intersect(steady)
-        total_ns += compute.intersect(dispatching(trace, rank)).total
-    return total_ns
-
-
-def _untold_ns(trace: TraceView) -> int:
+def _unexplained_host_ns(trace: TraceView) -> int:
     """Return host time of steady steps with an idle device that no recorded event assigns to anything but input.
 
     Time in functions and in the optimizer has a name, so it is not suspected.
     """
-    told = pl.col("kind").is_in(_TOLD) | pl.any_horizontal(
+    is_known = pl.col("kind").is_in(_KNOWN_KINDS) | pl.any_horizontal(
         pl.col(column).str.contains(OPTIMIZER).fill_null(value=False) for column in ("cause", "operator", "range")
     )
     causes = host_causes(trace).filter(pl.col("class").is_in(["host_blocked", "host_compute"]))
-    return int(causes.filter(~told)["time_ns"].sum())
+    return int(causes.filter(~is_known)["time_ns"].sum())
 
 
-_TOLD = (
+_KNOWN_KINDS = (
     *("library", "saving", "logging", "serialization", "import", "io", "sleep", "lock", "gil"),
     *("python", "python_wait", "optimizer", "runtime", "driver", "compilation"),
     *("host_collective", "parameter_transfer", "profiler"),
@@ -426,11 +416,9 @@ def _how_to_annotate(trace: TraceView) -> Remedy:
 def _advice(stage: Stage | None, result: InputPipelineResult, empty: float) -> tuple[str, ...]:
     """Return advice for the stage of a pipeline if there is one, else general advice."""
     own = (stage.advice, *stage.further) if stage else ()
-    kind, *consumers = stage.path.split(" > ") if stage else [""]
-    if stage and kind == "Prefetch" and WRAPPERS.issuperset(consumers):  # the last prefetch, next to the program
-        empty_share = result.settings.empty_share_of(stage.path)
-        if empty_share is not None and empty_share < empty:
-            own = (READY_ADVICE,)
+    settings = result.settings.at(stage.path) if stage else None
+    if settings and settings.is_last_prefetch and settings.empty_share is not None and settings.empty_share < empty:
+        own = (READY_ADVICE,)
     loader = loader_kind(f"{stage.name} {stage.inside}") if stage else None
     if stage:
         own = next((use.advice for use in result.loaders if LABELS[use.kind] == stage.name), own)
@@ -451,7 +439,7 @@ def _why_no_ranges(trace: TraceView) -> str:
     return "No data-loading ranges were recorded to tell."
 
 
-def _mostly(stage: Stage | None) -> str:
+def _place_of_wait(stage: Stage | None) -> str:
     if stage is None:
         return ""
     calls = counted(stage.calls or 0, "range" if stage.kind == "NVTX range" else "call")

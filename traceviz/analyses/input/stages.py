@@ -78,7 +78,11 @@ def range_stages(trace: TraceView) -> list[Stage]:
                 advice="",
             )
             by_name.setdefault(stage.name, []).append(stage)
-            inside.setdefault(stage.name, []).append(_waited_inside(trace, part, waits))
+            children = trace.ranges.filter(pl.col("parent_id").is_in(part["range_id"].implode()))
+            waited_inside = children[["name"]].with_columns(
+                pl.Series("waited", waits.overlap(*bounds(children)), pl.Int64)
+            )
+            inside.setdefault(stage.name, []).append(waited_inside)
     return [
         _with_advice(replace(summed(parts), inside=_largest(pl.concat(inside[name]))))
         for name, parts in by_name.items()
@@ -100,12 +104,6 @@ def summed(parts: list[Stage]) -> Stage:
 def largest_first(stages: Iterable[Stage]) -> tuple[Stage, ...]:
     """Return stages that ran in steady steps, those most waited for first."""
     return tuple(sorted((s for s in stages if s.total_ns), key=lambda stage: (-stage.self_ns, stage.name)))
-
-
-def _waited_inside(trace: TraceView, outer: pl.DataFrame, waits: IntervalSet) -> pl.DataFrame:
-    """Return the direct children of the ranges ``outer``, and the wait in each: ``name, waited``."""
-    children = trace.ranges.filter(pl.col("parent_id").is_in(outer["range_id"].implode()))
-    return children[["name"]].with_columns(pl.Series("waited", waits.overlap(*bounds(children)), pl.Int64))
 
 
 def _largest(inside: pl.DataFrame) -> str:
@@ -145,21 +143,17 @@ def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
     """Return the copies of input that the device waited for, as a stage; none if there are none."""
     if not copy_ns:
         return []
-    pageable = 2 * _pageable_ns(trace) >= copy_ns
+    copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
+    copies = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable"))
+    pageable_ns = sum(
+        intervals(having(copies, "process_id", rank)).intersect(exposed_input(trace, rank)).intersect(steady).total
+        for rank, steady in steady_time(trace).items()
+    )
+    pageable = 2 * pageable_ns >= copy_ns
     name = "copy to device from pageable memory" if pageable else "copy to device"
     advice = _PAGEABLE if pageable else _PINNED
     capture_ns = sum(exposed_input(trace, rank).total for rank in steady_time(trace))
     return [Stage(name, "exposed copy", None, copy_ns, None, capture_ns, copy_ns, "", advice)]
-
-
-def _pageable_ns(trace: TraceView) -> int:
-    """Return the part of the exposed copies of input in steady steps that comes from pageable memory."""
-    copies = trace.frame("memcpy", "start_ns", "dur_ns", "process_id", "kind", "src_memory")
-    pageable = copies.filter((pl.col("kind") == "h2d") & (pl.col("src_memory") == "pageable"))
-    return sum(
-        intervals(having(pageable, "process_id", rank)).intersect(exposed_input(trace, rank)).intersect(steady).total
-        for rank, steady in steady_time(trace).items()
-    )
 
 
 INFEED = "infeed op"
@@ -211,7 +205,18 @@ def suspects(trace: TraceView) -> list[Stage]:
         compute, in_capture = compute + computing.intersect(steady).total, in_capture + computing.total
         waiting = classes.sets["host_blocked"].intersect(steady)
         for part in classes.blocking_calls.partition_by("name", maintain_order=True):
-            stage = _blocked_stage(part, waiting, steady)
+            covered = intervals(part)
+            stage = Stage(
+                name=f"host blocked in {part['name'][0]}",
+                kind="OS call",
+                calls=int(np.count_nonzero(steady.overlap(*bounds(part)))),
+                total_ns=covered.intersect(steady).total,
+                capture_calls=part.height,
+                capture_ns=covered.total,
+                self_ns=covered.intersect(waiting).total,
+                inside="",
+                advice=_RECORD_RANGES,
+            )
             blocked.setdefault(stage.name, []).append(stage)
     stages = [summed(parts) for parts in blocked.values()]
     kind, counts = "no call recorded", (None, compute, None, in_capture, compute)
@@ -222,18 +227,3 @@ def suspects(trace: TraceView) -> list[Stage]:
 UNRECORDED = "unrecorded host time"
 """Name of time that may be input or anything else."""
 _RECORD_RANGES = "Record ranges around data loading to tell whether this is the input."
-
-
-def _blocked_stage(calls: pl.DataFrame, waiting: IntervalSet, steady: IntervalSet) -> Stage:
-    covered = intervals(calls)
-    return Stage(
-        name=f"host blocked in {calls['name'][0]}",
-        kind="OS call",
-        calls=int(np.count_nonzero(steady.overlap(*bounds(calls)))),
-        total_ns=covered.intersect(steady).total,
-        capture_calls=calls.height,
-        capture_ns=covered.total,
-        self_ns=covered.intersect(waiting).total,
-        inside="",
-        advice=_RECORD_RANGES,
-    )

@@ -37,12 +37,23 @@ def settings_findings(
     findings = [
         *(_runs_empty(stage) for stage in prefetches if (stage.empty_share or 0.0) >= empty),
         *(_few_at_once(stage, cores, share) for stage, share in waited if settings.leaves_cores(stage)),
-        *(_sequential_map(share) for stage, share in waited if stage.kind == "Map"),
     ]
+    for share in (share for stage, share in waited if stage.kind == "Map"):
+        message = f"A sequential Map takes {format_ratio(share)} of the wait: it maps one element after the other."
+        findings.append(_info("TV106", message, (Fact("share_of_wait", "of the wait", share, "ratio"),)))
     if settings.stages and not settings.prefetches:
-        findings.append(_no_prefetch(settings))
+        in_use = settings.in_use
+        last = next((stage for stage in in_use if stage.kind not in WRAPPERS), in_use[0]).kind
+        message = f"The pipeline ends in {last}, without a prefetch: each batch is prepared while the program waits."
+        findings.append(_info("TV105", message, (Fact("last_stage", "last stage", last),)))
     if settings.memory_used is not None and settings.memory_used >= memory:
-        findings.append(_memory_used(settings))
+        used = settings.memory_used
+        message = f"The pipeline's buffers use {format_ratio(used)} of their memory budget: they cannot grow further."
+        evidence = (
+            Fact("memory_used", "of the memory budget", used, "ratio"),
+            Fact("memory_budget", "memory budget", settings.memory_budget, "bytes"),
+        )
+        findings.append(_info("TV107", message, evidence))
     return tuple({finding.code: finding for finding in reversed(findings)}.values())[::-1]
 
 
@@ -85,28 +96,6 @@ def _few_at_once(stage: StageSettings, cores: int, share: float) -> Finding:
         Fact("share_of_wait", "of the wait", share, "ratio"),
     )
     return _info("TV104", message, evidence)
-
-
-def _no_prefetch(settings: PipelineSettings) -> Finding:
-    stages = settings.in_use
-    last = next((stage for stage in stages if stage.kind not in WRAPPERS), stages[0]).kind
-    message = f"The pipeline ends in {last}, without a prefetch: each batch is prepared while the program waits."
-    return _info("TV105", message, (Fact("last_stage", "last stage", last),))
-
-
-def _sequential_map(share: float) -> Finding:
-    message = f"A sequential Map takes {format_ratio(share)} of the wait: it maps one element after the other."
-    return _info("TV106", message, (Fact("share_of_wait", "of the wait", share, "ratio"),))
-
-
-def _memory_used(settings: PipelineSettings) -> Finding:
-    used = settings.memory_used or 0.0
-    message = f"The pipeline's buffers use {format_ratio(used)} of their memory budget: they cannot grow further."
-    evidence = (
-        Fact("memory_used", "of the memory budget", used, "ratio"),
-        Fact("memory_budget", "memory budget", settings.memory_budget, "bytes"),
-    )
-    return _info("TV107", message, evidence)
 
 
 def _info(code: str, message: str, evidence: tuple[Fact, ...]) -> Finding:

@@ -77,6 +77,11 @@ class StageSettings:
         """Kind of the stage."""
         return self.path[-1]
 
+    @property
+    def is_last_prefetch(self) -> bool:
+        """True if it prefetches at the end of the pipeline, next to the program."""
+        return self.kind == "Prefetch" and WRAPPERS.issuperset(self.path[:-1])
+
 
 @dataclass(frozen=True, slots=True)
 class PipelineSettings:
@@ -97,7 +102,7 @@ class PipelineSettings:
     @property
     def prefetches(self) -> bool:
         """True if a stage prefetches at the end of the pipeline, next to the program."""
-        return any(stage.kind == "Prefetch" and WRAPPERS.issuperset(stage.path[:-1]) for stage in self.in_use)
+        return any(stage.is_last_prefetch for stage in self.in_use)
 
     @property
     def maps_in_parallel(self) -> bool:
@@ -120,11 +125,6 @@ class PipelineSettings:
         """Stages called in steady steps, without those of a validation between epochs; all if none was called."""
         return tuple(stage for stage in self.stages if stage.calls) or self.stages
 
-    def empty_share_of(self, path: str) -> float | None:
-        """Return the share of calls of the stage at ``path`` (from the stage on) with an empty buffer, if recorded."""
-        stage = self.at(path)
-        return None if stage is None else stage.empty_share
-
 
 @once_per_trace
 def pipeline_settings(trace: TraceView) -> PipelineSettings:
@@ -135,24 +135,23 @@ def pipeline_settings(trace: TraceView) -> PipelineSettings:
     by_path: dict[tuple[str, ...], list[StageSettings]] = {}
     for stage in (stage for settings in pipelines for stage in settings.stages):
         by_path.setdefault(stage.path, []).append(stage)
-    stages = [_strictest(parts) for _, parts in sorted(by_path.items(), key=lambda item: (len(item[0]), item[0]))]
+    # Stages of several processes, or of several places in a pipeline (``Zip[0]``, ``Zip[1]``), become one.
+    stages = [
+        replace(
+            parts[0],
+            calls=sum(part.calls for part in parts),
+            parallelism=min((p.parallelism for p in parts if p.parallelism is not None), default=None),
+            autotune=min((p.autotune for p in parts if p.autotune is not None), default=None),
+            buffer_limit=min((p.buffer_limit for p in parts if p.buffer_limit is not None), default=None),
+            empty_share=max((p.empty_share for p in parts if p.empty_share is not None), default=None),
+        )
+        for _, parts in sorted(by_path.items(), key=lambda item: (len(item[0]), item[0]))
+    ]
     return PipelineSettings(
         tuple(stages),
         min((p.cpu_budget for p in pipelines if p.cpu_budget), default=None),
         min((p.memory_budget for p in pipelines if p.memory_budget), default=None),
         max((p.memory_used for p in pipelines if p.memory_used is not None), default=None),
-    )
-
-
-def _strictest(parts: list[StageSettings]) -> StageSettings:
-    """Merge stages of several processes, or of several places in a pipeline (``Zip[0]``, ``Zip[1]``), into one."""
-    return replace(
-        parts[0],
-        calls=sum(part.calls for part in parts),
-        parallelism=min((p.parallelism for p in parts if p.parallelism is not None), default=None),
-        autotune=min((p.autotune for p in parts if p.autotune is not None), default=None),
-        buffer_limit=min((p.buffer_limit for p in parts if p.buffer_limit is not None), default=None),
-        empty_share=max((p.empty_share for p in parts if p.empty_share is not None), default=None),
     )
 
 
@@ -165,7 +164,12 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
     args = args.filter((pl.col("text") != UNKNOWN).fill_null(value=True))
     if not calls.height:
         return PipelineSettings()
-    last = _last(args).select("name", "key", "integer", "text")
+    # The last value of each property of each stage
+    order = np.argsort(args["place"].to_numpy(), kind="stable")
+    group, first = alike(codes(args["name"]), codes(args["key"]))
+    rows = np.empty(first.size, np.int64)
+    rows[group[order]] = order  # of equal groups, the last write stays
+    last = taken(args, rows).select("name", "key", "integer", "text")
     values = {(name, key): (integer, text) for name, key, integer, text in last.iter_rows()}  # once per stage and key
     judged = calls.group_by("name").agg(pl.col("steady").sum())
     buffered = args.filter((pl.col("key") == "buffered_elements") & pl.col("steady") & pl.col("integer").is_not_null())
@@ -175,18 +179,14 @@ def _settings_of(trace: TraceView, rank: int) -> PipelineSettings:
         for name, count in judged.sort("name").iter_rows()
         if stage_path(name)
     )
-    used = _memory(args)
+    text = having(args, "key", "ram_usage_megabytes")["text"].drop_nulls().cast(pl.String)
+    parts = text.str.extract_groups(_USED_OF).struct.unnest() if text.len() else pl.DataFrame()
+    numbers = parts.cast(pl.Float64, strict=False).drop_nulls() if parts.width else parts
+    shares = numbers["1"] / numbers["2"] if numbers.height else pl.Series([], dtype=pl.Float64)
+    highest = shares.filter(shares.is_finite()).max()
+    used = float(highest) if isinstance(highest, float) else None
     budget = _largest(args, "ram_budget_megabytes")
     return PipelineSettings(stages, _largest(args, "cpu_budget"), budget and budget * 10**6, used)
-
-
-def _last(args: pl.DataFrame) -> pl.DataFrame:
-    """Return the last value of each property of each stage."""
-    order = np.argsort(args["place"].to_numpy(), kind="stable")
-    group, first = alike(codes(args["name"]), codes(args["key"]))
-    last = np.empty(first.size, np.int64)
-    last[group[order]] = order  # of equal groups, the last write stays
-    return taken(args, last)
 
 
 def _stage(
@@ -213,16 +213,6 @@ def _stage(
 def _largest(args: pl.DataFrame, key: str) -> int | None:
     value = having(args, "key", key)["integer"].max()
     return int(value) if isinstance(value, int) and value > 0 else None
-
-
-def _memory(args: pl.DataFrame) -> float | None:
-    """Return the highest share of the memory budget in use."""
-    text = having(args, "key", "ram_usage_megabytes")["text"].drop_nulls().cast(pl.String)
-    parts = text.str.extract_groups(_USED_OF).struct.unnest() if text.len() else pl.DataFrame()
-    numbers = parts.cast(pl.Float64, strict=False).drop_nulls() if parts.width else parts
-    shares = numbers["1"] / numbers["2"] if numbers.height else pl.Series([], dtype=pl.Float64)
-    highest = shares.filter(shares.is_finite()).max()
-    return float(highest) if isinstance(highest, float) else None
 
 
 def describe_settings(settings: PipelineSettings) -> list[Block]:
@@ -256,14 +246,11 @@ def describe_settings(settings: PipelineSettings) -> list[Block]:
     empty = {column.name for index, column in enumerate(columns) if all(row[index] is None for row in rows)}
     title = "Pipeline settings, from the consumer to the sources"
     grid = [Grid(hide_columns(columns, empty), rows, title)] if rows else []
-    return [Facts(known(facts), audience="machine"), *grid, Prose(_sentence(settings))]
-
-
-def _sentence(settings: PipelineSettings) -> str:
     end = "ends in a prefetch" if settings.prefetches else "does not end in a prefetch"
     cores = f"may use {counted(settings.cpu_budget, 'core')}" if settings.cpu_budget else ""
     memory = f"may buffer {format_value(settings.memory_budget, 'bytes')}" if settings.memory_budget else ""
     if memory and settings.memory_used is not None:
         memory += f" ({format_ratio(settings.memory_used)} used)"
     parts = [part for part in (cores, memory, end) if part]
-    return f"The pipeline {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
+    sentence = f"The pipeline {', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]}."
+    return [Facts(known(facts), audience="machine"), *grid, Prose(sentence)]

@@ -67,28 +67,20 @@ def blocking_copies(trace: TraceView, least_ns: float) -> BlockingCopies:
     costly = pl.concat(parts).filter(pl.col("exposed_ns") > 0) if parts else pl.DataFrame()
     if not costly.height or total_ns < least_ns:
         return BlockingCopies(costly.height, total_ns)
-    alike = costly.group_by(pl.col("name").cast(pl.String), "kind", "host_memory").agg(pl.col("exposed_ns").sum())
+    by_kind = costly.group_by(pl.col("name").cast(pl.String), "kind", "host_memory").agg(pl.col("exposed_ns").sum())
     keys = ("exposed_ns", "name", "kind", "host_memory")
-    name, kind, memory, _ = alike.sort(keys, descending=[True, False, False, False]).row(0)
+    name, kind, memory, _ = by_kind.sort(keys, descending=[True, False, False, False]).row(0)
     reads = int(having(costly, "kind", "d2h")["exposed_ns"].sum())
     located = call_places(trace, costly)
     operators = knowing(located.select(pl.col("operator").alias("op"), "exposed_ns"), "op")
     sums = operators.group_by("op").agg(pl.col("exposed_ns").sum()).sort("exposed_ns", "op", descending=[True, False])
     place = costliest_place(located, "exposed_ns")
-    return BlockingCopies(
-        costly.height, total_ns, name, _words(kind, memory), 2 * reads >= total_ns, place, operators=sums
-    )
+    known = "" if memory in {None, "unknown"} else f"{memory} "
+    words = f"copies {_DIRECTIONS[kind]} {known}host memory" if kind in _DIRECTIONS else "copies"
+    return BlockingCopies(costly.height, total_ns, name, words, 2 * reads >= total_ns, place, operators=sums)
 
 
 _DIRECTIONS = {"d2h": "to", "h2d": "from"}
-
-
-def _words(kind: str | None, memory: str | None) -> str:
-    """Return the name of copies of a kind and a kind of host memory."""
-    if kind not in _DIRECTIONS:
-        return "copies"
-    known = "" if memory in {None, "unknown"} else f"{memory} "
-    return f"copies {_DIRECTIONS[kind]} {known}host memory"
 
 
 def blocking_finding(waits: BlockingCopies, judged_ns: int, judged_words: str, steps: int) -> Finding:
@@ -119,11 +111,8 @@ def blocking_finding(waits: BlockingCopies, judged_ns: int, judged_words: str, s
 
 def _advice(waits: BlockingCopies) -> tuple[str, ...]:
     """Return advice by the place of the copies and their direction."""
-    to_host, to_device, others = (
-        record_of("TV206").advice[:2],
-        record_of("TV206").advice[2:3],
-        record_of("TV206").advice[3:],
-    )
+    lines = record_of("TV206").advice
+    to_host, to_device, others = lines[:2], lines[2:3], lines[3:]
     if not waits.reads:
         return (*to_device, *others)
     specific = advice_for(waits.operators)

@@ -15,6 +15,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.frames import bounds, codes, intervals, is_one_name, parts_by, without_nulls
 from traceviz.analyses.derived.grouped import Groups
+from traceviz.analyses.derived.host.copy_calls import copy_calls, unasked_waits
 from traceviz.analyses.derived.judged_time import (
     host_time,
     judged_time,
@@ -23,6 +24,7 @@ from traceviz.analyses.derived.judged_time import (
     steady_time,
     sums_in_steps,
 )
+from traceviz.analyses.derived.launch.first import first_calls
 from traceviz.analyses.derived.statistics import (
     CALLS,
     DURATION_COLUMNS,
@@ -35,11 +37,10 @@ from traceviz.analyses.derived.statistics import (
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.launch.blocking_copies import BlockingCopies, blocking_copies, blocking_finding
-from traceviz.analyses.launch.remarks import remarks
 from traceviz.analyses.launch.waits import HostWaits, advice_for, host_waits
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.arrays.nested import Codes, alike
-from traceviz.core.units import format_ns, format_ratio
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose, Section, Skipped
 from traceviz.report.findings.record import READ_RARELY, WARNING_SHARE
 from traceviz.report.findings.registry import record_of
@@ -109,27 +110,34 @@ class CudaApiAnalysis(Analysis[ApiShares]):
         begin, end = trace.recorded_window  # one source records devices and calls at the same time
         by_name, sums = _grouped(trace, calls, end - begin)
         judged_ns = sum(judged_time(trace, rank).total for rank in trace.ranks)
+        nested_ns = 0
+        if _nests(sums):  # driver calls inside runtime calls of the same thread
+            for part in parts_by(calls, "thread_id").values():
+                runtime, driver = (part.filter(pl.col("domain") == domain) for domain in ("runtime", "driver"))
+                nested_ns += int(intervals(runtime).overlap(*bounds(driver)).sum())
         return ApiShares(
             by_name=by_name,
             by_thread=_by_thread(calls, sums, end - begin),
             in_steps=sums_in_steps(trace, calls, "name", "domain", of_host=True),
-            nested_ns=_nested(calls) if _nests(sums) else 0,
+            nested_ns=nested_ns,
             steady_exposed=_steady_exposed(trace),
             judged_ns=judged_ns,
             judged_words=judged_words(trace),
             steps=training_steps(trace).steady.height,
             waits=host_waits(trace),
             copies=blocking_copies(trace, self.copy_share * judged_ns),
-            remarks=remarks(trace, self.fold_below * int(sums["total_ns"].sum())),
+            remarks=_remarks(trace, self.fold_below * int(sums["total_ns"].sum())),
         )
 
     def judge(self, result: ApiShares) -> tuple[Finding, ...]:
         """Return findings on copies that wait, and on allocation, streams and synchronisation that idle devices."""
-        blocking = self._blocking(result)
+        copies, blocking = result.copies, None
+        if copies.calls and copies.exposed_ns >= self.copy_share * result.judged_ns:
+            blocking = blocking_finding(copies, result.judged_ns, result.judged_words, result.steps)
         if not result.steps:
-            return blocking
+            return () if blocking is None else (blocking,)
         findings = (
-            *blocking,
+            blocking,
             self._of_kind(result, "TV301", "allocation", "Memory is allocated or freed"),
             self._of_kind(result, "TV304", "stream", "Streams are created or destroyed"),
             self._waits(result),
@@ -153,11 +161,6 @@ class CudaApiAnalysis(Analysis[ApiShares]):
             Fact("worst", "largest", worst),
         )
         return finding(code, message, evidence, cost, result.judged_ns, result.judged_words)
-
-    def _blocking(self, result: ApiShares) -> tuple[Finding, ...]:
-        if not result.copies.calls or result.copies.exposed_ns < self.copy_share * result.judged_ns:
-            return ()
-        return (blocking_finding(result.copies, result.judged_ns, result.judged_words, result.steps),)
 
     def _waits(self, result: ApiShares) -> Finding | None:
         waits, cost = result.waits, result.waits.exposed_ns
@@ -223,13 +226,13 @@ _COLUMNS = ("start_ns", "dur_ns", "process_id", "thread_id", "name", "domain")
 
 def _grouped(trace: TraceView, calls: pl.DataFrame, span_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return statistics per function, and :func:`_sums`. The groups take memory and are released here."""
-    finest = _finest(calls)
+    finest = _finest_groups(calls)
     sums = _sums(trace, calls, finest)
     return _by_name(calls["dur_ns"], finest.codes, sums, span_ns), sums
 
 
-def _finest(calls: pl.DataFrame) -> Groups:
-    """Return the finest groups: calls of one function, in one domain, on one thread. All others are made of these."""
+def _finest_groups(calls: pl.DataFrame) -> Groups:
+    """Return the groups that all others are made from: calls of one function, in one domain, on one thread."""
     columns = [codes(calls["name"])]
     if not is_one_name(calls, "domain"):
         columns.append(codes(calls["domain"]))
@@ -256,7 +259,10 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
             owners = np.where(users == process, np.arange(users.size, dtype=np.int32), -1)[owners]
         idle, before = _idle_of_user(trace, process), IntervalSet.empty()
         if known:
-            before = IntervalSet.span(int(starts[0]), max(int(starts[0]), _first_steady(trace, process)))
+            # The first steady step of the process; if it has none, that of any process.
+            firsts = {rank: int(window.starts[0]) for rank, window in host_time(trace).items()}
+            first_steady = firsts.get(process, min(firsts.values()))
+            before = IntervalSet.span(int(starts[0]), max(int(starts[0]), first_steady))
         for begin in range(0, starts.size, _BLOCK):
             part = slice(begin, begin + _BLOCK)
             ends = starts[part] + lasting[part]
@@ -277,12 +283,6 @@ def _sums(trace: TraceView, calls: pl.DataFrame, groups: Groups) -> pl.DataFrame
 def _idle_of_user(trace: TraceView, process: int) -> IntervalSet:
     """Return idle time of the devices of a process; none if it uses no device, since no device waits for it."""
     return trace.idle_of(process) if process in trace.rank_busy else IntervalSet.empty()
-
-
-def _first_steady(trace: TraceView, process: int) -> int:
-    """Return the start of the first steady step of a process; if it has none, that of any process."""
-    firsts = {rank: int(window.starts[0]) for rank, window in host_time(trace).items()}
-    return firsts.get(process, min(firsts.values()))
 
 
 def _by_name(durations: pl.Series, finest: Codes, sums: pl.DataFrame, span_ns: int) -> pl.DataFrame:
@@ -330,15 +330,6 @@ def _nests(sums: pl.DataFrame) -> bool:
     return sums["domain"].n_unique() > 1
 
 
-def _nested(calls: pl.DataFrame) -> int:
-    """Return the time of driver calls inside runtime calls of the same thread."""
-    domain = pl.col("domain")
-    return sum(
-        int(intervals(part.filter(domain == "runtime")).overlap(*bounds(part.filter(domain == "driver"))).sum())
-        for part in parts_by(calls, "thread_id").values()
-    )
-
-
 JUDGED_KINDS: tuple[ApiKind, ...] = ("allocation", "stream")
 """Kinds of calls that findings are about."""
 
@@ -371,3 +362,32 @@ def _threads(by_thread: pl.DataFrame) -> Grid:
     )
     names = ("process_id", "thread_id", "calls", "total_ns", "share_of_wall", "exposed_ns")
     return Grid(columns, rows_of(by_thread, names), "By thread", audience="machine")
+
+
+_TEXT = pl.col("name").cast(pl.String)
+_DO = {"context": "to create the context of a device", "code": "to load device code"}
+
+
+def _remarks(trace: TraceView, least_ns: float) -> tuple[str, ...]:
+    """Return a sentence for each function with ``least_ns`` of copies that wait, or of first calls."""
+    time = (pl.col("end_ns") - pl.col("start_ns")).sum().alias("time")
+    sums = first_calls(trace).group_by(_TEXT, "what").agg(pl.len().alias("calls"), time)
+    rows = sums.filter(pl.col("time") >= max(least_ns, 1)).sort("time", "name", descending=True)
+    of_first_calls = [
+        f"{counted(calls, 'call')} of {name} took {format_ns(ns)} {_DO[what]}, which comes once."
+        for name, what, calls, ns in rows[["name", "what", "calls", "time"]].iter_rows()
+    ]
+    return (*_of_copies(trace, least_ns), *of_first_calls)
+
+
+def _of_copies(trace: TraceView, least_ns: float) -> list[str]:
+    if not unasked_waits(trace).height:
+        return []
+    every = copy_calls(trace).group_by(_TEXT).agg(pl.len().alias("every"))
+    time = (pl.col("end_ns") - pl.col("wait_ns")).sum().alias("time")
+    waits = unasked_waits(trace).group_by(_TEXT).agg(pl.len().alias("calls"), time)
+    rows = waits.filter(pl.col("time") >= max(least_ns, 1)).join(every, on="name").sort("time", "name", descending=True)
+    return [
+        f"{calls:,} of {of:,} calls of {name} wait until their copy is done, {format_ns(ns)} in all."
+        for name, calls, ns, of in rows[["name", "calls", "time", "every"]].iter_rows()
+    ]

@@ -182,14 +182,10 @@ def _times(trace: TraceView, calls: pl.DataFrame, caused: pl.DataFrame) -> tuple
     """Return statistics of all ``calls``, and by name, with those of the kernels that they ``caused``."""
     times = calls.select("name", (pl.col("end_ns") - pl.col("start_ns")).alias("api_ns"), _queue(trace, calls))
     by_name = _aggregate(times, caused)
-    is_one = by_name.height == 1
-    return by_name.with_columns(pl.lit("all").alias("name")) if is_one else _overall(times, caused), by_name
-
-
-def _overall(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
-    """Return :func:`_aggregate` of all calls as one function."""
     every = pl.lit("all").alias("name")
-    return _aggregate(times.with_columns(every), caused.with_columns(every))
+    if by_name.height == 1:
+        return by_name.with_columns(every), by_name
+    return _aggregate(times.with_columns(every), caused.with_columns(every)), by_name
 
 
 def _aggregate(times: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:

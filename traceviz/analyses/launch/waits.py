@@ -68,7 +68,11 @@ def host_waits(trace: TraceView) -> HostWaits:
         gaps = trace.idle_of(rank).intersect(judged_time(trace, rank))
         parts.append(own.with_columns(pl.Series("exposed_ns", _exposed_by(own, gaps, other), dtype=pl.Int64)))
     waits = pl.concat(parts) if parts else calls.with_columns(pl.lit(0, pl.Int64).alias("exposed_ns"))
-    return HostWaits(count, _worst(waits), int(waits["exposed_ns"].sum()), _causes(trace, waits))
+    by_name = waits.group_by("name").agg(pl.col("exposed_ns").sum(), pl.len())
+    worst = by_name.sort("exposed_ns", "len", "name", descending=[True, True, False]).head(1)
+    return HostWaits(
+        count, str(worst["name"][0]) if worst.height else "", int(waits["exposed_ns"].sum()), _causes(trace, waits)
+    )
 
 
 def _exposed_by(calls: pl.DataFrame, gaps: IntervalSet, other: IntervalSet) -> Array:
@@ -84,13 +88,6 @@ def _exposed_by(calls: pl.DataFrame, gaps: IntervalSet, other: IntervalSet) -> A
     any_returns = behind > first
     cost[behind[any_returns] - 1] = lost[any_returns]
     return cost
-
-
-def _worst(calls: pl.DataFrame) -> str:
-    if not calls.height:
-        return ""
-    named = calls.group_by("name").agg(pl.col("exposed_ns").sum(), pl.len())
-    return str(named.sort("exposed_ns", "len", "name", descending=[True, True, False])["name"][0])
 
 
 def _causes(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:

@@ -93,7 +93,14 @@ class CompilationAnalysis(Analysis[CompileTimes]):
             compiling = int((per_step >= self.shortest_ns).sum())
             steps, steps_with, most = steps + per_step.size, steps_with + compiling, max(most, compiling)
             step_ns += window.total
-        by_name = _by_name(events.with_columns(pl.Series("steady", inside)))
+        is_steady = pl.col("steady")
+        sums = events.with_columns(pl.Series("steady", inside)).group_by("name")
+        by_name = sums.agg(
+            pl.len().cast(pl.Int64).alias("calls"),
+            pl.col("dur_ns").sum().alias("total_ns"),
+            is_steady.sum().cast(pl.Int64).alias("steady_calls"),
+            pl.col("dur_ns").filter(is_steady).sum().alias("steady_ns"),
+        ).sort("total_ns", "name", descending=[True, False])
         return CompileTimes(by_name, total, warmup, steady, exposed, steps, steps_with, step_ns, most)
 
     def judge(self, result: CompileTimes) -> tuple[Finding, ...]:
@@ -160,13 +167,3 @@ def _compile_events(trace: TraceView) -> pl.DataFrame:
     text = pl.col("name").cast(pl.String)
     events = [part.with_columns(text).select(_EVENT) for part in (compiles, loads, captures)]
     return pl.concat(events).sort("start_ns")
-
-
-def _by_name(events: pl.DataFrame) -> pl.DataFrame:
-    grouped = events.group_by("name").agg(
-        pl.len().cast(pl.Int64).alias("calls"),
-        pl.col("dur_ns").sum().alias("total_ns"),
-        pl.col("steady").sum().cast(pl.Int64).alias("steady_calls"),
-        pl.col("dur_ns").filter(pl.col("steady")).sum().alias("steady_ns"),
-    )
-    return grouped.sort("total_ns", "name", descending=[True, False])

@@ -140,7 +140,10 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
             return self.skipped("nothing says what its lanes are")
         grouped = _with_groups(causes)
         sampled = bool(trace.tables.rows("stacks"))
-        return CpuSteps(_groups(grouped), _operators(grouped), judged_ns, judged_words(trace), sampled)
+        of_operators = having(grouped, "kind", "operator").group_by("group", "label", "type")
+        operators = of_operators.agg(pl.col("time_ns", "calls").sum())
+        operators = operators.sort("time_ns", "type", "group", descending=[True, False, False])
+        return CpuSteps(_groups(grouped), operators, judged_ns, judged_words(trace), sampled)
 
     def judge(self, result: CpuSteps) -> tuple[Finding, ...]:
         """Return TV606 for the operators that take the time, and TV607 for other work of the program."""
@@ -225,9 +228,11 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
         .when(is_operator)
         .then(pl.col("family").fill_null(UNKNOWN))
     )
+    # The type of a fused operation only shows that it is fused, so its name counts, without its number.
+    fused = pl.when(pl.col("family") == "fusion").then(pl.col("cause").str.replace(r"(\.\d+)+$", ""))
     grouped = joined.with_columns(
         pl.coalesce(family, "kind").alias("group"),
-        pl.when(is_operator).then(pl.coalesce(_named_by_number(), "type", "cause")).otherwise("cause").alias("type"),
+        pl.when(is_operator).then(pl.coalesce(fused, "type", "cause")).otherwise("cause").alias("type"),
         pl.when(family.is_not_null()).then(pl.lit("operator")).otherwise("kind").alias("kind"),
     )
     families = having(grouped, "kind", "operator")["group"].unique().to_list()
@@ -235,11 +240,6 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
     labels = {**kinds, **{family: op_family_label(family) for family in families}}
     label = pl.col("group").replace_strict(labels, default=None, return_dtype=pl.String)
     return grouped.with_columns(label.alias("label"))
-
-
-def _named_by_number() -> pl.Expr:
-    """Return the name of a fused operation without its number, since its type only shows that it is fused."""
-    return pl.when(pl.col("family") == "fusion").then(pl.col("cause").str.replace(r"(\.\d+)+$", ""))
 
 
 def _groups(causes: pl.DataFrame) -> pl.DataFrame:
@@ -266,13 +266,6 @@ def _groups(causes: pl.DataFrame) -> pl.DataFrame:
 def _else(place: str) -> pl.Expr:
     """Return the place, unless it is the event itself."""
     return pl.when(pl.col(place) != pl.col("cause")).then(pl.col(place))
-
-
-def _operators(causes: pl.DataFrame) -> pl.DataFrame:
-    """Return operators by family and type, the largest first."""
-    of_operators = having(causes, "kind", "operator").group_by("group", "label", "type")
-    rows = of_operators.agg(pl.col("time_ns", "calls").sum())
-    return rows.sort("time_ns", "type", "group", descending=[True, False, False])
 
 
 def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:

@@ -95,7 +95,21 @@ class FrameworkOpsAnalysis(Analysis[OpTimes]):
         if "pytorch" in trace.frameworks:
             return self.skipped("the trace is of PyTorch: see the operators")
         calls = _host_calls(trace)
-        host, device = _by_name(calls), _device_times(trace)
+        once = ~pl.col("again")
+        sums = calls.group_by("text").agg(
+            once.sum().cast(pl.Int64).alias("calls"),
+            pl.col("dur_ns").filter(once).sum().alias("host_ns"),
+            pl.col("self_ns").sum().alias("host_self_ns"),
+            (pl.col("eager") & once).sum().cast(pl.Int64).alias("eager_calls"),
+        )
+        host = sums.with_columns(pl.col("text").cast(pl.String))
+        work = pl.concat(
+            [
+                knowing(trace.frame(name, "dur_ns", "op"), "op").with_columns(pl.col("op").cast(pl.String))
+                for name in schema.DEVICE_WORK
+            ]
+        )
+        device = work.group_by(pl.col("op").alias("text")).agg(pl.col("dur_ns").sum().alias("device_ns"))
         if not host.height and not device.height:
             return self.skipped("the trace names no framework ops")
         both = host.join(device, on="text", how="full", coalesce=True)
@@ -230,29 +244,6 @@ def _nesting_events(trace: TraceView) -> pl.DataFrame:
 
 _ROLE = pl.Enum(["op", "iterator", "function", "eager"])
 _NUMBER = {role: number for number, role in enumerate(_ROLE.categories)}
-
-
-def _by_name(calls: pl.DataFrame) -> pl.DataFrame:
-    """Group calls by ``text``: ``calls, host_ns, host_self_ns, eager_calls``."""
-    once = ~pl.col("again")
-    sums = calls.group_by("text").agg(
-        once.sum().cast(pl.Int64).alias("calls"),
-        pl.col("dur_ns").filter(once).sum().alias("host_ns"),
-        pl.col("self_ns").sum().alias("host_self_ns"),
-        (pl.col("eager") & once).sum().cast(pl.Int64).alias("eager_calls"),
-    )
-    return sums.with_columns(pl.col("text").cast(pl.String))
-
-
-def _device_times(trace: TraceView) -> pl.DataFrame:
-    """Return device work that names its op: ``text, device_ns``."""
-    work = pl.concat(
-        [
-            knowing(trace.frame(name, "dur_ns", "op"), "op").with_columns(pl.col("op").cast(pl.String))
-            for name in schema.DEVICE_WORK
-        ]
-    )
-    return work.group_by(pl.col("op").alias("text")).agg(pl.col("dur_ns").sum().alias("device_ns"))
 
 
 def _totals(by_op: pl.DataFrame, *keys: str) -> pl.DataFrame:

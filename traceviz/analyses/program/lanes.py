@@ -78,7 +78,15 @@ class LanesAnalysis(Analysis[LaneTimes]):
         rows = pl.DataFrame({"row": segments.owner, "self_ns": segments.ends - segments.starts})
         owned = rows.group_by("row").agg(pl.col("self_ns").sum())
         calls = tree.calls[["thread_id", "name"]].with_columns(pl.Series("row", np.arange(tree.calls.height)))
-        named = calls.join(owned, on="row", how="left").join(_names(trace), on="thread_id", how="left")
+        # If there are several processes, a lane has the name of its process, too.
+        threads = trace.frame("threads", "thread_id", "process_id", "tid", "name")
+        processes = trace.frame("processes", "process_id", "pid", pl.col("name").alias("process"))
+        joined = threads.join(processes, on="process_id", how="left")
+        thread = pl.coalesce("name", pl.format("thread {}", pl.coalesce("tid", "thread_id")))
+        process = pl.coalesce("process", pl.format("process {}", pl.coalesce("pid", "process_id")))
+        lane = pl.concat_str(process, thread, separator=" / ") if processes.height > 1 else thread
+        names = joined.select("thread_id", lane.alias("lane"))
+        named = calls.join(owned, on="row", how="left").join(names, on="thread_id", how="left")
         events = (
             named.group_by("thread_id", "lane", "name")
             .agg(pl.len().cast(pl.Int64).alias("calls"), pl.col("self_ns").sum())
@@ -142,14 +150,3 @@ class LanesAnalysis(Analysis[LaneTimes]):
             frame_grid(events, of_events, "Events, without those inside", fold_below=self.fold_below),
         )
         return Section(self.slug, self.title, blocks)
-
-
-def _names(trace: TraceView) -> pl.DataFrame:
-    """Return ``thread_id`` and ``lane``: names of the thread and, if there are several processes, of its process."""
-    threads = trace.frame("threads", "thread_id", "process_id", "tid", "name")
-    processes = trace.frame("processes", "process_id", "pid", pl.col("name").alias("process"))
-    joined = threads.join(processes, on="process_id", how="left")
-    thread = pl.coalesce("name", pl.format("thread {}", pl.coalesce("tid", "thread_id")))
-    process = pl.coalesce("process", pl.format("process {}", pl.coalesce("pid", "process_id")))
-    lane = pl.concat_str(process, thread, separator=" / ") if processes.height > 1 else thread
-    return joined.select("thread_id", lane.alias("lane"))

@@ -51,6 +51,7 @@ MADE = ("made_thread_id", "made_ns")
 """Thread and time in which the node of work in a graph was made."""
 _MOST_LEVELS = 64
 """Names of parts of graphs with more dots are not paths of modules."""
+_OWN_TIMES = pl.col("host_self_ns", "device_self_ns", "backward_self_ns")
 _PATHS: dict[str, pl.DataType | type[pl.DataType]] = {"number": pl.Int64, "path": pl.List(pl.String)}
 
 
@@ -94,7 +95,10 @@ def part_names(trace: TraceView) -> PartNames | None:
     if frames.height:
         part = replaced(pl.col("name"), _FRAME, "").alias("part")
         return PartNames("nn.Module", frames.with_columns(part), nothing)
-    hierarchy = _hierarchy(trace)
+    stated = argument(trace, "Module Hierarchy", "text").with_columns(pl.col("text").cast(pl.String)).drop_nulls()
+    path = pl.col("text").str.extract_all(_HIERARCHY_STEP).alias("path")
+    distinct = stated[["text"]].unique().with_columns(path).filter(pl.col("path").list.len() > 0)
+    hierarchy = stated.unique("op_id").join(distinct, on="text")[["op_id", "path"]]
     ranges = having(trace.host_names, "category", "annotation").with_columns(pl.col("name").alias("part"))
     if hierarchy.height:
         return PartNames("module hierarchy", ranges.clear(), hierarchy)
@@ -110,7 +114,24 @@ def named_parts(trace: TraceView) -> NamedParts | None:
         return None
     operators, work = operator_calls(trace), named_work(trace)
     if names.source == "module hierarchy":
-        return _of_hierarchy(trace, operators, names.hierarchy, work)
+        # Operators without a hierarchy count in the operator around them.
+        tree = operators.tree
+        is_placed = tree.calls["op_id"].is_in(names.hierarchy["op_id"].implode()).to_numpy()
+        unplaced = np.where(is_placed, 0, operators.device_self)
+        backward = backward_work(trace, operators, unplaced)  # others count as forward
+        own = tree.calls[["op_id", "start_ns"]].with_columns(
+            pl.Series("host_self_ns", np.maximum(tree.durations - tree.children(tree.durations), 0)),
+            pl.Series("device_self_ns", operators.device_self),
+            pl.Series("backward_self_ns", backward),
+        )
+        sums = own.join(names.hierarchy, on="op_id").group_by("path")
+        parts = sums.agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _OWN_TIMES.sum())
+        made = tree.around_known(work, *MADE)
+        of_part = (made < 0) & work["named"].is_not_null().to_numpy()
+        alone = work.with_columns(number=pl.lit(-1, pl.Int64)).filter(pl.Series(of_part))
+        inside = _parts_of_graphs(alone, pl.DataFrame(schema=_PATHS))
+        known = of_part | (made >= 0) & np.append(is_placed, False)[made]
+        return NamedParts("module hierarchy", _in_order(pl.concat([_typed(parts), inside])), graph_time(work, known))
     return _of_calls(trace, operators, names.calls, work, names.source)
 
 
@@ -128,14 +149,6 @@ def named_work(trace: TraceView) -> pl.DataFrame:
         return work.with_columns(pl.lit(None, pl.List(pl.String)).alias("named"))
     named = parts.with_columns(path)
     return work.join(named, on=["part_module", "part"], how="left", nulls_equal=True, maintain_order="left")
-
-
-def _hierarchy(trace: TraceView) -> pl.DataFrame:
-    """Return the modules around each operation that states them: ``op_id, path``."""
-    stated = argument(trace, "Module Hierarchy", "text").with_columns(pl.col("text").cast(pl.String)).drop_nulls()
-    path = pl.col("text").str.extract_all(_HIERARCHY_STEP).alias("path")
-    distinct = stated[["text"]].unique().with_columns(path).filter(pl.col("path").list.len() > 0)
-    return stated.unique("op_id").join(distinct, on="text")[["op_id", "path"]]
 
 
 def _of_calls(
@@ -163,7 +176,7 @@ def _of_calls(
             "backward_self_ns": tree.sums(of_operator, backward),
         }
     )
-    sums = own.group_by("number").agg(pl.len().alias("calls"), pl.col("start_ns").min(), _own_times().sum())
+    sums = own.group_by("number").agg(pl.len().alias("calls"), pl.col("start_ns").min(), _OWN_TIMES.sum())
     parts = sums.join(paths, on="number")
     number = np.where(launched >= 0, path[launched], -1) if path.size else launched
     inside = _parts_of_graphs(work.with_columns(number=pl.Series(number)).filter(pl.Series(of_part)), paths)
@@ -205,42 +218,13 @@ def _paths(tree: CallTree) -> tuple[Array, pl.DataFrame]:
     return number, pl.DataFrame({"number": range(len(paths)), "path": paths}, _PATHS)
 
 
-def _of_hierarchy(
-    trace: TraceView, operators: OperatorCalls, hierarchy: pl.DataFrame, work: pl.DataFrame
-) -> NamedParts:
-    """Return parts from the hierarchies of operators. Operators without one count in the operator around them."""
-    tree = operators.tree
-    is_placed = tree.calls["op_id"].is_in(hierarchy["op_id"].implode()).to_numpy()
-    backward = backward_work(trace, operators, np.where(is_placed, 0, operators.device_self))  # others count as forward
-    own = tree.calls[["op_id", "start_ns"]].with_columns(
-        pl.Series("host_self_ns", np.maximum(tree.durations - tree.children(tree.durations), 0)),
-        pl.Series("device_self_ns", operators.device_self),
-        pl.Series("backward_self_ns", backward),
-    )
-    sums = own.join(hierarchy, on="op_id").group_by("path")
-    parts = sums.agg(pl.lit(None, pl.Int64).alias("calls"), pl.col("start_ns").min(), _own_times().sum())
-    made = tree.around_known(work, *MADE)
-    of_part = (made < 0) & work["named"].is_not_null().to_numpy()
-    alone = work.with_columns(number=pl.lit(-1, pl.Int64)).filter(pl.Series(of_part))
-    inside = _parts_of_graphs(alone, pl.DataFrame(schema=_PATHS))
-    known = of_part | (made >= 0) & np.append(is_placed, False)[made]
-    return NamedParts("module hierarchy", _in_order(pl.concat([_typed(parts), inside])), graph_time(work, known))
-
-
-def _own_times() -> pl.Expr:
-    return pl.col("host_self_ns", "device_self_ns", "backward_self_ns")
-
-
 def _typed(parts: pl.DataFrame) -> pl.DataFrame:
     return parts.select(pl.col(name).cast(kind) for name, kind in _PART_SCHEMA.items())
 
 
 def _in_order(parts: pl.DataFrame) -> pl.DataFrame:
     """Sort parts by time. A part that is both named in a graph and called elsewhere becomes one."""
-    once = parts if parts["path"].n_unique() == parts.height else _joined(parts)
-    return once.sort("start_ns", "path")
-
-
-def _joined(parts: pl.DataFrame) -> pl.DataFrame:
-    calls = pl.when(pl.col("calls").count() > 0).then(pl.col("calls").sum()).alias("calls")
-    return _typed(parts.group_by("path").agg(calls, pl.col("start_ns").min(), _own_times().sum()))
+    if parts["path"].n_unique() != parts.height:
+        calls = pl.when(pl.col("calls").count() > 0).then(pl.col("calls").sum()).alias("calls")
+        parts = _typed(parts.group_by("path").agg(calls, pl.col("start_ns").min(), _OWN_TIMES.sum()))
+    return parts.sort("start_ns", "path")

@@ -89,7 +89,10 @@ class ModulesAnalysis(Analysis[ModuleTimes]):
             return self.skipped(_WHAT_TO_ANNOTATE if has_frames else _WHAT_TO_RECORD)
         work = trace.device_work
         device_ns = int((work["end_ns"] - work["start_ns"]).sum())
-        alike = _without_numbers(named.parts)
+        names = named.parts["path"].explode().unique().drop_nulls().to_list()
+        kinds = {name: re.sub(_INSTANCE, r"\1\2", name) for name in names}
+        kind = pl.col("path").list.eval(pl.element().replace_strict(kinds, return_dtype=pl.String))
+        alike = named.parts.with_columns(kind.alias("path"))
         exact = _tree(named.parts, device_ns)
         return ModuleTimes(named.source, exact, _tree(alike, device_ns), device_ns, named.graphs)
 
@@ -151,14 +154,6 @@ _EXACT = (
 _SHORTER = (Column("instances", "Modules", "count", 3), *_TIMES)
 
 
-def _without_numbers(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return ``parts`` with the numbers of instances removed from their paths."""
-    names = parts["path"].explode().unique().drop_nulls().to_list()
-    kinds = {name: re.sub(_INSTANCE, r"\1\2", name) for name in names}
-    kind = pl.col("path").list.eval(pl.element().replace_strict(kinds, return_dtype=pl.String))
-    return parts.with_columns(kind.alias("path"))
-
-
 def _tree(parts: pl.DataFrame, device_ns: int) -> pl.DataFrame:
     """Return totals over each part and all parts inside it, in the order of the tree."""
     whole = _with_all_inside(parts)
@@ -167,7 +162,12 @@ def _tree(parts: pl.DataFrame, device_ns: int) -> pl.DataFrame:
     weighted = whole.with_columns(device).with_columns(
         share("both", device_ns, "share_of_device_time"), share("host_ns", host_ns, "share_of_host_time")
     )
-    return _top_down(weighted).with_columns(pl.col("path").list.join(_SEPARATOR))
+    # In the order of a tree: siblings with the most device time come first, then the most host time.
+    order = weighted.sort("both", "host_ns", "path", descending=[True, True, False]).with_row_index("rank")
+    rank = {tuple(path): position for path, position in order[["path", "rank"]].iter_rows()}
+    keys = [[rank[tuple(path[: level + 1])] for level in range(len(path))] for path in order["path"].to_list()]
+    top_down = order.with_columns(pl.Series("key", keys, pl.List(pl.Int64))).sort("key").drop("rank", "key")
+    return top_down.with_columns(pl.col("path").list.join(_SEPARATOR))
 
 
 def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
@@ -189,11 +189,3 @@ def _with_all_inside(parts: pl.DataFrame) -> pl.DataFrame:
     joined = totals.join(own.drop("backward_self_ns"), on="path", how="left")
     zeros = pl.col("host_self_ns", "device_self_ns", "instances").fill_null(0)
     return joined.with_columns(level.alias("level"), name.alias("name"), zeros)
-
-
-def _top_down(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return rows in the order of a tree. Siblings with the most device time come first, then the most host time."""
-    order = parts.sort("both", "host_ns", "path", descending=[True, True, False]).with_row_index("rank")
-    rank = {tuple(path): position for path, position in order[["path", "rank"]].iter_rows()}
-    keys = [[rank[tuple(path[: level + 1])] for level in range(len(path))] for path in order["path"].to_list()]
-    return order.with_columns(pl.Series("key", keys, pl.List(pl.Int64))).sort("key").drop("rank", "key")

@@ -98,7 +98,16 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
     names = trace.host_names.filter((pl.col("category") == "op") & ~matches(pl.col("name"), _NOT_AN_OPERATOR))
     known = names.with_row_index("code").with_columns(torch_matrix_op("name").alias("matrix"))
     tree = CallTree.of(calls_named(trace, known))
-    work = _work(trace)
+    on_tensor_cores = [name for name, kernel in trace.kernel_classes.items() if kernel.tensor_core]
+    duration = pl.col("end_ns") - pl.col("begin_ns")
+    kernel = pl.col("kernel").is_not_null()
+    tensor_core = pl.col("kernel").is_in(on_tensor_cores).fill_null(value=False)
+    work = with_origins(trace, work_with_calls(trace)).select(
+        duration.alias("dur_ns"),
+        pl.when(kernel).then(duration).otherwise(0).alias("kernel_ns"),
+        pl.when(tensor_core).then(duration).otherwise(0).alias("tensor_core_ns"),
+        *("op", "process_id", "thread_id", "call_ns", "by_graph", "made_thread_id", "made_ns", "part"),
+    )
     launched = tree.around_known(work, "thread_id", "call_ns")
     made = tree.around_known(work, "made_thread_id", "made_ns")
     of_part = (made < 0) & work["part"].is_not_null().to_numpy()
@@ -120,33 +129,19 @@ def operator_calls(trace: TraceView) -> OperatorCalls:
         work.with_columns(named.alias("op"))
         .filter(pl.Series(row < 0))
         .select("op", "dur_ns", "kernel_ns", "tensor_core_ns"),
-        _handed_on(tree, np.where(row != launched, launched, -1), made, durations),
+        _passed_to_makers(tree, np.where(row != launched, launched, -1), made, durations),
         work.select(pl.Series("row", made), "process_id", "call_ns", "dur_ns").filter(pl.col("row") >= 0),
         graph_time(work, (made >= 0) | of_part),
     )
 
 
-def _handed_on(tree: CallTree, launched: Array, made: Array, durations: Array) -> Array:
+def _passed_to_makers(tree: CallTree, launched: Array, made: Array, durations: Array) -> Array:
     """Return work that ``launched`` operators pass to those that ``made`` its nodes, less work that totals include.
 
     A graph may be captured and launched inside one operator, whose total has the work already.
     """
     handed = tree.sums(launched, durations)
     return handed - tree.sums(tree.common(launched, made), durations) if handed.any() else handed
-
-
-def _work(trace: TraceView) -> pl.DataFrame:
-    """Return device work with its call and the origin of its node: ``dur_ns, kernel_ns, tensor_core_ns`` and more."""
-    on_tensor_cores = [name for name, kernel in trace.kernel_classes.items() if kernel.tensor_core]
-    duration = pl.col("end_ns") - pl.col("begin_ns")
-    kernel = pl.col("kernel").is_not_null()
-    tensor_core = pl.col("kernel").is_in(on_tensor_cores).fill_null(value=False)
-    return with_origins(trace, work_with_calls(trace)).select(
-        duration.alias("dur_ns"),
-        pl.when(kernel).then(duration).otherwise(0).alias("kernel_ns"),
-        pl.when(tensor_core).then(duration).otherwise(0).alias("tensor_core_ns"),
-        *("op", "process_id", "thread_id", "call_ns", "by_graph", "made_thread_id", "made_ns", "part"),
-    )
 
 
 def _api_time(trace: TraceView, tree: CallTree) -> Array:

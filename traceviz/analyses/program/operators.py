@@ -71,7 +71,17 @@ class OperatorsAnalysis(Analysis[OperatorTimes]):
         if not of_pytorch(trace):
             return self.skipped("the trace is not of PyTorch: see the framework ops")
         operators = operator_calls(trace)
-        elsewhere = _elsewhere(operators)
+        # Device work whose operator is known by name only.
+        eligible = pl.when(torch_matrix_op("op")).then(pl.col("kernel_ns")).otherwise(0)
+        elsewhere = knowing(operators.elsewhere, "op").select(
+            pl.col("op").alias("name"),
+            torch_matrix_op("op").alias("tensor_core_eligible"),
+            pl.col("dur_ns").alias("device_ns"),
+            pl.col("dur_ns").alias("device_self_ns"),
+            "kernel_ns",
+            eligible.alias("eligible_ns"),
+            "tensor_core_ns",
+        )
         if not operators.tree.calls.height and not elsewhere.height:
             return self.skipped("the trace names no operators")
         shapes = input_shapes(trace, operators)
@@ -147,10 +157,10 @@ _ON_DEVICE = ("device_self_ns", "share_of_device_op_time", "device_ns", "tensor_
 def _sums(trace: TraceView, operators: OperatorCalls, shapes: pl.Series | None) -> pl.DataFrame:
     """Return one row per name and shapes, if these are known, with the sums of its calls."""
     calls = operators.tree.calls
-    told_apart = calls.select("name") if shapes is None else calls.select("name", shapes.alias("shapes"))
+    distinct = calls.select("name") if shapes is None else calls.select("name", shapes.alias("shapes"))
     own = () if shapes is None else (codes(shapes),)
     group, first = alike(calls["code"].to_numpy().astype(np.int32), *own)
-    keys = told_apart.select(pl.all().gather(first).cast(pl.String))
+    keys = distinct.select(pl.all().gather(first).cast(pl.String))
     groups = Groups(keys, group)
     return keys.with_columns(
         pl.Series("tensor_core_eligible", groups.sums(operators.eligible.astype(np.int64)) > 0),
@@ -177,7 +187,11 @@ def _amounts(trace: TraceView, operators: OperatorCalls) -> Iterator[tuple[str, 
     yield "steady_host_ns", np.where(steady, operators.host_self, 0)
     steady_device = np.where(steady, operators.device_self, 0)
     if operators.replayed.height:  # operators in graphs work when the graph is launched, not when it was captured
-        steady_device = steady_device + _replayed_in_steps(trace, operators, steady)
+        replayed = operators.replayed
+        row, durations = replayed["row"].to_numpy(), replayed["dur_ns"].to_numpy()
+        launches = replayed.select("process_id", pl.col("call_ns").alias("start_ns").fill_null(-1))
+        inside = operators.tree.sums(row, np.where(_in_steady_steps(trace, launches), durations, 0))
+        steady_device = steady_device + inside - np.where(steady, operators.tree.sums(row, durations), 0)
     yield "steady_device_ns", steady_device
 
 
@@ -194,35 +208,12 @@ _PER_STEP = {
 }
 
 
-def _replayed_in_steps(trace: TraceView, operators: OperatorCalls, steady: Steady) -> Array:
-    """Return the correction of device work in steady steps for graphs, whose work counts in the steps of the launch."""
-    replayed = operators.replayed
-    row, durations = replayed["row"].to_numpy(), replayed["dur_ns"].to_numpy()
-    launches = replayed.select("process_id", pl.col("call_ns").alias("start_ns").fill_null(-1))
-    inside = operators.tree.sums(row, np.where(_in_steady_steps(trace, launches), durations, 0))
-    return inside - np.where(steady, operators.tree.sums(row, durations), 0)
-
-
 def _in_steady_steps(trace: TraceView, calls: pl.DataFrame) -> Steady:
     inside = np.zeros(calls.height, dtype=np.bool_)
     process, starts = calls["process_id"].to_numpy(), calls["start_ns"].to_numpy()
     for rank, steps in host_time(trace).items():
         inside |= (process == rank) & steps.contains(starts)
     return inside
-
-
-def _elsewhere(operators: OperatorCalls) -> pl.DataFrame:
-    """Return device work whose operator is known by name only, in columns of :func:`_sums`."""
-    eligible = pl.when(torch_matrix_op("op")).then(pl.col("kernel_ns")).otherwise(0)
-    return knowing(operators.elsewhere, "op").select(
-        pl.col("op").alias("name"),
-        torch_matrix_op("op").alias("tensor_core_eligible"),
-        pl.col("dur_ns").alias("device_ns"),
-        pl.col("dur_ns").alias("device_self_ns"),
-        "kernel_ns",
-        eligible.alias("eligible_ns"),
-        "tensor_core_ns",
-    )
 
 
 def _totals(rows: pl.DataFrame, steps: int, *keys: str) -> pl.DataFrame:

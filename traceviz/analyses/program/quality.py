@@ -112,10 +112,32 @@ class QualityAnalysis(Analysis[Quality]):
 
     def describe(self, result: Quality) -> Section:
         """Describe figures with a row each, pictures of those that have a direction, and the values for machines."""
-        grid = Grid(_COLUMNS, tuple(map(_row, result.metrics)), STATED, complete=True)
+        rows = tuple(
+            (
+                *(
+                    metric.name,
+                    metric.said.label,
+                    metric.said.split,
+                    metric.said.better or None,
+                    metric.first,
+                    metric.last,
+                ),
+                *(metric.best.get(key) for key in ("value", "step", "epoch")),
+                *(metric.values.height, metric.source),
+            )
+            for metric in result.metrics
+        )
+        grid = Grid(_COLUMNS, rows, STATED, complete=True)
         course = tuple(row for metric in result.metrics for row in _course(metric, self.points))
         blocks: list[Block] = [Facts((Fact("metrics", "figures stated", len(result.metrics), "count"),), "machine")]
-        blocks += [grid, *_pictures(result, self.pictures, self.slices), *map(Prose, _remarks(result))]
+        blocks += [grid, *_pictures(result, self.pictures, self.slices)]
+        for metric in result.metrics:
+            odd, label = metric.values.height - metric.finite.height, metric.said.label
+            if metric.said.better and metric.last is None:
+                text = f"The last {label} is no finite number: the training has diverged, or divided by zero."
+                blocks.append(Prose(text))
+            elif metric.said.better and odd:
+                blocks.append(Prose(f"{odd} of {metric.values.height} values of {label} are no finite numbers."))
         blocks.append(Grid(_COURSE, course, OVER_TIME, audience="machine"))
         return Section(self.slug, self.title, tuple(blocks))
 
@@ -169,15 +191,6 @@ def _place(metric: Metric) -> tuple[bool, int, int, str]:
     return not metric.said.better, _SPLITS.index(metric.said.split), first, metric.said.label
 
 
-def _row(metric: Metric) -> Row:
-    best = metric.best
-    return (
-        *(metric.name, metric.said.label, metric.said.split, metric.said.better or None),
-        *(metric.first, metric.last, best.get("value"), best.get("step"), best.get("epoch")),
-        *(metric.values.height, metric.source),
-    )
-
-
 def _course(metric: Metric, points: int) -> Iterator[Row]:
     rows = metric.values[["start_ns", "step", "epoch", "value"]]
     places = np.unique(np.linspace(0, rows.height - 1, min(points, rows.height)).round().astype(np.int64))
@@ -211,16 +224,6 @@ def _lane(metric: Metric, begin: int, end: int, slices: int) -> Lane:
     whole = float(values.max()) or 1.0
     shown = (None if place < 0 else float(values[place]) / whole for place in places.tolist())
     return Lane(metric.said.label, tuple(shown), format_number(whole))
-
-
-def _remarks(result: Quality) -> Iterator[str]:
-    """Yield sentences about problems."""
-    for metric in result.metrics:
-        odd = metric.values.height - metric.finite.height
-        if metric.said.better and metric.last is None:
-            yield f"The last {metric.said.label} is no finite number: the training has diverged, or divided by zero."
-        elif metric.said.better and odd:
-            yield f"{odd} of {metric.values.height} values of {metric.said.label} are no finite numbers."
 
 
 def _number(value: float | None) -> float | None:

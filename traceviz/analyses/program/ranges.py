@@ -73,11 +73,17 @@ class RangesAnalysis(Analysis[RangeTimes]):
         events = events.with_columns(pl.col("name", "domain").cast(pl.String))
         closed = events.filter(pl.col("dur_ns").is_not_null())
         projected = trace.has_device_tables and "cuda_api" in trace.tables
-        instances = _with_projection(_with_self_time(closed), trace, projected=projected)
+        inside = knowing(closed, "parent_id").group_by("parent_id").agg(pl.col("dur_ns").sum().alias("inside_ns"))
+        joined = closed.join(inside, left_on="range_id", right_on="parent_id", how="left")
+        own = pl.col("dur_ns") - pl.col("inside_ns").fill_null(0)
+        with_self_time = joined.with_columns(own.clip(lower_bound=0).alias("self_ns")).drop("inside_ns")
+        instances = _with_projection(with_self_time, trace, projected=projected)
         by_name = _aggregate(instances)
-        folded = _folded(instances) if by_name.height > self.many else None
-        if folded is not None and folded.height * self.fewer > by_name.height:
-            folded = None
+        folded = None
+        if by_name.height > self.many:
+            shorter = {name: re.sub(_RUNNING_NUMBER, "N", name) for name in instances["name"].drop_nulls().unique()}
+            fewer = _aggregate(instances.with_columns(pl.col("name").replace(shorter)))
+            folded = fewer if fewer.height * self.fewer <= by_name.height else None
         nested = closed["parent_id"].count() > 0
         return RangeTimes(by_name, folded, events.height - closed.height, projected, nested, "graph_ns" in by_name)
 
@@ -116,14 +122,6 @@ _COLUMNS = (
     *DURATION_COLUMNS,
 )
 _IN_GRAPHS = Column("graph_ns", "Device in graphs", "ns", 2)
-
-
-def _with_self_time(ranges: pl.DataFrame) -> pl.DataFrame:
-    """Return ``ranges`` with ``self_ns``: the duration without that of the ranges directly inside."""
-    inside = knowing(ranges, "parent_id").group_by("parent_id").agg(pl.col("dur_ns").sum().alias("inside_ns"))
-    joined = ranges.join(inside, left_on="range_id", right_on="parent_id", how="left")
-    own = pl.col("dur_ns") - pl.col("inside_ns").fill_null(0)
-    return joined.with_columns(own.clip(lower_bound=0).alias("self_ns")).drop("inside_ns")
 
 
 def _with_projection(ranges: pl.DataFrame, trace: TraceView, *, projected: bool) -> pl.DataFrame:
@@ -184,11 +182,6 @@ def _project(ranges: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     added = pl.col("end_ns") - pl.max_horizontal(pl.col("begin_ns"), pl.col("end_ns").cum_max().shift(1))
     busy = added.clip(lower_bound=0).sum().alias("device_busy_ns")
     return inside.sort("range_id", "begin_ns").group_by("range_id").agg(span, busy)
-
-
-def _folded(instances: pl.DataFrame) -> pl.DataFrame:
-    shorter = {name: re.sub(_RUNNING_NUMBER, "N", name) for name in instances["name"].drop_nulls().unique()}
-    return _aggregate(instances.with_columns(pl.col("name").replace(shorter)))
 
 
 def _aggregate(instances: pl.DataFrame) -> pl.DataFrame:

@@ -87,8 +87,8 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
     """
     calls = collective_calls(trace)
     paired = calls["name"].str.contains(POINT_TO_POINT)
-    alike = calls.filter(~paired)
-    counts = alike.group_by(*_KEY, "process_id").agg(pl.len(), pl.col("group_size").first())
+    comparable = calls.filter(~paired)
+    counts = comparable.group_by(*_KEY, "process_id").agg(pl.len(), pl.col("group_size").first())
     groups = counts.group_by(_KEY).agg(
         pl.len().alias("ranks"),
         pl.col("len").min().alias("shared"),
@@ -96,10 +96,16 @@ def collective_skew(trace: TraceView, tolerance: float) -> Skew:
         (pl.col("group_size").max() < pl.len()).fill_null(value=False).alias("ambiguous"),
     )
     usable = groups.filter((pl.col("ranks") > 1) & ~pl.col("ambiguous"))
-    matched, clock, unaligned = _matched(alike.join(usable.select(*_KEY, "shared", "unequal"), on=_KEY), tolerance)
+    matched, clock, unaligned = _matched(comparable.join(usable.select(*_KEY, "shared", "unequal"), on=_KEY), tolerance)
     one_clock = share_a_clock(trace)
     if one_clock:
-        clock, apart = _by_their_own_clock(matched, clock)
+        # Ends of one collective differ by the time that the slower rank needs for its part, and those of different
+        # collectives by the time between them. So the n-th collective of a rank that is further apart is another one.
+        first, last = pl.col("start_ns").min(), pl.col("start_ns").max()
+        between = matched.group_by("process_id").agg((last - first) / (pl.len() - 1).clip(1))
+        half = dict(between.select("process_id", pl.col("start_ns") / 2).iter_rows())
+        apart = [rank for rank, offset in clock.items() if abs(offset) > max(half[rank], LEAST_TOLERANCE_NS)]
+        clock = {rank: 0 for rank in clock if rank not in apart}
         unaligned = tuple(sorted({*unaligned, *apart}))
     return Skew(
         arrivals=_arrivals(matched, clock, one_clock=one_clock),
@@ -121,19 +127,6 @@ def share_a_clock(trace: TraceView) -> bool:
         return False
     stated = trace.frame("settings", "key", "process_id").filter(pl.col("process_id").is_null())
     return ONE_RUN in set(stated["key"].cast(pl.String))
-
-
-def _by_their_own_clock(matched: pl.DataFrame, clock: dict[int, int]) -> tuple[dict[int, int], list[int]]:
-    """Return offset 0 for ranks with a correct clock, and the ranks whose n-th collective is another one.
-
-    The ends of one collective differ by the time that the slower rank needs for its part. Those of different
-    collectives differ by the time between them.
-    """
-    first, last = pl.col("start_ns").min(), pl.col("start_ns").max()
-    between = matched.group_by("process_id").agg((last - first) / (pl.len() - 1).clip(1))
-    half = dict(between.select("process_id", pl.col("start_ns") / 2).iter_rows())
-    apart = [process for process, offset in clock.items() if abs(offset) > max(half[process], LEAST_TOLERANCE_NS)]
-    return {process: 0 for process in clock if process not in apart}, apart
 
 
 def collective_calls(trace: TraceView) -> pl.DataFrame:

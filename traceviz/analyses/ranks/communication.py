@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,9 +19,15 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
 from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.report.findings.registry import record_of
+
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv504_exposed_communication as tv504
+else:
+    tv504 = Later("traceviz.report.findings.tv504_exposed_communication")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +41,6 @@ class Gathering:
 NOT_GATHERING = Gathering(0, "")
 MOSTLY = 0.5
 """Communication of one kind is named as the main part from this part of the exposed communication on."""
-_OF_SHARDED = "PyTorch with sharded parameters"
-"""Start of advice that comes first if parameters are gathered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,10 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         if not cost or cost < self.exposed_share * result.judged_ns:
             return ()
         gathers = result.gathering.exposed_ns >= MOSTLY * cost
-        largest = _largest(result) + (f", of sharded parameters in {result.gathering.place}" if gathers else "")
+        # The collective with the largest exposed part; if none is described, the largest kernel.
+        described = result.collectives.sort("exposed_ns", "name", descending=[True, False])
+        largest = str((described if described.height else result.by_name)["name"][0])
+        largest += f", of sharded parameters in {result.gathering.place}" if gathers else ""
         message = (
             f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, devices communicate and "
             f"compute nothing ({format_ns(cost)}, mostly {largest}); compute hides "
@@ -137,7 +145,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             *(Fact("gathering_ns", "of sharded parameters", g, "ns") for g in (result.gathering.exposed_ns,) if g),
             Fact("largest", "largest", largest),
         )
-        advice = sorted(record_of("TV504").advice, key=lambda line: gathers and not line.startswith(_OF_SHARDED))
+        advice = sorted(record_of("TV504").advice, key=lambda line: gathers and line not in tv504.OF_SHARDED)
         return (finding("TV504", message, evidence, cost, result.judged_ns, result.judged_words, advice=tuple(advice)),)
 
     def describe(self, result: CommunicationTimes) -> Section:
@@ -160,10 +168,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
 
 
 def _gathering(
-    trace: TraceView,
-    communication: pl.DataFrame,
-    compute: dict[int, IntervalSet],
-    waiting: Mapping[int, IntervalSet],
+    trace: TraceView, communication: pl.DataFrame, compute: dict[int, IntervalSet], waiting: Mapping[int, IntervalSet]
 ) -> Gathering:
     """Return communication called in ranges that gather parameters. Gradients are sent in others (``post``)."""
     exposed_ns, places = 0, []
@@ -184,10 +189,3 @@ def _gathering(
         return NOT_GATHERING
     totals = pl.concat(places).group_by("place").agg(pl.col("dur_ns").sum())
     return Gathering(exposed_ns, str(totals.sort("dur_ns", "place", descending=[True, False])["place"][0]))
-
-
-def _largest(result: CommunicationTimes) -> str:
-    """Return the collective with the largest exposed part; if none is described, the largest kernel."""
-    if result.collectives.height:
-        return str(result.collectives.sort("exposed_ns", "name", descending=[True, False])["name"][0])
-    return str(result.by_name["name"][0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -15,9 +16,15 @@ from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL,
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import share_a_clock, waiting_in_collectives
 from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Finding, Prose, Section, Skipped
 from traceviz.report.findings.registry import record_of
+
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv506_host_collectives as tv506
+else:
+    tv506 = Later("traceviz.report.findings.tv506_host_collectives")
 
 ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture of several ranks tells it apart."
 """Caveat on the time in collectives of a single rank."""
@@ -106,10 +113,10 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             Fact("largest", "largest", largest),
         )
         by_mpi = result.by_name["name"].str.contains(BY_MPI)
-        others: tuple[str, ...] = ("PyTorch:",) if by_mpi.all() else () if by_mpi.any() else ("MPI:",)
-        others += ("Record all ranks",) * (result.waiting_ns is not None)  # then all ranks were recorded
-        others += ("PyTorch: on GPUs",) * result.one_machine  # the program uses no device, and its ranks no network
-        advice = tuple(text for text in record_of("TV506").advice if not text.startswith(others))
+        others: tuple[str, ...] = tv506.OF_PYTORCH if by_mpi.all() else () if by_mpi.any() else tv506.OF_MPI
+        others += (tv506.RECORD_ALL,) * (result.waiting_ns is not None)  # then all ranks were recorded
+        others += tv506.OF_PYTORCH[:1] * result.one_machine  # the program uses no device, and its ranks no network
+        advice = tuple(line for line in record_of("TV506").advice if line not in others)
         return (finding("TV506", message, evidence, cost, result.judged_ns, result.judged_words, advice=advice),)
 
     def describe(self, result: HostCollectives) -> Section:

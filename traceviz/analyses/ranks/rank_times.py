@@ -141,7 +141,7 @@ class Waiting:
     away: IntervalSet
 
 
-def waiting(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Waiting:
+def waits_of_rank(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Waiting:
     """Return the waits of the rank of ``process``. ``compared``: true if collectives of all ranks were compared."""
     classes = host_classes(trace)[process].sets
     communication = classes["communication"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import median
+from typing import TYPE_CHECKING
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.device.names import rank_numbers, stated_ranks, world_sizes
@@ -18,15 +19,18 @@ from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, lines_of_ranks
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
-from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waiting
+from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waits_of_rank
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
+from traceviz.core.lazy_module import Later
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
 from traceviz.report.findings.record import WARNING_SHARE
 from traceviz.report.findings.registry import record_of
 
-_OF_ONE, _OF_ALL = "Look at the rank", "Where every rank"
-"""Starts of advice about one slow rank, and about ranks that take turns at being late."""
+if TYPE_CHECKING:
+    from traceviz.report.findings import tv503_late_collectives as tv503
+else:
+    tv503 = Later("traceviz.report.findings.tv503_late_collectives")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         skew = collective_skew(trace, self.tolerance)
         ordered = sorted(numbers.items(), key=lambda item: (item[1], item[0]))
         compared = set(numbers) <= set(skew.arrivals["process_id"])
-        waits = {process: waiting(trace, process, skew, compared=compared) for process in numbers}
+        waits = {process: waits_of_rank(trace, process, skew, compared=compared) for process in numbers}
         ranks = tuple(rank_times(trace, process, number, skew, waits[process]) for process, number in ordered)
         own_ns = tuple(rank.own_ns for rank in ranks)
         known = iter(modified_scores([time for time in own_ns if time is not None], self.spread_floor))
@@ -95,7 +99,10 @@ class RanksAnalysis(Analysis[RanksResult]):
         if own is None or score <= self.straggler_score:
             return ()
         others = median(time for place, time in enumerate(result.own_ns) if place != worst and time is not None)
-        cost = _straggler_cost(result, worst, (own - others) * rank.rounds)
+        # If the rank were as fast as the others, the job would gain at most the others' wait.
+        slower_ns = (own - others) * rank.rounds
+        waits = [other.wait_ns or 0 for other in result.ranks if other is not rank and other.judged_ns]
+        cost = round(min(slower_ns, mean(waits)) if result.compared else slower_ns)
         if cost < self.straggler_share * result.judged_ns:
             return ()
         unit = "per step" if rank.steps else "in all"
@@ -170,9 +177,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             excess = largest_excess(result.ranks, rank, result.causes, result.lines)
             if (result.causes.height or result.lines.height) and excess.time_ns > (own - others) / 2:
                 message += f" {excess.sentence(unit)}"
-                first = (
-                    f"Look at rank {rank.rank}: {excess.what} takes {format_ns(excess.time_ns)} more {unit} there.",
-                )
+                first = (excess.advice(rank.rank, unit),)
             evidence = (
                 Fact("rank", "rank with the most work of its own", rank.rank, "id"),
                 Fact("own_ns", f"its own time {unit}", round(own), "ns"),
@@ -181,8 +186,8 @@ class RanksAnalysis(Analysis[RanksResult]):
                 Fact("cause", "most of the difference", excess.what),
                 *evidence,
             )
-        unfit = (*((_OF_ALL,) if blamed else ()), *((_OF_ONE,) if first or not blamed else ()))
-        advice = (*first, *(text for text in record_of("TV503").advice if not text.startswith(unfit)))
+        unfit = (*((tv503.OF_TURNS,) if blamed else ()), *((tv503.OF_SLOW_RANK,) if first or not blamed else ()))
+        advice = (*first, *(line for line in record_of("TV503").advice if line not in unfit))
         of = f"{result.judged_words} of a rank"
         return (finding("TV503", message, evidence, cost, result.judged_ns, of, advice=advice),)
 
@@ -217,9 +222,3 @@ class RanksAnalysis(Analysis[RanksResult]):
         grids = (times_grid(result), arrivals_grid(result), collectives_grid(result), steps_grid(result))
         remarks = (Prose(text) for text in cautions(result))
         return Section(self.slug, self.title, (*by_knowledge(facts), *grids, *remarks))
-
-
-def _straggler_cost(result: RanksResult, place: int, slower_ns: float) -> int:
-    """Return the largest gain of the job if the rank were as fast as the others: at most the others' wait."""
-    waits = [rank.wait_ns or 0 for at, rank in enumerate(result.ranks) if at != place and rank.judged_ns]
-    return round(min(slower_ns, mean(waits)) if result.compared else slower_ns)

@@ -85,7 +85,13 @@ def step_imbalance(steps: Steps, away: Mapping[int, IntervalSet]) -> StepImbalan
     # left out afterwards, because it may differ from rank to rank.
     occurrence = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
     steady = steps.frame.with_columns(occurrence).filter(~pl.col("warmup") & ~pl.col("cut"))
-    times = _without(steady, away).select(columns)
+    parts = []
+    for (process, *_), part in steady.partition_by("process_id", as_dict=True, maintain_order=True).items():
+        starts, ends = bounds(part)
+        waits = away.get(process, IntervalSet.empty()).overlap(starts, ends)
+        parts.append(part.with_columns(pl.Series("dur_ns", ends - starts - waits)))
+    without = pl.concat(parts) if parts else steady.with_columns(pl.lit(0, pl.Int64).alias("dur_ns"))
+    times = without.select(columns)
     ranks = times["process_id"].n_unique()
     medians = times.group_by("process_id").agg(pl.col("dur_ns").median()).sort("process_id")
     comparable = steps.source not in INFERRED or times.group_by("process_id").len()["len"].n_unique() == 1
@@ -96,13 +102,3 @@ def step_imbalance(steps: Steps, away: Mapping[int, IntervalSet]) -> StepImbalan
         pl.col("dur_ns").mean().alias("mean_ns"),
     )
     return StepImbalance(rows.sort("occurrence", "step").drop("occurrence"), dict(medians.iter_rows()))
-
-
-def _without(steps: pl.DataFrame, away: Mapping[int, IntervalSet]) -> pl.DataFrame:
-    """Return steps with ``dur_ns``, from which the time ``away`` of their rank is subtracted."""
-    parts = []
-    for (process, *_), part in steps.partition_by("process_id", as_dict=True, maintain_order=True).items():
-        starts, ends = bounds(part)
-        waits = away.get(process, IntervalSet.empty()).overlap(starts, ends)
-        parts.append(part.with_columns(pl.Series("dur_ns", ends - starts - waits)))
-    return pl.concat(parts) if parts else steps.with_columns(pl.lit(0, pl.Int64).alias("dur_ns"))

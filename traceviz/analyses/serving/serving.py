@@ -91,7 +91,9 @@ class ServingResult:
     def sentence(self) -> str:
         """Return the sentence about the captured steps and how busy they kept the device."""
         each = self.ranks > 1 and self.alike
-        phases = list((_of_one_rank(self.phases, self.ranks) if each else self.phases).iter_rows(named=True))
+        # Ranks that did the same count once.
+        of_one = self.phases.with_columns(pl.col("steps", "tokens") // self.ranks, pl.col("total_ns") / self.ranks)
+        phases = list((of_one if each else self.phases).iter_rows(named=True))
         alone = len(phases) == 1
         on = " on the device" if self.ahead else ""
         parts = [
@@ -134,7 +136,25 @@ class ServingAnalysis(Analysis[ServingResult]):
         found = engine_steps(trace)
         if found is None:
             return self.skipped(NO_ENGINE)
-        steps = _timed(trace, found.frame)
+        frame = found.frame
+        judged = training_steps(trace)
+        if judged.source == "serving":
+            frame = frame.join(judged.frame, on=("process_id", "step"), how="semi")
+        if (frame["engine"] == GENERATE).any():
+            frame = with_batches(trace, frame).sort("process_id", "start_ns")
+        parts = []
+        for process, part in parts_by(frame, "process_id").items():
+            busy = trace.rank_busy.get(process)
+            works = None if busy is None else busy.overlap(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
+            busy_ns = [None] * part.height if works is None else works
+            parts.append(part.with_columns(pl.Series("busy_ns", busy_ns, pl.Int64)))
+        since = pl.col("start_ns") - pl.col("end_ns").shift(1).over("process_id")
+        steps = pl.concat([*parts, frame.head(0).with_columns(pl.lit(None, pl.Int64).alias("busy_ns"))]).with_columns(
+            (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"),
+            (pl.col("call_end_ns") - pl.col("call_ns")).alias("host_ns"),
+            pl.when("ahead").then(since).otherwise(pl.col("work_ns") - pl.col("call_ns")).alias("host_gap_ns"),
+            pl.col("process_id").alias("process"),
+        )
         if not steps.height:
             return self.skipped("the capture has no whole step of the engine")
         ranks = steps["process_id"].n_unique()
@@ -197,9 +217,10 @@ class ServingAnalysis(Analysis[ServingResult]):
             remarks.append(
                 "Requests and tokens are those that the names of the steps, or the shapes of their inputs, state."
             )
+        unknown = {series.name for series in result.phases if series.null_count() == series.len()}
         blocks: list[Block] = [
             Facts(known(facts)),
-            frame_grid(hide_columns(_PHASES, _unknown(result.phases)), result.phases),
+            frame_grid(hide_columns(_PHASES, unknown), result.phases),
             *(Prose(remark) for remark in remarks),
             frame_grid(_STEPS, result.steps, "Every engine step", audience="machine"),
         ]
@@ -237,29 +258,6 @@ _STEPS = (
 )
 
 
-def _timed(trace: TraceView, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the judged steps, with their figures."""
-    judged = training_steps(trace)
-    if judged.source == "serving":
-        frame = frame.join(judged.frame, on=("process_id", "step"), how="semi")
-    if (frame["engine"] == GENERATE).any():
-        frame = with_batches(trace, frame).sort("process_id", "start_ns")
-    parts = []
-    for process, part in parts_by(frame, "process_id").items():
-        busy = trace.rank_busy.get(process)
-        works = None if busy is None else busy.overlap(part["start_ns"].to_numpy(), part["end_ns"].to_numpy())
-        parts.append(
-            part.with_columns(pl.Series("busy_ns", works if works is not None else [None] * part.height, pl.Int64))
-        )
-    since = pl.col("start_ns") - pl.col("end_ns").shift(1).over("process_id")
-    return pl.concat([*parts, frame.head(0).with_columns(pl.lit(None, pl.Int64).alias("busy_ns"))]).with_columns(
-        (pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"),
-        (pl.col("call_end_ns") - pl.col("call_ns")).alias("host_ns"),
-        pl.when("ahead").then(since).otherwise(pl.col("work_ns") - pl.col("call_ns")).alias("host_gap_ns"),
-        pl.col("process_id").alias("process"),
-    )
-
-
 def _by_phase(steps: pl.DataFrame) -> pl.DataFrame:
     """Return a frame with the columns of :attr:`ServingResult.phases`."""
     tokens = pl.col("prompt_tokens") + pl.col("new_tokens")
@@ -281,16 +279,6 @@ def _by_phase(steps: pl.DataFrame) -> pl.DataFrame:
         (pl.col("busy_ns") / total).alias("busy_share"),
         (total - pl.col("busy_ns")).alias("idle_ns"),
     )
-
-
-def _unknown(phases: pl.DataFrame) -> set[str]:
-    """Return the columns without a value."""
-    return {name for name in phases.columns if phases[name].null_count() == phases.height}
-
-
-def _of_one_rank(phases: pl.DataFrame, ranks: int) -> pl.DataFrame:
-    """Return ``phases`` of ranks that did the same, with the figures of one rank."""
-    return phases.with_columns(pl.col("steps", "tokens") // ranks, pl.col("total_ns") / ranks)
 
 
 def _words(phase: dict[str, object]) -> str:

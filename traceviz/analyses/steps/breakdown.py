@@ -111,19 +111,20 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
         of_ranks = f" of {result.ranks:,} ranks" if result.ranks > 1 else ""
         whole = f"time of {counted(result.steps, 'steady step')}{of_ranks} ({format_ns(total)})"
         facts = (Fact("basis", "basis", OURS), Fact("step_ns", "steady step time", total, "ns"))
+        by_step = (  # which comparisons resample
+            Column("step", "Step", "id", 0),
+            Column("process", "Process", "id", 2),
+            Column("dur_ns", "Duration", "ns", 0, additive=True),
+            *(Column(bar.key, bar.label, "ns", 1) for bar in bars),
+        )
         blocks: list[Block] = [
             Facts(facts, audience="machine"),
             Bars("Step time", whole, "ns", bars),
             Grid(columns, rows, audience="machine"),
-            _by_step(result.by_step, {bar.key: bar.label for bar in bars}),
+            frame_grid(by_step, result.by_step, BY_STEP, audience="machine"),
         ]
-        seen = {
-            *result.measured,
-            "input_wait",
-            "profiler",
-            "parameter_transfer",
-            *(bar.key for bar in bars if bar.value),
-        }
+        seen = {*result.measured, *(bar.key for bar in bars if bar.value)}
+        seen |= {"input_wait", "profiler", "parameter_transfer"}
         unseen = [LABELS[c.key] for c in CLASSES if c.key not in seen]
         if result.host_only:
             blocks.append(Prose(f"No device was captured: {ON_HOST} is the program's own work."))
@@ -136,14 +137,3 @@ ON_HOST = "host compute"
 """Label for the rest of the classes if a framework ran on the host alone."""
 NOT_SEEN = "device idle, host not recorded"
 """Label for the rest of the classes if the capture holds device work only, so that the host's work is not known."""
-
-
-def _by_step(frame: pl.DataFrame, labels: dict[str, str]) -> Grid:
-    """Return the classes of every step, which comparisons resample."""
-    own = (
-        Column("step", "Step", "id", 0),
-        Column("process", "Process", "id", 2),
-        Column("dur_ns", "Duration", "ns", 0, additive=True),
-    )
-    columns = (*own, *(Column(key, label, "ns", 1) for key, label in labels.items()))
-    return frame_grid(columns, frame, BY_STEP, audience="machine")

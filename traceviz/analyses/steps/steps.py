@@ -96,11 +96,41 @@ class StepAnalysis(Analysis[StepTimes]):
         """Describe facts, a caution if steps are inferred, and every step."""
         facts = _facts_of_slight(result) if result.slight else _facts(result)
         prose = (Prose(text) for text in _cautions(result))
-        return Section(self.slug, self.title, (Facts(facts), *prose, _grid(result)))
+        columns: tuple[Column, ...] = (
+            Column("step", "Step", "id", 0),
+            Column("start_ns", "Start", "ns", 1),
+            Column("dur_ns", "Duration", "ns", 0, additive=True),
+            Column("warmup", "Warm-up", "bool", 1),
+            Column("cut", "Cut", "bool", 2),
+            Column("process", "Process", "id", 2),
+        )
+        frame = result.steps.frame
+        lasted = pl.col("end_ns") - pl.col("start_ns")
+        rows = frame.select("step", "start_ns", lasted.alias("dur_ns"), "warmup", "cut", "process_id")
+        if result.steps.host is not None:
+            columns = (
+                *columns,
+                Column("host_start_ns", "On the host", "ns", 2),
+                Column("host_dur_ns", "Took there", "ns", 2),
+            )
+            times = pl.col("start_ns").alias("host_start_ns"), lasted.alias("host_dur_ns")
+            on_host = result.steps.host.select(*_STEP, *times)
+            rows = rows.join(on_host, on=_STEP, how="left", maintain_order="left")
+        title = "Every repeat" if result.slight else EVERY_STEP
+        grid = Grid(columns, tuple(rows.iter_rows()), title, audience="machine")
+        return Section(self.slug, self.title, (Facts(facts), *prose, grid))
 
 
 def _facts(result: StepTimes) -> tuple[Fact, ...]:
     steps = result.steps
+    of_both: tuple[Fact, ...] = ()
+    if steps.host is not None:  # the host launches work in advance
+        steady = steps.host.join(steps.steady, on=_STEP, how="semi")
+        on_host = float(np.median((steady["end_ns"] - steady["start_ns"]).to_numpy()))
+        of_both = (
+            Fact("device_median_ns", "on the devices", round(result.median_ns), "ns"),
+            Fact("host_median_ns", "on the host", round(on_host), "ns"),
+        )
     ranks = steps.frame["process_id"].n_unique()
     count = steps.frame.height + result.lost + result.unseen
     return (
@@ -109,7 +139,7 @@ def _facts(result: StepTimes) -> tuple[Fact, ...]:
         Fact("median_ns", "median step", round(result.median_ns), "ns"),
         Fact("mean_ns", "mean step", round(result.mean_ns), "ns"),
         Fact("p95_ns", "95th percentile", round(result.p95_ns), "ns"),
-        *_of_both(result),
+        *of_both,
         Fact("source", "source", SOURCE_WORDS[steps.source]),
         Fact("marker", "marker", steps.marker),
         Fact("confidence", "confidence", steps.confidence, "ratio"),
@@ -118,19 +148,6 @@ def _facts(result: StepTimes) -> tuple[Fact, ...]:
 
 
 _STEP = ("process_id", "step")
-
-
-def _of_both(result: StepTimes) -> tuple[Fact, ...]:
-    """Return the steps of devices and of the host, if the host launches work in advance."""
-    steps = result.steps
-    if steps.host is None:
-        return ()
-    steady = steps.host.join(steps.steady, on=_STEP, how="semi")
-    on_host = float(np.median((steady["end_ns"] - steady["start_ns"]).to_numpy()))
-    return (
-        Fact("device_median_ns", "on the devices", round(result.median_ns), "ns"),
-        Fact("host_median_ns", "on the host", round(on_host), "ns"),
-    )
 
 
 def _facts_of_slight(result: StepTimes) -> tuple[Fact, ...]:
@@ -183,17 +200,15 @@ def _cautions(result: StepTimes) -> Iterator[str]:
             "recorded (see Capture)."
         )
     if result.kinds and not result.slight:
-        yield _in_words(result.kinds, result)
+        kinds = result.kinds
+        quick = f"{kinds.quick:,} of about {format_ns(kinds.quick_ns)}"
+        slow = f"{kinds.slow:,} of about {format_ns(kinds.slow_ns)}"
+        yield (
+            f"Steps come in two kinds: {quick} and {slow}. How fast the program is, their mean tells "
+            f"({format_ns(result.mean_ns)}), and not the median ({format_ns(result.median_ns)})."
+        )
     if few := few_steps(steps):
         yield f"{few} Capture ten or more for figures that hold."
-
-
-def _in_words(kinds: TwoKinds, result: StepTimes) -> str:
-    return (
-        f"Steps come in two kinds: {kinds.quick:,} of about {format_ns(kinds.quick_ns)} and {kinds.slow:,} of about "
-        f"{format_ns(kinds.slow_ns)}. How fast the program is, their mean tells ({format_ns(result.mean_ns)}), and "
-        f"not the median ({format_ns(result.median_ns)})."
-    )
 
 
 def _why_none(trace: TraceView) -> str:
@@ -204,28 +219,3 @@ def _why_none(trace: TraceView) -> str:
     matching = trace.ranges["name"].str.contains(marker).sum() + annotated_calls(trace, marker).height
     needed = f"at least {MIN_STEPS} on one thread are needed"
     return f"--step-marker {marker!r} matches {matching} ranges of the capture; {needed}"
-
-
-def _grid(result: StepTimes) -> Grid:
-    columns: tuple[Column, ...] = (
-        Column("step", "Step", "id", 0),
-        Column("start_ns", "Start", "ns", 1),
-        Column("dur_ns", "Duration", "ns", 0, additive=True),
-        Column("warmup", "Warm-up", "bool", 1),
-        Column("cut", "Cut", "bool", 2),
-        Column("process", "Process", "id", 2),
-    )
-    frame = result.steps.frame
-    lasted = pl.col("end_ns") - pl.col("start_ns")
-    rows = frame.select("step", "start_ns", lasted.alias("dur_ns"), "warmup", "cut", "process_id")
-    if result.steps.host is not None:
-        columns = (
-            *columns,
-            Column("host_start_ns", "On the host", "ns", 2),
-            Column("host_dur_ns", "Took there", "ns", 2),
-        )
-        times = pl.col("start_ns").alias("host_start_ns"), lasted.alias("host_dur_ns")
-        on_host = result.steps.host.select(*_STEP, *times)
-        rows = rows.join(on_host, on=_STEP, how="left", maintain_order="left")
-    title = "Every repeat" if result.slight else EVERY_STEP
-    return Grid(columns, tuple(rows.iter_rows()), title, audience="machine")

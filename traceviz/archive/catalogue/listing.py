@@ -67,12 +67,15 @@ def listing(
     Raises:
         UsageError: there is no such column.
     """
-    ready = _sorted(rows.filter(pl.col("state") == "ready"), sort)
+    ready = _sort(rows.filter(pl.col("state") == "ready"), sort)
     bad = rows.filter(pl.col("state") == "quarantined").sort("source", "trace_id")
     shown = ready if limit is None else ready.head(limit)
     sections = [Section("traces", "Traces", (_grid(shown, columns or DEFAULT_COLUMNS),))] if ready.height else []
     if bad.height:
-        sections.append(Section("quarantined", "Quarantined: not read", _quarantined(bad)))
+        # As sentences, which are too long for a column, and as a table.
+        reasons = (Prose(f"{row['source']} ({row['trace_id']}): {row['error']}") for row in bad.iter_rows(named=True))
+        table = replace(_grid(bad, ERROR_COLUMNS), audience="machine")
+        sections.append(Section("quarantined", "Quarantined: not read", (*reasons, table)))
     return Report(
         run=(
             Fact("source", "archive", store.called().rstrip("/").rpartition("/")[2] or store.called()),
@@ -115,13 +118,7 @@ def saved_report(store: Store, row: dict[str, Any]) -> Report:
     return replace(report, run=tuple(facts))
 
 
-def _quarantined(rows: pl.DataFrame) -> tuple[Grid | Prose, ...]:
-    """Return the reasons why traces could not be read: as sentences (too long for a column) and as a table."""
-    reasons = (f"{row['source']} ({row['trace_id']}): {row['error']}" for row in rows.iter_rows(named=True))
-    return (*map(Prose, reasons), replace(_grid(rows, ERROR_COLUMNS), audience="machine"))
-
-
-def _sorted(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+def _sort(rows: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
     bare = [name.removeprefix("-") for name in names]
     _check(bare)
     if not names:  # The newest recording comes first; ranks of a job stay together.
@@ -147,7 +144,7 @@ def _check(names: Sequence[str]) -> None:
 def _grid(rows: pl.DataFrame, names: Sequence[str]) -> Grid:
     _check(names)
     columns = tuple(_column(name) for name in dict.fromkeys(names))
-    lists = [[_shown(name, value) for value in rows[_DATES.get(name, name)].to_list()] for name in dict.fromkeys(names)]
+    lists = [[_show(name, value) for value in rows[_DATES.get(name, name)].to_list()] for name in dict.fromkeys(names)]
     return Grid(columns, tuple(zip(*lists, strict=True)), complete=True)
 
 
@@ -162,7 +159,7 @@ def _column(name: str) -> Column:
     return Column(name, label, unit, _IMPORTANCE.get(name, 3), shorten=name not in _WHOLE)
 
 
-def _shown(name: str, value: Any) -> Value:
+def _show(name: str, value: Any) -> Value:
     """Convert a value of the catalogue for a document: dates, lists and maps become text."""
     if value is None:
         return None

@@ -79,7 +79,7 @@ def packs(store: Store) -> list[Pack]:
     """Return the usable packs: complete, and with all traces unchanged since packing."""
     if not store.is_local:
         return []
-    found = (_read(store, name) for name in store.names(FOLDER) if not _damage(store, name, quick=True))
+    found = (_read_pack(store, name) for name in store.names(FOLDER) if not _damage(store, name, quick=True))
     return [pack for pack in found if pack is not None and _is_current(store, pack)]
 
 
@@ -118,12 +118,12 @@ def drop(store: Store, trace_ids: Collection[str]) -> None:
     if not store.is_local:
         return
     for name in store.names(FOLDER):
-        found = _read(store, name, any_version=True)
+        found = _read_pack(store, name, any_version=True)
         if found is None or not found.ids.isdisjoint(trace_ids):
             store.remove(FOLDER, name)
 
 
-def damaged(store: Store, *, quick: bool = False) -> Iterator[tuple[str, str]]:
+def find_damaged(store: Store, *, quick: bool = False) -> Iterator[tuple[str, str]]:
     """Yield the damaged packs, as folder and difference from the manifest.
 
     Args:
@@ -161,7 +161,7 @@ def _manifest(store: Store, name: str) -> dict[str, object] | None:
     return manifest if isinstance(manifest, dict) else None
 
 
-def _read(store: Store, name: str, *, any_version: bool = False) -> Pack | None:
+def _read_pack(store: Store, name: str, *, any_version: bool = False) -> Pack | None:
     """Read a pack; return ``None`` if it is unreadable or was made by another version."""
     manifest = _manifest(store, name)
     files = files_of(manifest)
@@ -207,7 +207,7 @@ def _make(store: Store, traces: Sequence[tuple[str, str]]) -> None:
         held = [[*trace, *mark] for trace, mark in marks.items()]
         manifest = {"declared": _DECLARED, "traces": held, "files": files}
         (folder / LAST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
-    made = _read(store, name)
+    made = _read_pack(store, name)
     if made is None or not _is_current(store, made):  # a trace may have been removed concurrently
         store.remove(FOLDER, name)
 

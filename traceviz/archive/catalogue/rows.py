@@ -72,7 +72,9 @@ class Origin:
 
 def quarantined_rows(origin: Origin, error: str) -> pa.Table:
     """Return the row of a trace that cannot be read."""
-    return table_of([{**_known(origin), "state": "quarantined", "error": error, **_given(origin, {}, None)}])
+    return table_of(
+        [{**_facts_of_origin(origin), "state": "quarantined", "error": error, **_tags_and_job(origin, {}, None)}]
+    )
 
 
 def ready_rows(
@@ -91,9 +93,16 @@ def ready_rows(
     reports = _by_rank(tables, report, ranks, origin.name)
     sizes = [stated_integer(value) for key, value in settings(tables) if key.lower() in _WORLD_SIZES]
     job = origin.found_job or _job(origin.name, ranks, next((size for size in sizes if size is not None), None))
-    given = _given(origin, tags, f"{job} ({origin.owner})" if job and origin.owner else job)
+    given = _tags_and_job(origin, tags, f"{job} ({origin.owner})" if job and origin.owner else job)
     rows = [
-        {**_known(origin), "state": "ready", "format": format_name, "rank": rank, **given, **_of_run(part, part_report)}
+        {
+            **_facts_of_origin(origin),
+            "state": "ready",
+            "format": format_name,
+            "rank": rank,
+            **given,
+            **_of_run(part, part_report),
+        }
         for rank, part, part_report in reports
     ]
     return table_of(rows)
@@ -142,7 +151,7 @@ def _by_rank(
         yield rank, part, analyze(part)
 
 
-def _known(origin: Origin) -> Row:
+def _facts_of_origin(origin: Origin) -> Row:
     return {
         "trace_id": origin.trace_id,
         "source": origin.source,
@@ -155,7 +164,7 @@ def _known(origin: Origin) -> Row:
     }
 
 
-def _given(origin: Origin, stated: Mapping[str, str], job: str | None) -> Row:
+def _tags_and_job(origin: Origin, stated: Mapping[str, str], job: str | None) -> Row:
     """Return tags and job. Those of the user override those of the recording."""
     tags = {**stated, **origin.tags}
     named = next((tags[key] for key in _JOB_TAGS if key in tags), None)
@@ -194,7 +203,7 @@ def _of_run(tables: TraceTables, report: Report) -> Row:
     return {
         "producer": run.get("producer"),
         "producer_version": run.get("producer_version"),
-        **_framework(run.get("framework")),
+        **dict(zip(("framework", "framework_version"), name_and_version(run.get("framework")), strict=True)),
         "gpu": ", ".join(dict.fromkeys(names)) or None,
         "devices": _fact(report, "capture", "devices"),
         "recorded_ns": run.get("t0_unix_ns"),
@@ -221,10 +230,6 @@ def _finding(finding: Finding, ranks: int) -> Row:
         "share": finding.share,
         "stake_ns": round(finding.cost_ns / summed_over),
     }
-
-
-def _framework(stated: str | None) -> Row:
-    return dict(zip(("framework", "framework_version"), name_and_version(stated), strict=True))
 
 
 _METRICS = {metric.name: metric for metric in METRICS if metric.name in CATALOGUE.names and metric.name != "findings"}

@@ -60,7 +60,7 @@ def read(store: Store, skip: frozenset[str] = frozenset()) -> pl.DataFrame:
     return _newest([parts[name] for name in sorted(parts)]).sort("trace_id", "rank")
 
 
-def kept(store: Store) -> pl.DataFrame:
+def read_kept(store: Store) -> pl.DataFrame:
     """Return the rows of :func:`read` except those of removed traces.
 
     Raises:
@@ -122,12 +122,12 @@ def read_segment(store: Store, name: str) -> pa.Table:
     if len(sha256) == _SHA256_DIGITS and hashlib.sha256(data).hexdigest() != sha256:
         raise _unreadable(store, name, "Its SHA-256 is not that of its name.")
     try:
-        return parsed(data)
+        return parse_rows(data)
     except DamagedTraceError as error:
         raise _unreadable(store, name, error.why) from error
 
 
-def parsed(data: bytes) -> pa.Table:
+def parse_rows(data: bytes) -> pa.Table:
     """Parse rows from the bytes of a Parquet file.
 
     Raises:
@@ -160,7 +160,7 @@ def stored_rows(store: Store, format_name: str, trace_id: str) -> pa.Table | Non
         return None
     try:
         data = store.read(*parts, ROWS)
-        rows = parsed(data)
+        rows = parse_rows(data)
     except (FileNotFoundError, DamagedTraceError):
         return None
     same = hashlib.sha256(data).hexdigest() == files[ROWS].get("sha256")

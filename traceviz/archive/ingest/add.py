@@ -23,7 +23,7 @@ from traceviz.archive.ingest.ingest import Ingested, IngestOptions, ingest, quar
 from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.sources.discover import items
 from traceviz.archive.sources.exported_reports import EXPORTED
-from traceviz.archive.sources.item import Item, Refused
+from traceviz.archive.sources.hashes import Item, Refused
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.leases import ABANDONED_S, Lease, lease
 from traceviz.archive.storage.spool import SPOOL
@@ -199,9 +199,9 @@ class _Discovery:
 
     def __iter__(self) -> Iterator[Item]:
         if self._first is not None:
-            yield self._noted(self._first)
+            yield self._note_position(self._first)
         for item in self._items():
-            yield self._noted(item)
+            yield self._note_position(item)
         self._is_all = True
 
     def position_of(self, item: Item) -> int:
@@ -220,7 +220,7 @@ class _Discovery:
             else:
                 yield item
 
-    def _noted(self, item: Item) -> Item:
+    def _note_position(self, item: Item) -> Item:
         self._positions[item] = len(self._positions)
         return item
 

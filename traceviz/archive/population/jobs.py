@@ -56,11 +56,6 @@ class Member:
         return f"{self.source} ({self.trace_id}, {date(self.recorded_ns) or 'no date'})"
 
 
-def job_names(catalogue: pl.DataFrame) -> list[str]:
-    """Return the names of all jobs that can be queried, in order."""
-    return sorted(ready(catalogue)["job"].drop_nulls().unique().to_list())
-
-
 def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
     """Return the traces of a job, in the order of their ranks.
 
@@ -70,7 +65,7 @@ def members(catalogue: pl.DataFrame, job: str) -> tuple[Member, ...]:
     """
     rows = ready(catalogue).filter(pl.col("job") == job)
     if not rows.height:
-        known = job_names(catalogue)
+        known = sorted(ready(catalogue)["job"].drop_nulls().unique().to_list())
         if not known:
             raise UsageError(
                 f"There is no job {job!r}.",

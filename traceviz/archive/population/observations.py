@@ -81,12 +81,6 @@ def figure(name: str) -> Figure:
 _TAGS = pa.map_(pa.string(), pa.string())
 
 
-def tag_values(rows: pl.DataFrame, name: str) -> pl.Series:
-    """Return the value of a tag for each row; null if a row does not have it."""
-    values = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(name), occurrence="first")
-    return pl.Series(name, values, dtype=pl.String)
-
-
 def tag_names(rows: pl.DataFrame) -> list[str]:
     """Return the names of all tags."""
     return sorted({name for row in tags_of(rows) for name, _ in row})
@@ -98,7 +92,7 @@ def tags_of(rows: pl.DataFrame) -> list[list[tuple[str, str]]]:
     return [row or [] for row in maps.to_pylist()]
 
 
-def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
+def group_values(rows: pl.DataFrame, name: str) -> pl.Series:
     """Return the value of a tag or of one of :data:`FIELDS` for each row.
 
     Raises:
@@ -109,7 +103,8 @@ def told_apart_by(rows: pl.DataFrame, name: str) -> pl.Series:
     tag, known = name.removeprefix(TAG), tag_names(rows)
     if tag not in known:
         raise UsageError.unknown("tag", tag, (*known, *FIELDS, DATE))
-    return tag_values(rows, tag)
+    values = pc.map_lookup(rows["tags"].to_arrow().cast(_TAGS), query_key=pa.scalar(tag), occurrence="first")
+    return pl.Series(tag, values, dtype=pl.String)
 
 
 def with_runs(rows: pl.DataFrame) -> pl.DataFrame:
@@ -144,8 +139,8 @@ def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -
         UsageError: no row has such a tag.
     """
     usable = ready(rows)
-    key = usable["recorded_ns"] if by == DATE else told_apart_by(usable, by)
-    group = told_apart_by(usable, per) if per else pl.lit("", pl.String)
+    key = usable["recorded_ns"] if by == DATE else group_values(usable, by)
+    group = group_values(usable, per) if per else pl.lit("", pl.String)
     runs = (
         with_runs(usable)
         .with_columns(key.alias("key"), group.alias("group"), pl.col(name).cast(pl.Float64).alias("value"))
@@ -160,14 +155,14 @@ def observations(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -
             pl.len().cast(pl.Int64).alias("rows"),
         )
     )
-    return _placed(runs, by).sort("group", "place", "recorded_ns", "trace_id", nulls_last=True).drop("run")
+    return _place(runs, by).sort("group", "place", "recorded_ns", "trace_id", nulls_last=True).drop("run")
 
 
 _OF_ONE_PROGRAM = ("framework", "gpu", "job")
 """Columns that are equal in runs of one program on one kind of machine."""
 
 
-def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple[tuple[str, int], ...]:
+def count_mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple[tuple[str, int], ...]:
     """Return how many frameworks, devices and jobs a group mixes, as column and number, if more than one.
 
     Args:
@@ -177,17 +172,22 @@ def mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple
         per: Tag or column that defines groups.
     """
     measured = ready(rows).filter(pl.col(name).is_not_null())
-    group = told_apart_by(measured, per) if per and measured.height else pl.lit("", pl.String)
+    group = group_values(measured, per) if per and measured.height else pl.lit("", pl.String)
     names = [column for column in _OF_ONE_PROGRAM if column not in {by, per}]
     counts = measured.group_by(group.alias("group")).agg(pl.col(column).drop_nulls().n_unique() for column in names)
     most = ((column, counts[column].max()) for column in names)
     return tuple((column, count) for column, count in most if isinstance(count, int) and count > 1)
 
 
-def _placed(runs: pl.DataFrame, by: str) -> pl.DataFrame:
+def _place(runs: pl.DataFrame, by: str) -> pl.DataFrame:
     """Add the places of runs in the order of their keys, and display keys."""
     if by == DATE:
-        return runs.with_columns(pl.col("key").alias("place"), _dates(runs["group"], runs["key"]).alias("key"))
+        # Days in UTC, with hours and minutes if a day has several runs of a group.
+        moments = pl.from_epoch(runs["key"], "ns")
+        days = moments.dt.strftime("%Y-%m-%d")
+        several = pl.DataFrame({"group": runs["group"], "day": days}).is_duplicated().any()
+        dates = moments.dt.strftime("%Y-%m-%d %H:%M") if several else days
+        return runs.with_columns(pl.col("key").alias("place"), dates.alias("key"))
     order = {key: place for place, key in enumerate(sorted(runs["key"].unique().to_list(), key=natural))}
     return runs.with_columns(pl.col("key").replace_strict(order, return_dtype=pl.Int64).alias("place"))
 
@@ -196,14 +196,6 @@ def natural(text: str) -> list[tuple[int, int, str]]:
     """Return a sort key that puts ``v2`` before ``v10``."""
     parts = _NUMBERS.split(text)
     return [(0, int(part), "") if part.isdecimal() and len(part) <= 4000 else (1, 0, part) for part in parts if part]
-
-
-def _dates(groups: pl.Series, times: pl.Series) -> pl.Series:
-    """Format days in UTC, with hours and minutes if a day has several runs of a group."""
-    moments = pl.from_epoch(times, "ns")
-    days = moments.dt.strftime("%Y-%m-%d")
-    several = pl.DataFrame({"group": groups, "day": days}).is_duplicated().any()
-    return moments.dt.strftime("%Y-%m-%d %H:%M") if several else days
 
 
 def date(recorded_ns: int | None) -> str | None:

@@ -47,22 +47,22 @@ def outliers(rows: pl.DataFrame) -> pl.DataFrame:
     values = _values(rows)
     levels = range(len(_LIKE))
     values = values.with_columns(pl.len().over("figure", f"like{at}").alias(f"count{at}") for at in levels)
-    level = pl.coalesce(*(pl.when(_usable(at)).then(pl.lit(at)) for at in levels))
+    level = pl.coalesce(*(pl.when(_has_enough(at)).then(pl.lit(at)) for at in levels))
     placed = values.with_columns(level.alias("level")).drop_nulls("level")
-    scores = pl.concat([_among(values, placed, at) for at in levels]).filter(pl.col("score").abs() > SCORE)
+    scores = pl.concat([_score_among(values, placed, at) for at in levels]).filter(pl.col("score").abs() > SCORE)
     near = pl.col("among").replace_strict({name: at for at, name in enumerate(_LIKE)})
     order = ("figure", "trace_id", "rank")
     down = [False, True, *(False for _ in order)]
     return scores.sort(near, pl.col("score").abs(), *order, descending=down, nulls_last=True)
 
 
-def _usable(level: int) -> pl.Expr:
+def _has_enough(level: int) -> pl.Expr:
     """Return whether a value has enough similar traces at a level."""
     enough = (pl.col(f"count{level}") >= LEAST) & pl.col(f"like{level}").is_not_null()
     return enough if level == 0 else enough & pl.col("figure").is_in(_SHARES)
 
 
-def _among(values: pl.DataFrame, placed: pl.DataFrame, level: int) -> pl.DataFrame:
+def _score_among(values: pl.DataFrame, placed: pl.DataFrame, level: int) -> pl.DataFrame:
     """Return scores of the values that are compared at a level, against all values there."""
     column, keys = f"like{level}", ["figure", f"like{level}"]
     middle = pl.col("value").median().alias("median")

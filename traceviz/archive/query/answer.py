@@ -21,7 +21,7 @@ from traceviz.core.units import Unit, Value, counted, format_value
 from traceviz.render.csv import CsvRenderer
 from traceviz.render.markdown import data
 from traceviz.render.options import RenderOptions
-from traceviz.render.terminal.renderer import TerminalRenderer
+from traceviz.render.terminal.page import TerminalRenderer
 from traceviz.report import Column, Grid, Prose, Report, Section, Verdict
 from traceviz.report.verdicts import VerdictCode
 from traceviz.trace.schema import TABLES
@@ -107,7 +107,7 @@ def unit_of(field: pa.Field[Any]) -> Unit:
     return named or ended or ("count" if is_whole else "number")
 
 
-def _known() -> dict[str, Unit]:
+def _units_by_name() -> dict[str, Unit]:
     """Return the units of columns by name, if all tables with this column agree."""
     units_by_name: dict[str, set[str]] = {}
     for column in (*(column for table in TABLES.values() for column in table.columns), *COLUMNS):
@@ -116,7 +116,7 @@ def _known() -> dict[str, Unit]:
     return {name: units[unit] for name, (unit, *others) in units_by_name.items() if not others and unit in units}
 
 
-_KNOWN = _known()
+_KNOWN = _units_by_name()
 
 
 def page(answer: Leading, width: int, *, color: bool) -> str:
@@ -284,10 +284,6 @@ def _plain(value: Any, kind: pa.DataType) -> Any:
         return {field.name: _plain(value[field.name], field.type) for field in kind}
     if isinstance(kind, pa.ListType | pa.LargeListType | pa.FixedSizeListType):
         return [_plain(item, kind.value_type) for item in value]
-    return _plain_scalar(value, kind)
-
-
-def _plain_scalar(value: Any, kind: pa.DataType) -> int | float | str:
     if isinstance(kind, pa.Decimal128Type):
         return int(value) if kind.scale == 0 else float(value)
     if isinstance(value, bytes):

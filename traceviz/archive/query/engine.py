@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -23,16 +24,83 @@ import pyarrow as pa
 
 from traceviz.archive.catalogue import packs
 from traceviz.archive.catalogue import segments as catalogue
-from traceviz.archive.query import settings
 from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import CATALOGUE_VIEWS, PACKED, catalogue_table, files_by_trace, literal, views
 from traceviz.archive.storage import layout
 from traceviz.archive.storage.store import Store
-from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
+from traceviz.core.errors import DamagedTraceError, MissingToolError, TracevizError, UsageError
 from traceviz.core.process.cores import usable_cores
 from traceviz.core.process.temporary import drop, note
 from traceviz.core.sanitize import Lines, sentence
 from traceviz.trace.schema import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting of DuckDB, and a query that shows its effect.
+
+    Args:
+        name: Its name in DuckDB.
+        value: Its value, as SQL.
+        trial: A statement that tests the effect.
+        expected: Result of the trial if the setting has its effect, or the kind of error that it raises.
+    """
+
+    name: str
+    value: str
+    trial: str
+    expected: object
+
+
+# Trials take their values from rows: constants are computed elsewhere in DuckDB.
+SETTINGS = (
+    # Answers are the same on every machine.
+    Setting("TimeZone", "'UTC'", "SELECT (TIMESTAMPTZ '2026-01-01 02:00:00+05')::VARCHAR", "2025-12-31 21:00:00+00"),
+    # Division by zero is null, like everything unknown. It is neither an error nor infinity, which JSON lacks.
+    Setting("error_on_division_by_zero", "false", "SELECT 1 % zero FROM range(1) AS t(zero)", None),
+    Setting("ieee_floating_point_ops", "false", "SELECT 1 / zero FROM range(1) AS t(zero)", None),
+    # The other settings are DuckDB's defaults, which docs/queries.md relies on.
+    Setting("integer_division", "false", "SELECT 1 / (i + 2) FROM range(1) AS t(i)", 0.5),
+    Setting("default_order", "'ASCENDING'", "SELECT list(i ORDER BY i) FROM range(2) AS t(i)", [0, 1]),
+    Setting(
+        "default_null_order",
+        "'NULLS_LAST'",
+        "SELECT list(x ORDER BY x) FROM (SELECT nullif(i, 0) AS x FROM range(2) AS t(i))",
+        [1, None],
+    ),
+    Setting("default_collation", "''", "SELECT chr(97) = chr((65 + i)::INTEGER) FROM range(1) AS t(i)", False),
+    # A query can read only tables of the archive.
+    Setting("enable_external_access", "false", "FROM glob('/*')", duckdb.PermissionException),
+    Setting("lock_configuration", "true", "SET threads = 1", duckdb.InvalidInputException),
+)
+
+
+def apply(connection: duckdb.DuckDBPyConnection, settings: Sequence[Setting] = SETTINGS) -> None:
+    """Apply ``settings`` in order to ``connection`` and all its cursors, and test them.
+
+    Raises:
+        MissingToolError: a setting has no effect in this version of DuckDB.
+    """
+    for setting in settings:
+        with suppress(duckdb.Error):  # a version without the setting may behave like this anyway: the trial decides
+            connection.execute(f"SET GLOBAL {setting.name} = {setting.value}")
+    with connection.cursor() as cursor:  # queries run on cursors
+        for setting in settings:
+            found: object
+            try:
+                row = cursor.execute(setting.trial).fetchone()
+                found = row[0] if row else row
+                shown = f"gives {found!r}"
+            except duckdb.Error as error:
+                found, shown = type(error), f"fails: {error}"
+            if found != setting.expected:
+                raise MissingToolError(
+                    f"DuckDB {duckdb.__version__} does not apply {setting.name} = {setting.value}, "
+                    "which queries depend on.",
+                    f"Tried: {setting.trial} {shown}",
+                    "Install another version of DuckDB. requirements/run.txt of traceviz names one that works.",
+                )
+
 
 Parameters = Sequence[object] | Mapping[str, object]
 
@@ -128,11 +196,11 @@ class Engine:
             UsageError: the query is wrong, or does more than read tables of the archive.
             DamagedTraceError: a table of the archive cannot be read.
         """
-        with self.answer(text, parameters) as batches, explained():
+        with self.answer(text, parameters) as batches, explain_errors():
             table = batches.read_all()
         for position, field in enumerate(table.schema):
             if field.type == _HUGE:
-                table = table.set_column(position, *narrowed(field.name, table.column(position)))
+                table = table.set_column(position, *narrow(field.name, table.column(position)))
         return table
 
     @contextmanager
@@ -146,7 +214,7 @@ class Engine:
             DamagedTraceError: a table of the archive cannot be read.
         """
         with self._connection.cursor() as cursor, _Patient(cursor) as patient:  # other answers may still be read
-            with explained(cursor, text, parameters):
+            with explain_errors(cursor, text, parameters):
                 self._open(tables_read(cursor, text) & set(TABLES))
                 relation = cursor.sql(text, params=parameters or None)
                 reader = patient.wait(partial(relation.to_arrow_reader, ROWS))
@@ -156,7 +224,7 @@ class Engine:
                     for field, name in zip(reader.schema, _distinct_names(reader.schema.names), strict=True)
                 ]
             )
-            renamed = (pa.record_batch(batch.columns, schema=schema) for batch in _read(reader, patient))
+            renamed = (pa.record_batch(batch.columns, schema=schema) for batch in _read_batches(reader, patient))
             with pa.RecordBatchReader.from_batches(schema, renamed) as batches:
                 yield batches
 
@@ -166,7 +234,7 @@ class Engine:
         Raises:
             UsageError: the query is wrong, or does more than read the tables of the archive.
         """
-        with self._connection.cursor() as cursor, explained(cursor, text):
+        with self._connection.cursor() as cursor, explain_errors(cursor, text):
             tables_read(cursor, text)
             relation = cursor.sql(text)
             types = relation.limit(0).to_arrow_reader(ROWS).schema.types
@@ -234,7 +302,7 @@ def connect(
     if store is not None and not store.is_local:
         connection.register_filesystem(store.filesystem())
     connection.execute("SET allowed_directories = ?", [_reachable(store)])
-    settings.apply(connection)
+    apply(connection)
     return connection
 
 
@@ -245,7 +313,7 @@ def fill(connection: duckdb.DuckDBPyConnection, name: str, rows: pl.DataFrame) -
     connection.unregister("given")
 
 
-def narrowed(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa.ChunkedArray[Any]]:
+def narrow(name: str, values: pa.ChunkedArray[Any]) -> tuple[pa.Field[Any], pa.ChunkedArray[Any]]:
     """Convert 128-bit integers to 64-bit if all fit; otherwise leave them unchanged."""
     with suppress(pa.ArrowInvalid):
         values = values.cast(pa.int64())
@@ -317,19 +385,19 @@ class _Patient:
             raise
 
 
-def _read(reader: pa.RecordBatchReader, patient: _Patient) -> Iterator[pa.RecordBatch]:
+def _read_batches(reader: pa.RecordBatchReader, patient: _Patient) -> Iterator[pa.RecordBatch]:
     """Yield the batches of the reader.
 
     Raises:
-        UsageError, DamagedTraceError, TracevizError: see :func:`explained`.
+        UsageError, DamagedTraceError, TracevizError: see :func:`explain_errors`.
     """
-    with explained():
+    with explain_errors():
         while (batch := patient.wait(partial(next, reader, None))) is not None:
             yield batch
 
 
 @contextmanager
-def explained(
+def explain_errors(
     connection: duckdb.DuckDBPyConnection | None = None, text: str = "", parameters: Parameters | None = None
 ) -> Iterator[None]:
     """Convert errors of DuckDB to errors of traceviz.

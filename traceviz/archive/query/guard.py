@@ -38,12 +38,18 @@ def tables_read(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[s
     """
     _check_statements(connection.extract_statements(text))
     names: set[str] = set()
-    for node in _nodes(_tree(connection, text)):
+    rows = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
+    try:
+        tree = json.loads(rows[0][0])
+    except RecursionError:
+        raise UsageError("The query is nested too deeply.", fix="Split it with WITH.") from None
+    if tree.get("error", True):
+        raise UsageError("The query cannot be run.", str(tree.get("error_message", "")))
+    for node in _nodes(tree):
         kind = str(node["type"])
         if kind == "BASE_TABLE":
             names.add(_table(str(node.get("table_name", ""))))
         elif kind == "TABLE_FUNCTION":
-            # Raise unless a function in `FROM` is harmless.
             function = node.get("function")
             name = str(function.get("function_name", "")) if isinstance(function, dict) else ""
             if name.lower() not in _TABLE_FUNCTIONS:
@@ -68,22 +74,6 @@ def _check_statements(statements: list[Any]) -> None:
         raise UsageError("PIVOT needs the values that become columns.", fix="Name them: PIVOT ... ON name IN ('a').")
     if kind != "SELECT":
         raise UsageError(f"{kind.replace('_', ' ')} is refused.", _ONLY_READS, "Give a SELECT.")
-
-
-def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:
-    """Return the syntax tree.
-
-    Raises:
-        UsageError: the query cannot be parsed.
-    """
-    rows = connection.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
-    try:
-        tree = json.loads(rows[0][0])
-    except RecursionError:
-        raise UsageError("The query is nested too deeply.", fix="Split it with WITH.") from None
-    if tree.get("error", True):
-        raise UsageError("The query cannot be run.", str(tree.get("error_message", "")))
-    return tree
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ import pyarrow.parquet as pq
 from traceviz.archive.catalogue import segments as catalogue
 from traceviz.archive.catalogue.columns import CATALOGUE
 from traceviz.archive.query.answer import first, parquet
-from traceviz.archive.query.engine import MEMORY_SHARE, ROWS, Engine, explained, machine_memory
+from traceviz.archive.query.engine import MEMORY_SHARE, ROWS, Engine, explain_errors, machine_memory
 from traceviz.archive.query.views import catalogue_table
 from traceviz.archive.runners.base import Runner, RunnerError
 from traceviz.archive.runners.choose import run_one
@@ -93,7 +93,7 @@ class PartsEngine(Engine):
         self._missing = frozenset(missing)
         names = ((field, '"' + field.name.replace('"', '""') + '"') for field in answers.schema)
         columns = ", ".join(f"{name}::HUGEINT AS {name}" if field.type == _HUGE else name for field, name in names)
-        with explained():
+        with explain_errors():
             self._connection.register("given", answers)
             self._connection.execute(f"CREATE TABLE {PARTS} AS SELECT {columns} FROM given")  # noqa: S608 (quoted)
             self._connection.unregister("given")
@@ -136,13 +136,13 @@ def engine_over_parts(
     with _folder(store) as folder:
         parts = [
             PartQuery(store, query, folder, number, ids, memory=memory)
-            for number, ids in enumerate(divided(known, size))
+            for number, ids in enumerate(divide(known, size))
         ]
         buffer = io.BytesIO()  # a snapshot: all parts see the same archive during adds
         pq.write_table(catalogue_table(known), buffer, compression="zstd")
         store.write(buffer.getvalue(), WORK, folder, _ROWS)
         missing = _ask(parts, runner, progress)
-        engine = PartsEngine(store, known, _together(parts, schema), missing, memory)
+        engine = PartsEngine(store, known, _read_answers(parts, schema), missing, memory)
     with engine:
         yield engine
 
@@ -180,7 +180,7 @@ class RemoteEngine:
         with _folder(self._store) as folder:
             request = PartQuery(self._store, text, folder, most=self._most, memory=self._memory)
             self.missing = run_one(self._runner, answer_one, request)
-            yield _together([request], schema)
+            yield _read_answers([request], schema)
 
 
 def answer_one(request: PartQuery) -> tuple[str, ...]:
@@ -207,7 +207,7 @@ def answer_one(request: PartQuery) -> tuple[str, ...]:
         return engine.missing
 
 
-def divided(rows: pl.DataFrame, size: int = TRACES_PER_PART, most_bytes: int = BYTES_PER_PART) -> list[tuple[str, ...]]:
+def divide(rows: pl.DataFrame, size: int = TRACES_PER_PART, most_bytes: int = BYTES_PER_PART) -> list[tuple[str, ...]]:
     """Divide the ids of all ready traces, in order, into parts.
 
     Args:
@@ -273,7 +273,7 @@ def _ask(parts: Sequence[PartQuery], runner: Runner, progress: Progress) -> list
     return missing
 
 
-def _together(parts: Sequence[PartQuery], schema: pa.Schema) -> pa.RecordBatchReader:
+def _read_answers(parts: Sequence[PartQuery], schema: pa.Schema) -> pa.RecordBatchReader:
     """Read the answers of all parts, one after another."""
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import duckdb
 import polars as pl
 
-from traceviz.archive.query.engine import WRONG, connect, explained, fill
+from traceviz.archive.query.engine import WRONG, connect, explain_errors, fill
 from traceviz.archive.query.guard import tables_read
 from traceviz.archive.query.views import TIMES
 from traceviz.core.errors import UsageError
@@ -53,7 +53,7 @@ def _matching(connection: duckdb.DuckDBPyConnection, rows: pl.DataFrame, conditi
     connection.execute(f"CREATE VIEW catalogue AS SELECT *{times} FROM given_rows")  # noqa: S608 (no input)
     query = f'SELECT "{_ROW}",\n(\n{condition}\n) FROM catalogue'  # noqa: S608 (only this one reads, and only the rows)
     try:
-        with explained(connection, query):
+        with explain_errors(connection, query):
             tables_read(connection, query)
             relation = connection.sql(query)
             _check_is_condition(relation)

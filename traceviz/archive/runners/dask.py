@@ -101,7 +101,7 @@ class DaskRunner:
             yield self.scheduler
             return
         _check_listening(self.scheduler, min(self.patience_s, ANSWER_S))
-        client, why = _connected(self.scheduler, self.patience_s)
+        client, why = _connect(self.scheduler, self.patience_s)
         if client is None:
             gc.collect()  # otherwise the remains of the client delay Python's exit by two minutes
             raise _no_answer(self.scheduler, why)
@@ -126,7 +126,13 @@ class DaskRunner:
             raise _not_installed(error) from error
         _check_versions(_ask_workers(client, version))
         if self.store is not None:
-            _check_reach(client, self.store)
+            # A worker that cannot read a file written here sees a different folder.
+            mark = f"traceviz-{uuid.uuid4().hex}"
+            self.store.write(mark.encode(), WORK, mark)
+            try:
+                _check_seen(self.store.called(), _ask_workers(client, can_read, self.store, mark))
+            finally:
+                self.store.remove(WORK, mark)
         for source in filter(Path.exists, self.sources):  # others are patterns; reading reports missing ones
             _check_seen(str(source), _ask_workers(client, path_exists, str(source)))
 
@@ -153,7 +159,7 @@ def _check_listening(address: str, seconds: float) -> None:
         raise _no_answer(address, str(error)) from error
 
 
-def _connected(address: str, seconds: float) -> tuple[Client | None, str]:
+def _connect(address: str, seconds: float) -> tuple[Client | None, str]:
     """Return a client, or the reason for its absence."""
     try:
         return Client(address, timeout=seconds, set_as_default=False), ""
@@ -280,16 +286,6 @@ def _check_versions(versions: dict[str, str], expected: str | None = None) -> No
                 "Their output could differ.",
                 f"Install the same version there: pip install 'traceviz-toolkit[cluster]=={expected}'.",
             )
-
-
-def _check_reach(client: Client, store: Store) -> None:
-    """Raise :class:`WorkerError` if a worker cannot read a file written here: its folder is a different one."""
-    mark = f"traceviz-{uuid.uuid4().hex}"
-    store.write(mark.encode(), WORK, mark)
-    try:
-        _check_seen(store.called(), _ask_workers(client, can_read, store, mark))
-    finally:
-        store.remove(WORK, mark)
 
 
 def _check_seen(name: str, answers: dict[str, bool]) -> None:

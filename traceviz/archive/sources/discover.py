@@ -18,18 +18,17 @@ from pathlib import Path
 
 from traceviz.archive.sources.exported_reports import (
     companions,
-    exported,
-    exported_by_name,
-    left_out,
+    find_exported,
+    find_exported_by_name,
+    refuse_exported,
     reports_by_export,
 )
-from traceviz.archive.sources.hashes import files_in, is_regular, relevant
-from traceviz.archive.sources.item import Item, Limits, Refused
-from traceviz.archive.sources.locations import Location, explained, last_part, reached
+from traceviz.archive.sources.hashes import Item, Limits, Refused, files_in, is_regular, relevant
+from traceviz.archive.sources.locations import Location, explain_errors, last_part, reach
 from traceviz.archive.sources.packed import members
 from traceviz.archive.sources.packed.index import below, code_of, excess, parents
 from traceviz.archive.sources.recognise import (
-    beside_captures,
+    find_repetitions,
     head_length,
     hidden_part,
     is_other_by_name,
@@ -40,7 +39,7 @@ from traceviz.archive.sources.recognise import (
     whole_folders,
 )
 from traceviz.archive.sources.trees import DEVICE, LINK, LocalTree, MemberTree, RemoteTree, Tree, folder_name
-from traceviz.archive.storage.addresses import is_url, is_web, printable, shown
+from traceviz.archive.storage.addresses import display_address, is_url, is_web, printable
 from traceviz.archive.storage.spool import check_space
 from traceviz.core.errors import DamagedTraceError, OutputError, TracevizError, UnknownFormatError, UsageError
 from traceviz.parsers.run.layout import whole_run
@@ -59,16 +58,16 @@ def items(sources: Sequence[str], limits: Limits) -> Iterator[Item | Refused]:
         UsageError: raised before the first item, if a path or pattern matches nothing, or a kind of URL is unknown.
         OutputError: there is no space to unpack an archive file.
     """
-    expanded = [path for source in sources for path in _expanded(source)]
+    expanded = [path for source in sources for path in _expand(source)]
     yield from (path for path in expanded if isinstance(path, Refused))
     paths = [path for path in expanded if not isinstance(path, Refused)]
-    exports = exported_by_name(paths)
+    exports = find_exported_by_name(paths)
     reports = reports_by_export(exports)
     ranked = jobs([path for path in paths if not is_url(path) and may_be_trace(path) and path not in exports])
     seen: set[tuple[str, str, bool]] = set()
     for path in paths:
         if path in exports:
-            yield left_out(_name_of(path), exports[path])
+            yield refuse_exported(_name_of(path), exports[path])
             continue
         try:
             contents = _of_url(path, limits) if is_url(path) else _of_path(path, limits)
@@ -106,7 +105,7 @@ def fetch(item: Item, into: Path, limits: Limits) -> Path:
     return _fetch_remote(item, into, limits)
 
 
-def _expanded(source: str) -> list[str | Refused]:
+def _expand(source: str) -> list[str | Refused]:
     """Return the paths and URLs that a source refers to. Links matched by a pattern are refused.
 
     Raises:
@@ -116,7 +115,7 @@ def _expanded(source: str) -> list[str | Refused]:
         source = source.partition("://")[2]
     if is_url(source):
         try:
-            paths = _expanded_url(source)
+            paths = _expand_url(source)
         except UnknownFormatError as error:  # others may still be reachable
             return [Refused(printable(last_part(source)), "unreachable", str(error))]
     elif _exists(Path(source)):
@@ -125,24 +124,24 @@ def _expanded(source: str) -> list[str | Refused]:
         paths = sorted(str(Path(name).absolute()) for name in glob.glob(source, recursive=True))  # noqa: PTH207 (keeps order and hidden files out)
     if not paths:
         problem = "Nothing matches" if glob.has_magic(source) else "There is no"
-        raise UsageError(f"{problem} {shown(source)}.", "Nothing was added.", "Check the path.")
+        raise UsageError(f"{problem} {display_address(source)}.", "Nothing was added.", "Check the path.")
     return [
         Refused(_name_of(path), "link", LINK) if not is_url(path) and Path(path).is_symlink() else path
         for path in paths
     ]
 
 
-def _expanded_url(source: str) -> list[str]:
+def _expand_url(source: str) -> list[str]:
     """Return the URLs that a URL or pattern refers to.
 
     Raises:
         UsageError: no file system of this kind is installed.
         UnknownFormatError: it cannot be reached.
     """
-    filesystem, path = reached(source)
+    filesystem, path = reach(source)
     if is_web(source) or not glob.has_magic(path):
         return [source]
-    with explained(shown(source)):
+    with explain_errors(display_address(source)):
         return [str(filesystem.unstrip_protocol(name)) for name in sorted(filesystem.glob(path))]
 
 
@@ -169,30 +168,30 @@ def _of_path(source: str, limits: Limits) -> Iterator[Item | Refused]:
     elif not path.is_file():
         yield Refused(printable(name), "device", DEVICE)
     else:
-        yield from _named_file(Location(str(path), printable(name)), path.stat().st_size, limits)
+        yield from _discover_file(Location(str(path), printable(name)), path.stat().st_size, limits)
 
 
 def _of_url(url: str, limits: Limits) -> Iterator[Item | Refused]:
-    filesystem, path = reached(url)
+    filesystem, path = reach(url)
     name = last_part(url.rstrip("/")) or "source"
     if not is_web(url):
-        with explained(name):
+        with explain_errors(name):
             filesystem.invalidate_cache()
             is_folder = bool(filesystem.isdir(path))
         if is_folder:
             yield from _in(RemoteTree.at(url.rstrip("/"), name), limits)
             return
     location = Location(url, printable(name))
-    yield from _named_file(location, location.size, limits)
+    yield from _discover_file(location, location.size, limits)
 
 
-def _named_file(location: Location, size: int | None, limits: Limits) -> Iterator[Item | Refused]:
+def _discover_file(location: Location, size: int | None, limits: Limits) -> Iterator[Item | Refused]:
     """Yield the items of a file that is a source itself: of an archive file, or the file as a trace."""
     head = location.head(members.HEAD_BYTES)
     if members.kind_of(head):
         yield from _in(MemberTree.at(location, limits), limits)
     elif unread := members.unread_kind(head):
-        yield Refused(location.name, "unreadable", _packed_otherwise(unread))
+        yield Refused(location.name, "unreadable", _explain_other_packer(unread))
     else:
         yield Item(location.url, location.name, size=size)
 
@@ -207,8 +206,8 @@ def _in(tree: Tree, limits: Limits) -> Iterator[Item | Refused]:
         why = "It is an archive of traceviz. What it holds is taken out with: traceviz archive export."
         yield Refused(tree.called(folder), "archive", why)
     alone = [name for name in visible if "" not in taken and taken.isdisjoint(parents(name))] if taken else visible
-    exports = exported([name for name in alone if (tree.sizes[name] or 0) <= limits.bytes], tree.heads)
-    yield from (left_out(tree.called(report), export) for report, export in exports.items())
+    exports = find_exported([name for name in alone if (tree.sizes[name] or 0) <= limits.bytes], tree.heads)
+    yield from (refuse_exported(tree.called(report), export) for report, export in exports.items())
     alone = [name for name in alone if name not in exports]
     reports = reports_by_export(exports)
     ranked = jobs([*whole, *filter(may_be_trace, alone)])
@@ -235,7 +234,7 @@ def _files(
     tree: Tree, names: Sequence[str], ranked: Mapping[str, str], reports: Mapping[str, str], limits: Limits
 ) -> Iterator[Item | Refused]:
     """Yield the traces among single files."""
-    beside = beside_captures(names, tree.where)
+    beside = find_repetitions(names, tree.where)
     unclear: list[str] = []
     for name in names:
         size = tree.sizes[name]
@@ -279,12 +278,12 @@ def _by_head(tree: Tree, name: str, head: bytes | None, job: str, limits: Limits
         except TracevizError as error:
             yield Refused(tree.called(name), code_of(error), str(error))
     elif unread:
-        yield Refused(tree.called(name), "unreadable", _packed_otherwise(unread))
+        yield Refused(tree.called(name), "unreadable", _explain_other_packer(unread))
     else:
         yield Refused(tree.called(name), "no-trace", _NO_TRACE)
 
 
-def _packed_otherwise(kind: str) -> str:
+def _explain_other_packer(kind: str) -> str:
     return f"It is packed with {kind}, which is not read. Unpack it, or pack it as .zip, .tar, .tar.gz or .tar.zst."
 
 
@@ -304,7 +303,7 @@ def _fetch_local(item: Item, into: Path) -> Path:
         if not is_regular(path):
             raise UnknownFormatError(f"{item.name} is not there any more.", fix="Add it again.")
         return path
-    with explained(item.name):
+    with explain_errors(item.name):
         if not path.is_dir():
             raise UnknownFormatError(f"{item.name} is not there any more.", fix="Add it again.")
         names = files_in(path)
@@ -326,8 +325,8 @@ def _fetch_remote(item: Item, into: Path, limits: Limits) -> Path:
         return target
     _copy(Location(item.url, item.name), target, limits)
     for url in () if is_web(item.url) else companions(item.url):
-        filesystem, beside = reached(url)
-        with explained(item.name):
+        filesystem, beside = reach(url)
+        with explain_errors(item.name):
             is_there = bool(filesystem.isfile(beside))
         if is_there and (Location(url, item.name).size or 0) <= limits.bytes:
             _copy(Location(url, item.name), into / last_part(url), limits)
@@ -348,7 +347,7 @@ def _fetch_members(item: Item, into: Path, limits: Limits) -> Path:
         unpacked |= {name.rpartition("/")[2]: entries[name] for name in beside}
     if not unpacked:
         raise UnknownFormatError(f"{item.name} is not there any more.", "The archive file changed.", "Add it again.")
-    with members.opened(location, limits) as file:
+    with members.open_plain(location, limits) as file:
         members.unpack(file, unpacked, target if item.folder else into)
     return target
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import PurePath
 
-from traceviz.archive.sources.item import Item, Refused
+from traceviz.archive.sources.hashes import Item, Refused
 from traceviz.archive.sources.locations import Location
 from traceviz.archive.storage.addresses import is_web
 from traceviz.core.errors import TracevizError
@@ -51,7 +51,7 @@ def companions(name: str) -> tuple[str, ...]:
     return tuple(name[: -len(EXPORT)] + ending for ending in REPORT_SUFFIXES)
 
 
-def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
+def find_exported(names: Collection[str], heads: Heads) -> dict[str, str]:
     """Return the reports whose export is among the files, with the export of each.
 
     Args:
@@ -67,7 +67,7 @@ def exported(names: Collection[str], heads: Heads) -> dict[str, str]:
     return {report: export for report, export in pairs.items() if export in whole}
 
 
-def exported_by_name(sources: Collection[str]) -> dict[str, str]:
+def find_exported_by_name(sources: Collection[str]) -> dict[str, str]:
     """Do the same for files that a user named one by one, by a pattern, or together with their folder."""
     folders = tuple(f"{source.rstrip('/')}/" for source in sources)
     pairs = {
@@ -87,7 +87,7 @@ def reports_by_export(pairs: Mapping[str, str]) -> dict[str, str]:
     return reports
 
 
-def left_out(name: str, export: str) -> Refused:
+def refuse_exported(name: str, export: str) -> Refused:
     """Return the refusal of a report that is not added."""
     return Refused(name, EXPORTED, f"It is added from {PurePath(export).name} beside it, which nsys exported from it.")
 

@@ -15,7 +15,7 @@ import fsspec
 from fsspec.core import url_to_fs
 
 from traceviz.archive.sources.names import unsafe
-from traceviz.archive.storage.addresses import is_url, is_web, printable, public, shown, without_secrets
+from traceviz.archive.storage.addresses import display_address, is_url, is_web, printable, public, without_secrets
 from traceviz.archive.storage.store import is_store_error
 from traceviz.core.errors import TracevizError, UnknownFormatError, UsageError
 
@@ -59,13 +59,13 @@ class Location:
         Raises:
             UnknownFormatError: it cannot be read.
         """
-        with explained(self.name):
+        with explain_errors(self.name):
             if self.local is not None:
                 if not self.local.is_file():  # opening a named pipe would block
                     raise FileNotFoundError(f"{self.name} is no file.")
                 file: Any = self.local.open("rb")
             else:
-                filesystem, path = reached(self.url)
+                filesystem, path = reach(self.url)
                 file = filesystem.open(path, "rb", block_size=min(max(size, 1 << 16), _READ_AHEAD))
             with file:
                 while block := file.read(size):
@@ -83,18 +83,18 @@ class Location:
         Raises:
             UnknownFormatError: it cannot be read.
         """
-        with explained(self.name):
-            filesystem, path = reached(self.url)
+        with explain_errors(self.name):
+            filesystem, path = reach(self.url)
             with filesystem.open(path, "rb", block_size=_PART) as file:
                 yield file
 
     @cached_property
     def _status(self) -> dict[str, Any]:
-        with explained(self.name):
+        with explain_errors(self.name):
             if self.local is not None:
                 status = self.local.stat()
                 return {"size": status.st_size, "mtime": status.st_mtime_ns}
-            filesystem, path = reached(self.url)
+            filesystem, path = reach(self.url)
             return dict(filesystem.info(path))
 
     @property
@@ -121,7 +121,7 @@ def last_part(url: str) -> str:
     return "trace" if name and unsafe(name) else name
 
 
-def reached(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
+def reach(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
     """Return the file system of a URL, and the path in it.
 
     Raises:
@@ -132,19 +132,19 @@ def reached(url: str) -> tuple[fsspec.AbstractFileSystem, str]:
         filesystem, path = url_to_fs(url)
     except ValueError as error:
         fix = "Name a file, or a URL of s3://."
-        raise UsageError(f"{shown(url)} cannot be reached.", f"{public(str(error))}.", fix) from None
+        raise UsageError(f"{display_address(url)} cannot be reached.", f"{public(str(error))}.", fix) from None
     except ImportError as error:
         fix = "Install it: pip install 'traceviz-toolkit[cloud]'."
-        raise UsageError(f"{shown(url)} cannot be reached.", f"{public(str(error))}.", fix) from None
+        raise UsageError(f"{display_address(url)} cannot be reached.", f"{public(str(error))}.", fix) from None
     except Exception as error:
         if not is_store_error(error):
             raise
-        raise _unreadable(shown(url), error) from error
+        raise _unreadable(display_address(url), error) from error
     return filesystem, path
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
+def explain_errors(name: str) -> Iterator[None]:
     """Convert errors of files and stores to errors of traceviz.
 
     Raises:

@@ -134,7 +134,7 @@ def _kind(folder: str, files: set[str], read: Read, path: str) -> str:
         (SAMPLES_DESCRIPTION, {SAMPLES_KIND}),
         (ARCHIVE, {ARCHIVE_KIND}),
     ):
-        if name in files and (kind := _stated_kind(read(prefix + name, MOST_BYTES))) in kinds:
+        if name in files and (kind := _read_kind(read(prefix + name, MOST_BYTES))) in kinds:
             return kind
     if any(f"{name}.parquet" in files for name in EXPORTED_FILES):
         return "nsys"
@@ -144,12 +144,12 @@ def _kind(folder: str, files: set[str], read: Read, path: str) -> str:
     return ""
 
 
-def _stated_kind(text: bytes) -> str:
+def _read_kind(text: bytes) -> str:
     kind = object_of(text).get("kind")
     return kind if isinstance(kind, str) else ""
 
 
-def beside_captures(names: Iterable[str], where: str) -> set[str]:
+def find_repetitions(names: Iterable[str], where: str) -> set[str]:
     """Return the files of TensorFlow's profiler that repeat a part of the capture in their folder."""
     inside: defaultdict[str, list[str]] = defaultdict(list)
     for name in names:

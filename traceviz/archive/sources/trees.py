@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 
-from traceviz.archive.sources.item import Item, Limits, Refused
-from traceviz.archive.sources.locations import Location, explained, last_part, reached
+from traceviz.archive.sources.hashes import Item, Limits, Refused
+from traceviz.archive.sources.locations import Location, explain_errors, last_part, reach
 from traceviz.archive.sources.names import normal, unsafe
 from traceviz.archive.sources.packed import members
 from traceviz.archive.sources.packed.index import Index
@@ -142,8 +142,8 @@ class RemoteTree(Tree):
         Raises:
             UnknownFormatError: it cannot be listed.
         """
-        filesystem, root = reached(url)
-        with explained(name):
+        filesystem, root = reach(url)
+        with explain_errors(name):
             filesystem.invalidate_cache()
             listed = filesystem.find(root, detail=True)
         sizes: dict[str, int | None] = {}
@@ -164,13 +164,13 @@ class RemoteTree(Tree):
 
     def heads(self, lengths: Iterable[tuple[str, int]]) -> Iterator[tuple[str, bytes | None]]:
         """See :meth:`Tree.heads`. Several files are requested concurrently."""
-        filesystem, _ = reached(self.url)
+        filesystem, _ = reach(self.url)
         left = iter(lengths)
         while part := list(islice(left, _AT_ONCE)):
             # A store refuses a range beyond the end, and thus any range of an empty file.
             ends = [min(count, count if (size := self.sizes[name]) is None else size) for name, count in part]
             paths = [self.keys[name] for (name, _), end in zip(part, ends, strict=True) if end]
-            with explained(self.name):
+            with explain_errors(self.name):
                 answers = filesystem.cat_ranges(
                     paths, [0] * len(paths), [end for end in ends if end], on_error="return"
                 )
@@ -222,7 +222,7 @@ class MemberTree(Tree):
         first = next(left, None)
         if first is None:  # avoids opening or fetching the archive file
             return
-        with members.listed(self.packed, self.limits) as (file, _):
+        with members.open_for_listing(self.packed, self.limits) as (file, _):
             for name, count in chain([first], left):
                 yield name, members.head_of(file, self.index.entries[name], count)
 

@@ -50,7 +50,7 @@ def _printable(character: str) -> str:
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 
-def shown(url: str) -> str:
+def display_address(url: str) -> str:
     """Return a URL or path for display, without user, password and signature."""
     return printable(without_secrets(url) if is_url(url) else url)
 

@@ -86,7 +86,7 @@ class Spool:
                 self._held[path] = self._held.pop(path)
                 return path
             while len(self._held) >= MOST_HELD:
-                self._let_go(next(iter(self._held)))
+                self._release_copy(next(iter(self._held)))
             self._sweep(path.parent)
             while path not in self._held:
                 self._hold(path, make)
@@ -101,7 +101,7 @@ class Spool:
                 self._watch.cancel()
                 self._watch = None
             for path in list(self._held):
-                self._let_go(path)
+                self._release_copy(path)
             self._sweep(_path_of_folder())
         _leave_folder()
 
@@ -166,7 +166,7 @@ class Spool:
                 if _is_at(handle, path) and not _is_whole(handle):
                     try:
                         os.ftruncate(handle, 0)  # remains of a killed process
-                        for block in _with_space(path.parent, make()):
+                        for block in _check_space_between(path.parent, make()):
                             write_block(handle, block, path.parent)
                         os.fchmod(handle, _WHOLE)
                     except BaseException:
@@ -179,14 +179,14 @@ class Spool:
             if path not in self._held:
                 os.close(handle)
 
-    def _let_go(self, path: Path) -> None:
+    def _release_copy(self, path: Path) -> None:
         handle = self._held.pop(path)
         _remove_unheld(handle, path)
         os.close(handle)
 
     def _sweep(self, folder: Path) -> None:
         """Remove everything that no process holds."""
-        for path in _inside(folder):
+        for path in _list_folder(folder):
             with suppress(OSError):
                 handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
                 try:
@@ -246,7 +246,7 @@ def _folder() -> Path:
     return folder
 
 
-def _inside(folder: Path) -> list[Path]:
+def _list_folder(folder: Path) -> list[Path]:
     """Return the content of the folder; empty if another process just removed it, or memory is exhausted."""
     try:
         return list(folder.iterdir())
@@ -266,7 +266,7 @@ def _path_of_folder() -> Path:
     return Path(tempfile.gettempdir()) / f"traceviz-spool-{os.getuid()}"
 
 
-def _with_space(folder: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _check_space_between(folder: Path, blocks: Iterable[bytes]) -> Iterator[bytes]:
     left = written = 0
     for block in blocks:
         if left <= 0:

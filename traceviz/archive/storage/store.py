@@ -24,7 +24,7 @@ import fsspec
 from fsspec.core import url_to_fs
 
 from traceviz.archive.storage import writers
-from traceviz.archive.storage.addresses import public, shown
+from traceviz.archive.storage.addresses import display_address, public
 from traceviz.archive.storage.spool import SPOOL
 from traceviz.core.errors import OutputError, TracevizError, UsageError
 
@@ -72,10 +72,14 @@ class Store:
         try:
             fsspec.get_filesystem_class(protocol)
         except ValueError:
-            raise UsageError(f"{shown(text)} cannot be reached: there is no file system {protocol}://.") from None
+            raise UsageError(
+                f"{display_address(text)} cannot be reached: there is no file system {protocol}://."
+            ) from None
         except ImportError as error:
             raise UsageError(
-                f"{shown(text)} cannot be reached.", str(error), "Install it: pip install 'traceviz-toolkit[cloud]'."
+                f"{display_address(text)} cannot be reached.",
+                str(error),
+                "Install it: pip install 'traceviz-toolkit[cloud]'.",
             ) from None
         return cls(text.rstrip("/"), dict(options or {}))
 
@@ -98,7 +102,7 @@ class Store:
 
     def called(self, *parts: str) -> str:
         """Return the display name of the store or of a part of it, without user, password and signature."""
-        return shown("/".join((self.url, *parts)))
+        return display_address("/".join((self.url, *parts)))
 
     def path_of(self, *parts: str) -> str:
         """Return the path of a part of the archive in the form that its :meth:`filesystem` takes.
@@ -232,7 +236,7 @@ class Store:
         if self.is_local:
             target = Path(self._path(parts))
             target.parent.mkdir(parents=True, exist_ok=True)
-            while not _renamed(folder, target):  # another program may write it at the same time
+            while not _rename(folder, target):  # another program may write it at the same time
                 replaced = self._temporary()
                 with suppress(FileNotFoundError):
                     target.rename(replaced)
@@ -424,7 +428,7 @@ def _time_of(info: Mapping[str, Any]) -> float | None:
     return float(stated) if isinstance(stated, int | float) else None
 
 
-def _renamed(folder: Path, target: Path) -> bool:
+def _rename(folder: Path, target: Path) -> bool:
     """Rename a folder; return false if a folder of that name with content exists."""
     try:
         folder.rename(target)

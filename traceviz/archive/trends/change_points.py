@@ -104,7 +104,7 @@ def change_points(
         if best.score == -math.inf or p_value > how.level:
             ordered = tuple(sorted(points, key=lambda change: change.start))
             for _ in range(_PASSES):
-                ordered = _refined(values, free, ordered, how)
+                ordered = _refine(values, free, ordered, how)
             return ordered
         points.append(ChangePoint(best.position, p_value))
         parts.remove(best)
@@ -112,7 +112,7 @@ def change_points(
         parts += [_part(values, free, start, end, how) for start, end in halves]
 
 
-def _refined(
+def _refine(
     values: Numbers, allowed: npt.NDArray[np.bool_], points: tuple[ChangePoint, ...], how: Search
 ) -> tuple[ChangePoint, ...]:
     """Move each change to the best position between its neighbours, as its interval may have held other changes."""
@@ -137,7 +137,7 @@ class _Part:
 
 
 def _part(values: Numbers, allowed: npt.NDArray[np.bool_], start: int, end: int, how: Search) -> _Part:
-    cuts = _cuts(allowed[start:end], _stretches(end - start, 2 * how.least), how.least)
+    cuts = _cuts(allowed[start:end], _intervals(end - start, 2 * how.least), how.least)
     if not cuts.at.size:
         return _Part(start, end, start, -math.inf, np.full(how.permutations, -math.inf))
     ranks = _ranks(values[start:end])
@@ -167,7 +167,7 @@ def _cuts(allowed: npt.NDArray[np.bool_], stretches: Sequence[tuple[int, int]], 
     return _Cuts(*np.concatenate([np.empty((3, 0), np.intp), *columns], axis=1))
 
 
-def _stretches(count: int, shortest: int) -> list[tuple[int, int]]:
+def _intervals(count: int, shortest: int) -> list[tuple[int, int]]:
     """Return seeded intervals of ``count`` values: all, then shorter and shorter ones that overlap by half or more."""
     stretches: dict[tuple[int, int], None] = {}
     length, number = float(count), 1

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from traceviz.archive.population.observations import DATE, Figure, figure, mixed, observations
+from traceviz.archive.population.observations import DATE, Figure, count_mixed, figure, observations
 from traceviz.archive.trends.change_points import ChangePoint, Numbers, Search, change_points
 from traceviz.compare.effect import half_widths, typical
 from traceviz.core.notebook_repr import Shown
@@ -185,7 +185,7 @@ def trend(
     runs = observations(catalogue, known.name, by, per)
     parts = runs.partition_by("group", maintain_order=True)
     search = how.search.among(sum(not _too_few(part, how.search) for part in parts))
-    judged = (_judged(part, known, better, replace(how, search=search)) for part in parts)
+    judged = (_judge(part, known, better, replace(how, search=search)) for part in parts)
 
     def order(trajectory: Trajectory) -> tuple[int, float, str]:
         size = abs(trajectory.last.shift.change or 0.0) if trajectory.last else 0.0
@@ -194,13 +194,13 @@ def trend(
     groups = tuple(sorted(judged, key=order))
     rows = int((catalogue["state"] == "ready").sum())
     left_out = max(rows - int(runs["rows"].sum()), 0)
-    return Trend(known, better, by, per, groups, left_out, mixed(catalogue, known.name, by, per), how)
+    return Trend(known, better, by, per, groups, left_out, count_mixed(catalogue, known.name, by, per), how)
 
 
 _ORDER = (Direction.REGRESSION, Direction.CHANGE, Direction.UNKNOWN, Direction.IMPROVEMENT, Direction.NO_CHANGE)
 
 
-def _judged(runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions) -> Trajectory:
+def _judge(runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions) -> Trajectory:
     values, group = runs["value"].to_numpy(), str(runs["group"][0])
     if why := _too_few(runs, how.search):
         return Trajectory(group, runs, ((0, _level(values, known)),), (), Direction.UNKNOWN, why=why)

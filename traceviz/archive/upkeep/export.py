@@ -126,7 +126,7 @@ def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
     manifest = manifest_of(store, format_name, trace_id)
     files = files_of(manifest)
     if manifest is None or files is None:
-        raise _damaged(trace_id, f"It has no {LAST} that names its files.")
+        raise _damaged_error(trace_id, f"It has no {LAST} that names its files.")
     copied = {name: facts for name, facts in files.items() if name != ROWS}
     for name, facts in copied.items():
         digest = hashlib.sha256()
@@ -136,9 +136,9 @@ def _copy(store: Store, format_name: str, trace_id: str, folder: Path) -> None:
                     digest.update(piece)
                     target.write(piece)
         except FileNotFoundError:
-            raise _damaged(trace_id, f"{name} is missing.") from None
+            raise _damaged_error(trace_id, f"{name} is missing.") from None
         if digest.hexdigest() != facts.get("sha256"):
-            raise _damaged(trace_id, f"The SHA-256 of {name} is not that of its manifest.")
+            raise _damaged_error(trace_id, f"The SHA-256 of {name} is not that of its manifest.")
     (folder / MANIFEST).write_text(json.dumps({**manifest, "files": copied}, indent=2) + "\n", encoding="utf-8")
     load(folder)  # check that every table exists with its rows
 
@@ -151,17 +151,17 @@ def _table(store: Store, format_name: str, trace_id: str, table: str) -> pa.Tabl
     """
     counts = (manifest_of(store, format_name, trace_id) or {}).get("tables")
     if not isinstance(counts, dict):
-        raise _damaged(trace_id, f"It has no {LAST}.")
+        raise _damaged_error(trace_id, f"It has no {LAST}.")
     if table not in counts or counts[table] == 0:  # an empty table may have no file
         return None
     try:
         with store.open(*trace_parts(format_name, trace_id), f"{table}.parquet") as file:
             return conform(table, pq.read_table(file))
     except (FileNotFoundError, *PARQUET_ERRORS) as error:
-        raise _damaged(trace_id, f"{table}.parquet: {error}") from error
+        raise _damaged_error(trace_id, f"{table}.parquet: {error}") from error
 
 
-def _damaged(trace_id: str, why: str) -> DamagedTraceError:
+def _damaged_error(trace_id: str, why: str) -> DamagedTraceError:
     return DamagedTraceError(
         f"{trace_id} is damaged.", why, "Repair it: traceviz archive verify --repair ARCHIVE, and add its source again."
     )

@@ -94,7 +94,7 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
     layout.check(store)
     damaged = _damaged_segments(store)
     skip = frozenset(_segment(fault) for fault in damaged)
-    listed = _listed(store, skip)
+    listed = _list(store, skip)
     folders = list(traces_in(store))
     faults: list[Fault] = []
     size = 0
@@ -106,7 +106,7 @@ def verify(store: Store, *, quick: bool = False, progress: Progress = silent) ->
     expected = {(entry.format, trace_id) for trace_id, entry in listed.items() if entry.state == "ready"}
     missing = sorted(expected.difference(folders), key=lambda folder: folder[1])
     faults += [_missing(format_name, trace_id) for format_name, trace_id in missing]
-    packed = [Fault("packed", "", name, why) for name, why in packs.damaged(store, quick=quick)]
+    packed = [Fault("packed", "", name, why) for name, why in packs.find_damaged(store, quick=quick)]
     left = leftovers(store, ABANDONED_S, time.time())
     leftover = [Fault("leftover", "", f"{WORK}/{name}", "nobody works on it any more") for name in left]
     confirmed, arriving = _without_arriving(store, _still(store, faults, skip, quick=quick))
@@ -181,7 +181,7 @@ class _Listed:
     changed_ns: int
 
 
-def _listed(store: Store, skip: frozenset[str]) -> dict[str, _Listed]:
+def _list(store: Store, skip: frozenset[str]) -> dict[str, _Listed]:
     rows = catalogue.read(store, skip).select("trace_id", "state", "format", "changed_ns")
     return {trace_id: _Listed(*others) for trace_id, *others in rows.iter_rows()}
 
@@ -190,7 +190,7 @@ def _still(store: Store, faults: list[Fault], skip: frozenset[str], *, quick: bo
     """Return the faults confirmed by a second check. The first may have seen concurrent adds or removals."""
     if not faults:
         return []
-    listed = _listed(store, skip)
+    listed = _list(store, skip)
     folders = dict.fromkeys((fault.format, fault.trace_id) for fault in faults)
     return [
         fault
@@ -258,7 +258,7 @@ def _faults_of(
             if (count != 0 or f"{name}.parquet" in files) and (why := _wrong_rows(store, parts, name, count))
         ]
     if not faults and not is_ready:
-        faults = [_unexpected(store, format_name, trace_id, listed)]
+        faults = [_unlisted_fault(store, format_name, trace_id, listed)]
     return faults, 0 if quick else sum(_whole(facts.get("bytes")) for facts in files.values())
 
 
@@ -276,7 +276,7 @@ def _without_manifest(store: Store, format_name: str, trace_id: str, *, is_there
     return [Fault("incomplete", trace_id, "/".join(parts), why, format_name)]
 
 
-def _unexpected(store: Store, format_name: str, trace_id: str, listed: _Listed | None) -> Fault:
+def _unlisted_fault(store: Store, format_name: str, trace_id: str, listed: _Listed | None) -> Fault:
     """Return the fault of a complete but unlisted trace: never listed, or added again after its removal."""
     kind: Kind = "unlisted"
     why = "the catalogue does not have it"

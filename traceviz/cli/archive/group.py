@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from traceviz.archive.ingest.add import Added, Quarantined
-    from traceviz.archive.sources.item import Refused
+    from traceviz.archive.sources.hashes import Refused
     from traceviz.archive.storage.store import Store
     from traceviz.archive.upkeep.verify import Repaired, Verified
     from traceviz.report import Report
@@ -111,7 +111,7 @@ def add(
     except KeyboardInterrupt:
         say(_INTERRUPTED)
         click.get_current_context().exit(Stopped(signal.SIGINT).exit_code)
-    print_lines(_summary(location, done))
+    print_lines(_describe_add(location, done))
     if not done.has_traces:
         why = "All files were refused." if done.refused else "They hold other files, or nothing."
         raise UnknownFormatError("No trace was found in the sources.", why, "Name traces, or folders of them.")
@@ -143,7 +143,7 @@ def list_traces(
     shown = tuple(column.name for column in COLUMNS) if columns == "all" else _names(columns)
     if columns is not None and not shown:
         raise UsageError("--columns names no column.", fix="Name some, separated by commas, or leave it out.")
-    store, rows = _opened(location)
+    store, rows = _open(location)
     _print(listing(store, where(rows, condition or None), shown, _names(sort), limit), page)
 
 
@@ -161,7 +161,7 @@ def show(location: str, trace_id: str, *, everything: bool, top: int | None, pag
     from traceviz.archive.catalogue.listing import saved_report
     from traceviz.archive.query.where import full_id
 
-    store, rows = _opened(location)
+    store, rows = _open(location)
     found_id = full_id(rows, trace_id)
     row = next(row for row in rows.to_dicts() if row["trace_id"] == found_id)
     _print(saved_report(store, row), page, top, first_screen=not everything)
@@ -183,10 +183,10 @@ def verify(location: str, *, quick: bool, repair: bool) -> None:
     store = Store.at(location)
     with progress_bar_on_stderr() as progress:
         verified = verifying.verify(store, quick=quick, progress=progress)
-    print_lines(_verified(location, verified))
+    print_lines(_describe_check(location, verified))
     if repair and verified.faults:
         mended = verifying.repair(store, verified.faults)
-        print_lines(_repaired(mended))
+        print_lines(_describe_repair(mended))
         verified = verifying.verify(store, quick=quick)
     if verified.faults:
         fix = "" if repair else f"Repair it: traceviz archive verify --repair {_called(location)}"
@@ -202,7 +202,7 @@ def remove(location: str, trace_ids: tuple[str, ...], condition: str | None) -> 
     from traceviz.archive.query.where import select_ids
     from traceviz.archive.upkeep.removal import remove as remove_traces
 
-    store, rows = _opened(location)
+    store, rows = _open(location)
     count = remove_traces(store, select_ids(rows, trace_ids, condition))
     print_lines([f"{_called(location)}: {_count(count, 'trace')} removed."])
 
@@ -222,7 +222,7 @@ def export(
     from traceviz.archive.query.where import select_ids
     from traceviz.archive.upkeep.export import export_folders, export_table
 
-    store, rows = _opened(location)
+    store, rows = _open(location)
     ids = select_ids(ready(rows) if condition else rows, trace_ids, condition)
     with progress_bar_on_stderr() as progress:
         if table is None:
@@ -238,17 +238,17 @@ for _command in (query, report, trend):
     archive.add_command(_command)
 
 
-def _opened(location: str) -> tuple[Store, pl.DataFrame]:
+def _open(location: str) -> tuple[Store, pl.DataFrame]:
     """Open an archive, and return it with the rows of its catalogue, without those of removed traces.
 
     Raises:
         UsageError: there is no archive.
     """
-    from traceviz.archive.catalogue.segments import kept
+    from traceviz.archive.catalogue.segments import read_kept
     from traceviz.archive.storage.store import Store
 
     store = Store.at(location)
-    return store, kept(store)
+    return store, read_kept(store)
 
 
 def _names(text: str | None) -> tuple[str, ...]:
@@ -269,7 +269,7 @@ def _print(report: Report, page: PageOptions, top: int | None = None, *, first_s
 # Texts of an add and a check
 
 
-def _summary(location: str, done: Added) -> list[str]:
+def _describe_add(location: str, done: Added) -> list[str]:
     """Return the results of an add as lines, and the traces that could not be added, by name with the reason."""
     parts = [_count(done.added, "trace") + " added", f"{done.known:,} known", f"{done.mended:,} mended"]
     parts += [f"{len(done.quarantined) + len(done.still_quarantined):,} quarantined", f"{len(done.refused):,} refused"]
@@ -293,38 +293,38 @@ def _summary(location: str, done: Added) -> list[str]:
     if done.removed:
         lines.append("Removed since it is private:")
         lines += [f"  {count:>7,}  {kind}" for kind, count in done.removed.items()]
-    lines += _named("Quarantined: not read, and kept out", done.quarantined)
-    lines += _named("Quarantined before, not tried again (--retry does)", done.still_quarantined)
-    lines += _refused(done.refused)
+    lines += _list_quarantined("Quarantined: not read, and kept out", done.quarantined)
+    lines += _list_quarantined("Quarantined before, not tried again (--retry does)", done.still_quarantined)
+    lines += _list_refused(done.refused)
     return lines
 
 
-def _named(title: str, traces: Sequence[Quarantined]) -> list[str]:
+def _list_quarantined(title: str, traces: Sequence[Quarantined]) -> list[str]:
     lines = [
         line
         for trace in traces[:_LISTED]
         for line in (f"  {_line(trace.source)} ({trace.trace_id})", f"    {_line(trace.error)}")
     ]
-    return _titled(title, lines, len(traces))
+    return _add_title(title, lines, len(traces))
 
 
-def _refused(refused: Sequence[Refused]) -> list[str]:
+def _list_refused(refused: Sequence[Refused]) -> list[str]:
     lines = [
         line for item in refused[:_LISTED] for line in (f"  {_line(item.name)}", f"    {item.code}: {_line(item.why)}")
     ]
-    return _titled("Refused: not read", lines, len(refused))
+    return _add_title("Refused: not read", lines, len(refused))
 
 
-def _titled(title: str, lines: list[str], count: int) -> list[str]:
+def _add_title(title: str, lines: list[str], count: int) -> list[str]:
     more = [f"  and {count - _LISTED:,} more"] if count > _LISTED else []
     return [f"{title}:", *lines, *more] if lines else []
 
 
 def _called(location: str) -> str:
     """Return the name that the user gave the archive, without user and password."""
-    from traceviz.archive.storage.addresses import shown
+    from traceviz.archive.storage.addresses import display_address
 
-    return shown(location)
+    return display_address(location)
 
 
 def _line(text: str) -> str:
@@ -332,7 +332,7 @@ def _line(text: str) -> str:
     return sentence(bounded(text))
 
 
-def _verified(location: str, verified: Verified) -> list[str]:
+def _describe_check(location: str, verified: Verified) -> list[str]:
     read = f", {verified.bytes:,} bytes compared" if verified.bytes else ""
     traces, faults = _count(verified.traces, "trace"), _count(len(verified.faults), "fault")
     lines = [f"{_called(location)}: {traces} looked at{read}, {faults}."]
@@ -343,10 +343,10 @@ def _verified(location: str, verified: Verified) -> list[str]:
     return lines
 
 
-def _repaired(mended: Repaired) -> list[str]:
+def _describe_repair(mended: Repaired) -> list[str]:
     lost = [f"  {_line(source)} ({trace_id})" for trace_id, source in mended.lost[:_LISTED]]
     title = "Taken out of the archive: add their sources again"
-    return [f"{_count(mended.count, 'fault')} mended.", *_titled(title, lost, len(mended.lost))]
+    return [f"{_count(mended.count, 'fault')} mended.", *_add_title(title, lost, len(mended.lost))]
 
 
 def _count(count: int, noun: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +17,7 @@ from traceviz.cli.options import (
     check_destination,
     chosen_format,
     figure_option,
+    option_group,
     page_width,
     show,
     wants_color,
@@ -52,6 +51,14 @@ class PageOptions:
     sections: tuple[str, ...] = ()
     figure: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a destination that cannot show the format, before the work.
+
+        Raises:
+            UsageError: the format cannot be written there.
+        """
+        check_destination(self.format_name, self.output, opens=self.opens)
+
     def print(self, report: Report, top: int | None = None, *, first_screen: bool = False) -> None:
         """Print a report, with ``top`` rows per table; with ``first_screen``, only its first screen."""
         from traceviz.render.options import RenderOptions
@@ -83,22 +90,7 @@ def page_options(
         click.option("--width", type=PAGE_WIDTH, help=PICTURE_WIDTH_HELP if figures_of else WIDTH_HELP),
     )
 
-    fields = [field.name for field in dataclasses.fields(PageOptions)]
-
-    def with_page(command: Command) -> Command:
-        @functools.wraps(command)
-        def run(**given: Any) -> Any:
-            values = {name: given.pop(name) for name in fields if name in given}
-            page = PageOptions(**values)
-            check_destination(page.format_name, page.output, opens=page.opens)
-            return command(page=page, **given)
-
-        with_options: Command = run
-        for option in reversed(options):
-            with_options = option(with_options)
-        return with_options
-
-    return with_page
+    return option_group("page", PageOptions, *options)
 
 
 _SECTIONS = "Only this section; may be repeated."

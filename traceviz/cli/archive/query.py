@@ -77,8 +77,14 @@ def query(
     part of the traces, and SQL adds up the table `parts` of these counts.
     """
     from traceviz.archive.query import answer as answers
+    from traceviz.core.files import check_file_free
 
-    _check(format_name, output, force=force)
+    if format_name not in FORMATS:
+        raise UsageError.unknown("output format", format_name, FORMATS)
+    if output is not None:
+        check_file_free(output, force=force)
+    elif format_name == "parquet":
+        raise UsageError("Parquet cannot be printed.", fix="Name a file: -o answer.parquet.")
     text = sys.stdin.read() if sql == "-" else sql
     most = (limit or _ROWS_FOR_PEOPLE) + 1 if format_name in _FOR_PEOPLE else limit
     with _engine(archive, most, per_part=per_part, workers=workers, scheduler=scheduler, memory=memory) as engine:
@@ -134,22 +140,6 @@ def _engine(
     else:
         with Engine(store, memory=memory, threads=workers) as engine:
             yield engine
-
-
-def _check(format_name: str, output: Path | None, *, force: bool) -> None:
-    """Reject a wrong request before the work, not after.
-
-    Raises:
-        UsageError: there is no such format, or it cannot be written to that place.
-    """
-    from traceviz.core.files import check_file_free
-
-    if format_name not in FORMATS:
-        raise UsageError.unknown("output format", format_name, FORMATS)
-    if output is not None:
-        check_file_free(output, force=force)
-    elif format_name == "parquet":
-        raise UsageError("Parquet cannot be printed.", fix="Name a file: -o answer.parquet.")
 
 
 def _export(batches: pa.RecordBatchReader, format_name: str, output: Path | None, *, force: bool) -> None:

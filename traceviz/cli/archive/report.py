@@ -117,7 +117,7 @@ def trend(
     from traceviz.archive.trends.trend import TrendOptions
     from traceviz.cli import gate_options as cli_gates
     from traceviz.gates.budgets import parse_share
-    from traceviz.gates.gates import gated
+    from traceviz.gates.gates import add_gate_section
 
     limit = None if fail_on_regression is None else parse_share(fail_on_regression)
     options = TrendOptions(min_effect=parse_share(min_effect), better=better or "")
@@ -134,7 +134,7 @@ def trend(
             fix="Say which direction is better: --better lower, or --better higher.",
         )
     results = () if limit is None else gate(judged, limit)
-    report_of_trend = gated(document(judged), results)
+    report_of_trend = add_gate_section(document(judged), results)
     page.print(report_of_trend)
     cli_gates.conclude(report_of_trend, results, page.format_name)
     if require_verdict and (not judged.groups or any(trajectory.why for trajectory in judged.groups)):

@@ -12,7 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from traceviz.compare.kernel_pairs import Events, How, Match, PerStep
-from traceviz.compare.sides.sides import apportioned
+from traceviz.compare.sides.sides import apportion
 
 SAME = 0.02
 """A smaller difference, as share of the base's time, is no change: a device's clock varies as much."""
@@ -66,8 +66,8 @@ class EventChange:
 
 def event_changes(matches: Sequence[Match], base: Events, new: Events) -> tuple[EventChange, ...]:
     """Return a change for every match, the largest difference first."""
-    before = [_merged(base, match.base) for match in matches]
-    after = [_merged(new, match.new) for match in matches]
+    before = [_merge(base, match.base) for match in matches]
+    after = [_merge(new, match.new) for match in matches]
     whole_before, whole_after = _whole_ns(before), _whole_ns(after)
     changes = [
         EventChange(
@@ -77,7 +77,7 @@ def event_changes(matches: Sequence[Match], base: Events, new: Events) -> tuple[
             new_calls=after[index].calls,
             base_ns=whole_before[index],
             new_ns=whole_after[index],
-            status=_status(match, before[index].ns, after[index].ns),
+            status=_status_of(match, before[index].ns, after[index].ns),
             was=match.base[0] if match.how in {How.BASE_NAME, How.FAMILY} else "",
         )
         for index, match in enumerate(matches)
@@ -99,7 +99,7 @@ def total_ns(events: Iterable[PerStep]) -> Fraction:
     return sum((event.ns for event in events), Fraction(0))
 
 
-def _merged(events: Events, names: Iterable[str]) -> PerStep:
+def _merge(events: Events, names: Iterable[str]) -> PerStep:
     parts = [events[name] for name in names]
     calls = sum((part.calls for part in parts), Fraction(0))
     return PerStep(calls, total_ns(parts), parts[0].group if parts else "")
@@ -107,10 +107,10 @@ def _merged(events: Events, names: Iterable[str]) -> PerStep:
 
 def _whole_ns(events: Sequence[PerStep]) -> list[int]:
     """Return whole nanoseconds that add up to the rounded sum."""
-    return apportioned([event.ns for event in events], round(total_ns(events)))
+    return apportion([event.ns for event in events], round(total_ns(events)))
 
 
-def _status(match: Match, base_ns: Fraction, new_ns: Fraction) -> Status:
+def _status_of(match: Match, base_ns: Fraction, new_ns: Fraction) -> Status:
     if not match.base:
         return Status.NEW
     if not match.new:

@@ -82,17 +82,15 @@ def compare_findings(base: Side, new: Side) -> FindingChanges:
 
     If one side supposes a finding and the other measures it, it is one finding that stayed.
     """
-    before, after = (_codes(side) for side in (base, new))
+    before, after = (
+        frozenset(finding.code for report in side.reports for finding in report.findings) for side in (base, new)
+    )
     supposed = ((code, record.supposes) for code in before | after if (record := find_record(code)) and record.supposes)
     kin = {pair for one, other in supposed for pair in ((one, other), (other, one))}
     moved = [(was, now) for was, now in sorted(kin) if was in before - after and now in after - before]
     others = sorted((before | after).difference(*moved))
     changes = [_change(codes, base, new) for codes in (*moved, *((code, code) for code in others))]
     return FindingChanges(tuple(sorted(changes, key=_order)))
-
-
-def _codes(side: Side) -> frozenset[str]:
-    return frozenset(finding.code for report in side.reports for finding in report.findings)
 
 
 _ORDER = (Seen.APPEARED, Seen.ONLY_NEW, Seen.STAYED, Seen.WENT_AWAY, Seen.ONLY_BASE)
@@ -111,7 +109,7 @@ def _change(codes: tuple[str, str], base: Side, new: Side) -> FindingChange:
     before, after = (side.worst for side in sides)
     slugs = dict.fromkeys(finding.slug for finding in (before, after) if finding is not None)
     costs, shares = [side.per_step for side in sides], [side.share for side in sides]
-    return FindingChange(codes[1], " → ".join(slugs), _seen(*sides), before, after, *costs, *shares)
+    return FindingChange(codes[1], " → ".join(slugs), _compare_presence(*sides), before, after, *costs, *shares)
 
 
 def _recorders(side: Side) -> frozenset[str]:
@@ -175,7 +173,7 @@ def was_looked_for(code: str, report: Report) -> bool:
     return verdict is None or verdict.is_measured or (verdict.is_judged and bool(record.supposes))
 
 
-def _seen(base: _FindingsOfSide, new: _FindingsOfSide) -> Seen:
+def _compare_presence(base: _FindingsOfSide, new: _FindingsOfSide) -> Seen:
     if base.findings and new.findings:
         return Seen.STAYED
     if new.findings:

@@ -74,7 +74,11 @@ def over_time(sides: Sequence[Side], slug: str = "host") -> Timeline | None:
         return None
     end_ns = max(one.span_ns for of_side in drawn.values() for one in of_side)
     lanes = tuple(lane for about in _in_order(drawn) for _, lane in _about(drawn, about, end_ns))
-    return Timeline(_title(sides, slug), 0, end_ns, lanes)
+    several = any(len(side.reports) > 1 for side in sides)
+    which = "the run of middle length of each side" if several else "each side from its start"
+    height = "share of the time that a device is busy" if slug == DEVICES else "full height is the amount on the right"
+    title = f"{which}; {height}, · is after its end or not sampled"
+    return Timeline(title, 0, end_ns, lanes)
 
 
 def amounts(sides: Sequence[Side], slug: str = "host") -> Grid | None:
@@ -110,7 +114,7 @@ _UNITS = {"power": ", W"}
 
 def _of_sides(sides: Sequence[Side], slug: str) -> dict[str, list[_Drawn]]:
     """Return the lanes of every side that has any."""
-    return {side.label: of_side for side in sides[:MOST_SIDES] if (of_side := _drawn(side, slug))}
+    return {side.label: of_side for side in sides[:MOST_SIDES] if (of_side := _draw_lanes(side, slug))}
 
 
 def _in_order(drawn: Mapping[str, Sequence[_Drawn]]) -> list[str]:
@@ -120,14 +124,7 @@ def _in_order(drawn: Mapping[str, Sequence[_Drawn]]) -> list[str]:
     return list(dict.fromkeys(about for about in every if not about.startswith(left_out)))
 
 
-def _title(sides: Sequence[Side], slug: str) -> str:
-    several = any(len(side.reports) > 1 for side in sides)
-    which = "the run of middle length of each side" if several else "each side from its start"
-    height = "share of the time that a device is busy" if slug == DEVICES else "full height is the amount on the right"
-    return f"{which}; {height}, · is after its end or not sampled"
-
-
-def _drawn(side: Side, slug: str) -> list[_Drawn]:
+def _draw_lanes(side: Side, slug: str) -> list[_Drawn]:
     """Return the lanes of the run of median length."""
     timelines = ((report, timeline) for report in side.reports for timeline in _timelines(report, slug))
     ordered = sorted(timelines, key=lambda run: run[1].end_ns - run[1].start_ns)
@@ -136,7 +133,7 @@ def _drawn(side: Side, slug: str) -> list[_Drawn]:
     report, timeline = ordered[(len(ordered) - 1) // 2]
     span_ns = timeline.end_ns - timeline.start_ns
     return [
-        _Drawn(_named(lane.label, slug), lane, span_ns, _full(report, lane), _unit(lane)) for lane in timeline.lanes
+        _Drawn(_name_lane(lane.label, slug), lane, span_ns, _full(report, lane), _unit(lane)) for lane in timeline.lanes
     ]
 
 
@@ -148,7 +145,7 @@ def _unit(lane: Lane) -> Unit:
     return "bytes" if last == "memory" else "bytes/s" if last == "read" else "count" if last == "threads" else "number"
 
 
-def _named(label: str, slug: str) -> str:
+def _name_lane(label: str, slug: str) -> str:
     """Return the subject of a lane. For devices it omits the product, which may differ between sides."""
     device = _DEVICE.match(label) if slug == DEVICES else None
     return device[0] if device else label

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from traceviz.compare.changes.recorded import why_not
-from traceviz.compare.effect import Ends, half_widths, interval_of_runs, typical
+from traceviz.compare.changes.figures import why_not
+from traceviz.compare.effect import Ends, Outcome, half_widths, interval_of_runs, outcome_of, typical
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome, outcome_of
 from traceviz.compare.sides.measures import Measure, endings, measures_of, stopped, was_busy
 from traceviz.compare.sides.sides import Side, grid, rows, whole
 from traceviz.core.units import Unit, Value
@@ -115,7 +114,9 @@ def compare_measures(base: Side, new: Side, limits: Limits) -> MeasureChanges:
         return MeasureChanges(stopped=stops, why_not=why)
     before, after = measures_of(base), measures_of(new)
     is_busy = was_busy(base) or was_busy(new)
-    changes = tuple(_measure_change(before[key], after[key], limits, is_busy=is_busy) for key in before if key in after)
+    changes = tuple(
+        _compare_measure(before[key], after[key], limits, is_busy=is_busy) for key in before if key in after
+    )
     if not changes:
         return MeasureChanges(stopped=stops, why_not="no figure of the whole run is known of both sides")
     return MeasureChanges(changes, _parts(base, new), stops)
@@ -125,7 +126,7 @@ _TIMES = frozenset({"ns", "per_second", "joule"})
 """Units of measures that are affected by other programs on the machine."""
 
 
-def _measure_change(base: Measure, new: Measure, limits: Limits, *, is_busy: bool) -> MeasureChange:
+def _compare_measure(base: Measure, new: Measure, limits: Limits, *, is_busy: bool) -> MeasureChange:
     before, after = (typical(np.array(side.values)) for side in (base, new))
     interval = interval_of_runs(base.values, new.values, (base.within, new.within))
     verdict = ""
@@ -282,27 +283,27 @@ def compare_quality(base: Side, new: Side, limits: Limits) -> QualityChanges:
     """Compare every figure that both sides state."""
     if why := why_not(base, new, QUALITY, "figures of quality"):
         return QualityChanges(why_not=why)
-    before, after = stated_of(base), stated_of(new)
-    changes = [_quality_change(label, known, after[label], limits) for label, known in before.items() if label in after]
+    before, after = stated_figures(base), stated_figures(new)
+    changes = [_compare_figure(label, known, after[label], limits) for label, known in before.items() if label in after]
     if not changes:
         return QualityChanges(why_not="no figure of quality is stated on both sides")
-    return QualityChanges(tuple(sorted(changes, key=_place)))
+    return QualityChanges(tuple(sorted(changes, key=_sort_key)))
 
 
-def _place(change: QualityChange) -> tuple[bool, int]:
+def _sort_key(change: QualityChange) -> tuple[bool, int]:
     return not change.better, PARTS.index(change.split)
 
 
-def stated_of(side: Side) -> dict[str, Stated]:
+def stated_figures(side: Side) -> dict[str, Stated]:
     """Return every figure that a side states, by label, over its runs that state it and were not stopped."""
     found: dict[str, list[Mapping[str, Value]]] = {}
     for report in (report for report in side.reports if not stopped(report)):
         for row in rows(grid(report, QUALITY, STATED)):
             found.setdefault(str(row.get("label")), []).append(row)
-    return {label: _stated(of_runs) for label, of_runs in found.items()}
+    return {label: _sum_up_runs(of_runs) for label, of_runs in found.items()}
 
 
-def _stated(of_runs: list[Mapping[str, Value]]) -> Stated:
+def _sum_up_runs(of_runs: list[Mapping[str, Value]]) -> Stated:
     split, better = of_runs[0].get("split"), of_runs[0].get("better")
     return Stated(
         next((part for part in PARTS if part == split), None),
@@ -324,7 +325,7 @@ def _mean(of_runs: list[Mapping[str, Value]], column: str) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _quality_change(label: str, base: Stated, new: Stated, limits: Limits) -> QualityChange:
+def _compare_figure(label: str, base: Stated, new: Stated, limits: Limits) -> QualityChange:
     """Compare final values with Welch's interval; a side with a single run borrows the scatter of the other."""
     before, after = (np.array(side.values).reshape(-1, 1) for side in (base, new))
     interval = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from traceviz.compare.attribution import classes_of, mean_classes
-from traceviz.compare.changes.cuda_api import NEVER, NOTABLE, api_shares
+from traceviz.compare.changes.by_name import NEVER, NOTABLE, api_shares
 from traceviz.compare.changes.whole_runs import parts_of
 from traceviz.compare.sides.sides import Side
 from traceviz.core.units import Unit
@@ -49,7 +49,7 @@ def api_by_side(sides: Sequence[Side]) -> list[Block]:
     most = {name: max(of_side.get(name, NEVER)[1] for of_side in shares.values()) for name in names}
     notable = sorted((name for name in most if most[name] >= NOTABLE), key=lambda name: (-most[name], name))
     labels = list(shares)
-    return [*(_beside(shares, part, notable) for part in _tables(labels)), _every_share(shares)]
+    return [*(_share_table(shares, part, notable) for part in _tables(labels)), _every_share(shares)]
 
 
 def _tables(labels: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -59,7 +59,9 @@ def _tables(labels: Sequence[str]) -> Iterator[Sequence[str]]:
         yield labels[place * len(labels) // count : (place + 1) * len(labels) // count]
 
 
-def _beside(shares: Mapping[str, Mapping[str, tuple[str, float]]], labels: Sequence[str], names: Sequence[str]) -> Grid:
+def _share_table(
+    shares: Mapping[str, Mapping[str, tuple[str, float]]], labels: Sequence[str], names: Sequence[str]
+) -> Grid:
     columns = (
         Column("name", "Function", "text", 0),
         *(Column(f"{SHARE}{label}", label, "ratio", 0, bar=True) for label in labels),

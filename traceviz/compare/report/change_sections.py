@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from traceviz.compare.changes.copies import CopyChange
-from traceviz.compare.changes.cuda_api import ApiChange
+from traceviz.compare.changes.by_name import ApiChange, CopyChange
 from traceviz.compare.changes.events import EventChange, Status
 from traceviz.compare.changes.figures import FigureChange
 from traceviz.compare.changes.findings import FindingChange, Seen
 from traceviz.compare.changes.resources import DEVICES, amounts, over_time
 from traceviz.compare.compare import Pair
+from traceviz.compare.remark import in_capital
 from traceviz.compare.report.change_table import Blocks, Cell, change_table, change_words, of_part
 from traceviz.compare.report.whole_runs import measure_blocks, quality_blocks
 from traceviz.compare.sides.sides import Side
@@ -68,7 +68,7 @@ def kernel_blocks(pair: Pair, per: str) -> Blocks:
         Fact("common_share", "in kernels of both", kernels.common, "ratio"),
     )
     if kernels.why_not:
-        return [Facts(facts), Prose(f"{kernels.why_not[:1].upper()}{kernels.why_not[1:]}.")], ""
+        return [Facts(facts), Prose(f"{in_capital(kernels.why_not)}.")], ""
     cells: tuple[Cell[EventChange], ...] = (
         _STATUS,
         (Column("name", "Kernel", "text", 0), lambda change: change.name),
@@ -173,7 +173,7 @@ def device_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares who
         )
         title = "shares of the time from the first to the last work of the devices"
         blocks.append(change_table(cells, device.parts, title, complete=True))
-    return [*blocks, *_over_time((pair.base, pair.new), DEVICES)], ""
+    return [*blocks, *resources_by_side((pair.base, pair.new), DEVICES)], ""
 
 
 def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole runs)
@@ -187,16 +187,11 @@ def host_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole
 
 def resource_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares whole runs)
     """Draw CPU, memory, threads and GPUs of both sides on one axis."""
-    blocks = _over_time((pair.base, pair.new))
+    blocks = resources_by_side((pair.base, pair.new))
     return (blocks, "") if blocks else ([], pair.host.why_not or "resources over time are not in both reports")
 
 
-def resources_by_side(sides: Sequence[Side]) -> list[Block]:
-    """Draw the resources of all sides on one axis; return nothing if fewer than two sampled any."""
-    return _over_time(sides)
-
-
-def _over_time(sides: Sequence[Side], slug: str = "host") -> list[Block]:
+def resources_by_side(sides: Sequence[Side], slug: str = "host") -> list[Block]:
     """Return the picture and its full heights; nothing if fewer than two sides have any."""
     return [block for block in (over_time(sides, slug), amounts(sides, slug)) if block is not None]
 
@@ -224,8 +219,8 @@ def finding_blocks(pair: Pair, per: str) -> Blocks:
         (Column("seen", "Finding", "text", 1), lambda change: change.seen.value),
         (Column("code", "Code", "text", 2), lambda change: change.code),
         (Column("name", "Name", "text", 0), lambda change: change.slug),
-        (Column("base_share", "Base", "ratio", 0), lambda change: _priced(change.base, change.base_share)),
-        (Column("new_share", "New", "ratio", 0), lambda change: _priced(change.new, change.new_share)),
+        (Column("base_share", "Base", "ratio", 0), lambda change: _share_if_known(change.base, change.base_share)),
+        (Column("new_share", "New", "ratio", 0), lambda change: _share_if_known(change.new, change.new_share)),
         (Column("base_ns", "Base time", "ns", 3, additive=True), lambda change: change.base_ns),
         (Column("new_ns", "New time", "ns", 3, additive=True), lambda change: change.new_ns),
         (Column("severity", "Severity", "text", 9), lambda change: change.severity.value),
@@ -240,7 +235,7 @@ def finding_blocks(pair: Pair, per: str) -> Blocks:
     return [change_table(cells, changes, f"share of the time at stake, and that time {per}"), *appeared], ""
 
 
-def _priced(finding: Finding | None, share: float | None) -> float | None:
+def _share_if_known(finding: Finding | None, share: float | None) -> float | None:
     """Return the share of a finding; ``None`` if its cost is unknown."""
     return None if finding is not None and finding.share is None else share
 

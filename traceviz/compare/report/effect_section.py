@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from traceviz.compare.changes.input_stages import sees_input
+from traceviz.compare.changes.by_name import sees_input
 from traceviz.compare.compare import Comparison, Pair, PathChange
-from traceviz.compare.effect import Effect, Ends
+from traceviz.compare.effect import Effect, Ends, Outcome
 from traceviz.compare.judge import Judgement, without_figure
-from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.sentences import class_name_of, from_to, interval, main_cause, measured
-from traceviz.compare.sides.failures import cell as how_it_ended
+from traceviz.compare.sides.basis import cell as how_it_ended
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
 from traceviz.compare.tables.figures import Known
@@ -120,6 +119,9 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
     effect, basis = judgement.effect, comparison.basis
     mean = basis.typical_ns(side)
     is_base_of_any = pair is None and any(other.judgement.speedup is not None for other in comparison.pairs)
+    known = Known(comparison).figures.get(basis.name)
+    value = known.value(side) if known else None
+    own_interval = value.interval if value else None  # between its runs, or within a single one
     return (
         side.label,
         *(side.groups.get(tag) for tag in comparison.by),
@@ -133,24 +135,12 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
         side.mean("input_pipeline", "input_share") if sees_input(side) else None,
         *_differences(effect)[3:],
         1.0 if is_base_of_any else judgement.speedup,
-        _verdict(side, judgement, comparison) if pair else BASE,
+        (how_it_ended(side) if without_figure(side, basis) else judgement.outcome.value) if pair else BASE,
         judgement.why or None,
         basis.name,
-        *_of(_own_interval(comparison, side)),
+        *_of(own_interval),
         *_of(effect.speedup_interval if effect and judgement.speedup is not None else None),
     )
-
-
-def _own_interval(comparison: Comparison, side: Side) -> Ends | None:
-    """Return the 95 % interval of the time of a side by itself: between its runs, or within a single one."""
-    known = Known(comparison).figures.get(comparison.basis.name)
-    value = known.value(side) if known else None
-    return value.interval if value else None
-
-
-def _verdict(side: Side, judgement: Judgement, comparison: Comparison) -> str:
-    """Return ``faster``, or for a side without a figure how its runs ended: ``crashed: out of memory``."""
-    return how_it_ended(side) if without_figure(side, comparison.basis) else judgement.outcome.value
 
 
 def _differences(effect: Effect | None) -> tuple[Value, ...]:
@@ -202,11 +192,11 @@ def _step(change: PathChange) -> Row:
         change.judgement.outcome.value,
         class_name_of((change.before, change.after), cause.key) if cause else None,
         cause.difference_ns / attribution.difference_ns if cause and attribution else None,
-        _changed(change) or None,
+        _join_changes(change) or None,
     )
 
 
-def _changed(change: PathChange) -> str:
+def _join_changes(change: PathChange) -> str:
     """Join the changed settings: ``copies to the device from pinned rather than pageable memory; workers 4``."""
     return "; ".join(one.brief or f"{one.label} {one.new}" for one in change.changed)
 
@@ -218,7 +208,7 @@ def _of_change(judgement: Judgement) -> tuple[Value, ...]:
     return effect.base_ns, effect.new_ns, effect.difference_ns, effect.ratio, _ends(effect), judgement.speedup
 
 
-def _why(comparison: Comparison, pair: Pair) -> str:
+def _explain_unknown(comparison: Comparison, pair: Pair) -> str:
     """Return why a side cannot be judged.
 
     Wide intervals get the same text on every side, as the table has their ends.
@@ -235,7 +225,7 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         unknown: dict[str, list[str]] = {}
         for pair in comparison.pairs:
             if pair.judgement.outcome is Outcome.UNKNOWN and not without_figure(pair.new, comparison.basis):
-                unknown.setdefault(_why(comparison, pair), []).append(pair.new.label)
+                unknown.setdefault(_explain_unknown(comparison, pair), []).append(pair.new.label)
         yield from (f"Cannot judge {'; '.join(sides)}: {why}." for why, sides in unknown.items())
     if comparison.left_out:
         names = ", ".join(comparison.left_out)
@@ -243,9 +233,9 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         yield f"{left} without a tag of {', '.join(comparison.by)} left out: {names}."
     for change in comparison.path[:_LONGEST_PATH]:
         if change.changed:
-            yield f"Changed from {change.before.label} to {change.after.label}: {_changed(change)}."
+            yield f"Changed from {change.before.label} to {change.after.label}: {_join_changes(change)}."
     if comparison.basis.is_step:
-        yield from _turns(comparison)
+        yield from _describe_turns(comparison)
     effects = [pair.judgement.effect for pair in comparison.pairs if pair.judgement.effect]
     if any(effect.interval is None for effect in effects):
         yield (
@@ -265,9 +255,9 @@ _LONG = 1.2
 """Ratio of long to short steps from which they are reported to take turns."""
 
 
-def _turns(comparison: Comparison) -> Iterator[str]:
+def _describe_turns(comparison: Comparison) -> Iterator[str]:
     """Report sides whose steps take turns. Their median is one kind of step."""
-    sides = [f"{side.label} {turn}" for side in comparison.sides if (turn := _turn(side))]
+    sides = [f"{side.label} {turn}" for side in comparison.sides if (turn := _describe_turn(side))]
     if sides:
         yield (
             f"Long and short steps take turns in {'; '.join(sides)}. The mean counts both, as throughput does, and "
@@ -275,7 +265,7 @@ def _turns(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _turn(side: Side) -> str:
+def _describe_turn(side: Side) -> str:
     """Return ``every 2 steps (8.00 to 242 ms)``, 5th to 95th percentile; nothing if all steps are similar."""
     if side.period in (None, 1):
         return ""

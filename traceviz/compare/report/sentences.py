@@ -5,8 +5,8 @@ from __future__ import annotations
 from traceviz.compare.attribution import Attribution, ClassChange
 from traceviz.compare.changes.whole_runs import BETTER, WORSE
 from traceviz.compare.compare import Comparison, Pair
-from traceviz.compare.effect import Effect
-from traceviz.compare.outcome import Outcome
+from traceviz.compare.effect import Effect, Outcome
+from traceviz.compare.remark import in_capital
 from traceviz.compare.report.change_table import percent_ends
 from traceviz.compare.report.whole_runs import epochs_words, quality_words
 from traceviz.compare.sides.basis import TOTAL
@@ -32,14 +32,21 @@ def verdict_sentence(comparison: Comparison) -> str:
     head = f"{head[:1].lower()}{head[1:]}" if many else head
     against = f" than {pair.base.label}" if many and pair.judgement.outcome in _CHANGED else ""
     if pair.judgement.outcome is Outcome.UNKNOWN:
-        figures = f" {_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}." if effect else ""
+        figures = f" {in_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}." if effect else ""
         return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}{quality_words(pair.quality)}"
     assert effect is not None
     caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
-    figures = f"{measured(comparison)} {effect_words(effect)}.{_medians(comparison, effect)}"
+    figures = f"{measured(comparison)} {effect_words(effect)}.{_format_medians(comparison, effect)}"
     quality = quality_words(pair.quality, _GOES.get(pair.judgement.outcome, ""))
-    reason = _reason(pair) if comparison.basis.is_step else _part(pair) if comparison.basis is TOTAL else ""
-    return f"{who}{head}{against}: {figures}{reason}{_whole_run(comparison)}{quality}{_changed(pair)}{caveats}"
+    reason = _name_cause(pair) if comparison.basis.is_step else _name_part(pair) if comparison.basis is TOTAL else ""
+    whole_run, total = "", pair.measures.of(TOTAL.key)
+    if total is not None and total.ratio is not None and comparison.basis is not TOTAL:
+        chance = ", which may be chance" * (total.verdict == Outcome.UNKNOWN)
+        change = f"{format_change(total.ratio, 'ratio')}{chance}"
+        whole_run = f" {in_capital(TOTAL.words)} {from_to(total.base, total.new)} ({change})."
+    if epochs := epochs_words(pair.measures):
+        whole_run += f" {epochs}"
+    return f"{who}{head}{against}: {figures}{reason}{whole_run}{quality}{_name_changes(pair)}{caveats}"
 
 
 _GOES = {Outcome.FASTER: BETTER, Outcome.SLOWER: WORSE}
@@ -50,7 +57,7 @@ def outcome_words(pair: Pair) -> str:
     """Return ``2.99× faster``, ``1.10× slower``, ``No change`` or ``Cannot judge``."""
     outcome, effect = pair.judgement.outcome, pair.judgement.effect
     if effect is None or outcome not in _CHANGED:
-        return _capital(outcome.value)
+        return in_capital(outcome.value)
     factor = effect.speedup if outcome is Outcome.FASTER else 1 / effect.speedup
     return f"{format_value(factor, 'factor')} {outcome.value}"
 
@@ -82,7 +89,7 @@ def effect_words(effect: Effect) -> str:
     return f"{from_to(effect.base_ns, effect.new_ns)} ({format_change(effect.ratio, 'ratio')}, {of_chance})"
 
 
-def _medians(comparison: Comparison, effect: Effect) -> str:
+def _format_medians(comparison: Comparison, effect: Effect) -> str:
     """Format `` Median step 153 → 53.7 ms (−65.0 %).`` if the change differs from that of the mean; else nothing."""
     change, ends = effect.median_ratio, effect.interval
     if change is None or effect.base_median_ns is None or effect.new_median_ns is None or ends is None:
@@ -90,7 +97,7 @@ def _medians(comparison: Comparison, effect: Effect) -> str:
     if ends[0] <= change <= ends[1] or abs(change - effect.ratio) < _APART:
         return ""
     medians = from_to(effect.base_median_ns, effect.new_median_ns)
-    return f" {_capital(measured(comparison, 'median'))} {medians} ({format_change(change, 'ratio')})."
+    return f" {in_capital(measured(comparison, 'median'))} {medians} ({format_change(change, 'ratio')})."
 
 
 def from_to(base_ns: float, new_ns: float) -> str:
@@ -114,7 +121,7 @@ def interval_ns(low_ns: float | None, high_ns: float | None) -> str | None:
     return f"{number if unit == high.rpartition(' ')[2] else low} to {high}"
 
 
-def _reason(pair: Pair) -> str:
+def _name_cause(pair: Pair) -> str:
     """Return `` 93 % of the gain is input wait.``; nothing if no class stands out, or none beyond chance."""
     if pair.judgement.outcome not in _CHANGED or pair.attribution is None:
         return ""
@@ -126,11 +133,11 @@ def _reason(pair: Pair) -> str:
     name, share = class_name(pair, largest.key), largest.difference_ns / total
     if share > _ALL:
         went = f"{'fell' if is_gain else 'rose'} by {format_ns(abs(largest.difference_ns))}"
-        return f" {_capital(name)} alone {went} on average; other classes took some of it back."
+        return f" {in_capital(name)} alone {went} on average; other classes took some of it back."
     return f" {share * 100:.0f} % of the {'gain' if is_gain else 'loss'} is {name}."
 
 
-def _part(pair: Pair) -> str:
+def _name_part(pair: Pair) -> str:
     """Return `` 71 % of the gain is start-up.`` for the part of the run with most of the difference; or nothing."""
     parts, effect = pair.measures.parts, pair.judgement.effect
     total = sum(part.difference_ns for part in parts)
@@ -149,23 +156,11 @@ _ALL = 1.005
 """Largest share of the difference reported as a share. A part beyond it was partly offset by other parts."""
 
 
-def _whole_run(comparison: Comparison) -> str:
-    """Return `` Total time 62.1 → 41.0 s (−34.0 %).`` and the change of epochs; nothing if unknown."""
-    measures, said = comparison.shown.measures, ""
-    total = measures.of(TOTAL.key)
-    if total is not None and total.ratio is not None and comparison.basis is not TOTAL:
-        chance = ", which may be chance" * (total.verdict == Outcome.UNKNOWN)
-        change = f"{format_change(total.ratio, 'ratio')}{chance}"
-        said = f" {_capital(TOTAL.words)} {from_to(total.base, total.new)} ({change})."
-    epochs = epochs_words(measures)
-    return f"{said} {epochs}" if epochs else said
-
-
 _NAMED = 3
 """Most changes that the verdict names."""
 
 
-def _changed(pair: Pair) -> str:
+def _name_changes(pair: Pair) -> str:
     """Return `` Changed: matrix products in f16 rather than tf32.``; nothing if the reports show no change."""
     named = [change.brief for change in pair.changed if change.brief]
     more = len(named) - _NAMED
@@ -189,7 +184,3 @@ def main_cause(attribution: Attribution) -> ClassChange | None:
         return None
     largest = max(attribution.classes, key=lambda change: change.difference_ns * (1 if total > 0 else -1))
     return largest if largest.is_certain and largest.difference_ns / total >= _MOSTLY else None
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

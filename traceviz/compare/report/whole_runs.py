@@ -20,12 +20,11 @@ from traceviz.compare.changes.whole_runs import (
     QualityChanges,
     Stated,
     compare_measures,
-    stated_of,
+    stated_figures,
 )
 from traceviz.compare.compare import Pair
-from traceviz.compare.effect import typical
+from traceviz.compare.effect import Outcome, typical
 from traceviz.compare.options import Limits
-from traceviz.compare.outcome import Outcome
 from traceviz.compare.report.change_table import Blocks, Cell, change_table, change_words, percent_ends
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.measures import measures_of, stopped
@@ -267,18 +266,18 @@ def quality_words(quality: QualityChanges, speed: str = "") -> str:
     change = quality.leading
     if change is None:
         return ""
-    figures = f"{_shown(change.base)} → {_shown(change.new)}"
+    figures = f"{_format_mean(change.base)} → {_format_mean(change.new)}"
     if change.verdict in {WORSE, BETTER}:
         head = "But " if speed not in {"", change.verdict} else ""
         return f" {_sentence(f'{head}{change.label} is {change.verdict}: {figures} ({_chance(change)}).')}"
     if change.verdict == ALIKE:
         return f" {_sentence(change.label)} is alike: {figures}."
-    if _shown(change.base) == _shown(change.new):
-        return f" {_sentence(change.label)} is {_shown(change.new)} on both sides."
+    if _format_mean(change.base) == _format_mean(change.new):
+        return f" {_sentence(change.label)} is {_format_mean(change.new)} on both sides."
     return f" {_sentence(change.label)} {figures}, which may be chance."
 
 
-def _shown(side: Stated) -> str:
+def _format_mean(side: Stated) -> str:
     return "diverged" if side.mean is None else format_number(side.mean)
 
 
@@ -308,7 +307,7 @@ def quality_by_side(sides: Sequence[Side]) -> list[Block]:
 
     Return nothing if fewer than two sides have any.
     """
-    stated = [stated_of(side) for side in sides]
+    stated = [stated_figures(side) for side in sides]
     if sum(map(bool, stated)) < 2:
         return []
     known = {label: one for of_side in reversed(stated) for label, one in of_side.items()}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from traceviz.compare.sides.failures import failure
+from traceviz.compare.sides.basis import failure
 from traceviz.compare.sides.sides import Side, grouping
 from traceviz.core.errors import UsageError
 from traceviz.report import Report
@@ -61,15 +61,15 @@ def sides_by(
     sides = {", ".join(key): Side(", ".join(map(tag_label, by, key)), tuple(groups[key])) for key in ordered}
     if not base:
         sequence, words = (list(groups), "the first given") if in_order else (ordered, "the smallest")
-        key, why = _implied([key for key in ordered if key in alive], next(key for key in sequence if key in alive))
+        key, why = _choose_base([key for key in ordered if key in alive], next(key for key in sequence if key in alive))
         passed_over = "" if sequence[0] in alive else " that did not fail"
         chosen = replace(sides[", ".join(key)], why_base=why or f"{words}{passed_over}")
         return [chosen, *(side for values, side in sides.items() if values != ", ".join(key))], left_out
-    values = ", ".join(_value(part.strip(), by) for part in base.split(","))
+    values = ", ".join(_strip_tag(part.strip(), by) for part in base.split(","))
     return with_base(list(sides.values()), sides[values].label if values in sides else base), left_out
 
 
-def _implied(keys: Sequence[Key], first: Key) -> tuple[Key, str]:
+def _choose_base(keys: Sequence[Key], first: Key) -> tuple[Key, str]:
     """Return the default base and the reason: the side with the most values in :data:`BASE_NAMES`.
 
     All tags are searched. Of sides with equally many such values, the first is the base.
@@ -81,7 +81,7 @@ def _implied(keys: Sequence[Key], first: Key) -> tuple[Key, str]:
     return next(key for key, count in named.items() if count == most), "by its name"
 
 
-def _value(part: str, by: Sequence[str]) -> str:
+def _strip_tag(part: str, by: Sequence[str]) -> str:
     """Return the value ``32`` for ``32`` and for ``batch=32``."""
     tag, equals, value = part.partition("=")
     return value if equals and tag in by else part

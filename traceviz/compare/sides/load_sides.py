@@ -1,4 +1,4 @@
-"""Sides of a comparison from files: analyse traces and runs, read saved reports."""
+"""Sides of a comparison from files: analyse traces and runs, read saved reports, and time all steps in the same way."""
 
 from __future__ import annotations
 
@@ -8,14 +8,56 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TypeVar
 
+from traceviz.analyses.options import StepTime
 from traceviz.compare.sides.by_tags import BASE_NAMES, sides_by, with_base
 from traceviz.compare.sides.sides import Side, fact
 from traceviz.core.errors import DamagedTraceError, TracevizError, UsageError
 from traceviz.parsers.run.layout import is_run_folder
 from traceviz.parsers.sources import is_trace_folder, openable, with_trace_path
 from traceviz.render import json as saved
-from traceviz.report import Report
+from traceviz.report import EVERY_STEP, Grid, Report
 from traceviz.untrusted.regular_files import check_regular
+
+_OF_HOST = "host_dur_ns"
+"""Column of device steps with the host's time for each."""
+
+
+def step_time(report: Report) -> StepTime | None:
+    """Return whether a report's steps are timed by host or device; ``None`` if it has none."""
+    blocks = (block for section in report.sections if section.slug == "steps" for block in section.blocks)
+    grid = next((block for block in blocks if isinstance(block, Grid) and block.title == EVERY_STEP), None)
+    if grid is None or not grid.rows:
+        return None
+    return "device" if _OF_HOST in {column.name for column in grid.columns} else "host"
+
+
+def are_mixed(reports: Iterable[Report]) -> bool:
+    """Return whether some reports have steps of the host, and others steps of devices."""
+    return {"host", "device"} <= {step_time(report) for report in reports}
+
+
+def align_step_time(sided: Callable[[Read], Sides], read: Callable[[Path, StepTime], Report]) -> Sides:
+    """Return the sides that ``sided`` makes of the reports of ``read``, with steps that are timed in the same way.
+
+    Saved reports stay as they are. If no choice gives the same timing, the sides with host steps are returned.
+    """
+    known: dict[Path, Report] = {}
+
+    def analysed(wanted: StepTime) -> Read:
+        def analyse(path: Path) -> Report:
+            if path not in known or (wanted != "auto" and step_time(known[path]) not in {wanted, None}):
+                known[path] = read(path, wanted)
+            return known[path]
+
+        return analyse
+
+    wants: tuple[StepTime, ...] = ("auto", "device", "host")
+    for wanted in wants:
+        sides, left_out = sided(analysed(wanted))
+        if not are_mixed(report for side in sides for report in side.reports):
+            break
+    return sides, left_out
+
 
 _HEAD = 1 << 20
 _SCHEMA = re.compile(rb'"schema"\s*:\s*"traceviz\.')
@@ -84,7 +126,7 @@ def named_sides(
         *(Side(label, side.reports) for label, side in zip(distinct, alone, strict=True)),
         *(Side(label, tuple(_of_file(run, read) for run in of_group)) for label, of_group in members.items()),
     ]
-    final = numbered([side.label for side in sides])
+    final = number_equal_names([side.label for side in sides])
     labelled = [Side(label, side.reports) for label, side in zip(final, sides, strict=True)]
     implied = next((label for label in groups if label.lower() in BASE_NAMES), "")
     return with_base(labelled, base or implied), []
@@ -186,7 +228,7 @@ def labels(
     tagged = [" ".join(f"{key}={of_side[key]}" for key in differing if key in of_side) for of_side in tags]
     if len(tagged) == len(paths) == len(set(tagged)) and all(tagged):
         return tuple(tagged)
-    return numbered(_shortest(paths))
+    return number_equal_names(_shortest(paths))
 
 
 def _shortest(paths: Sequence[str]) -> list[str]:
@@ -208,7 +250,7 @@ def _tell_apart(names: Sequence[str], paths: Sequence[str]) -> bool:
     return len(set(names)) == len(set(paths))
 
 
-def numbered(names: Sequence[str]) -> tuple[str, ...]:
+def number_equal_names(names: Sequence[str]) -> tuple[str, ...]:
     """Number equal names, from the second on: ``run``, ``run (2)``."""
     seen: Counter[str] = Counter()
     distinct = []

@@ -60,12 +60,12 @@ def measures_of(side: Side) -> dict[str, Measure]:
     """Return the measures by key, in the order of the reports."""
     found: dict[str, list[Mapping[str, Value]]] = {}
     for report in side.reports:
-        for row in _stated(report):
+        for row in _read_stated(report):
             found.setdefault(str(row["key"]), []).append(row)
     return {key: _measure(key, stated) for key, stated in found.items()}
 
 
-def _stated(report: Report) -> Iterator[Mapping[str, Value]]:
+def _read_stated(report: Report) -> Iterator[Mapping[str, Value]]:
     """Yield the rows of the measures of one run, except those that a stop makes meaningless."""
     left_out = set(_OF_THE_WHOLE) if stopped(report) else set()
     for row in rows(grid(report, MEASURES, MEASURES)):

@@ -171,12 +171,12 @@ class Side:
     @cached_property
     def tags(self) -> Mapping[str, str]:
         """Tags from ``traceviz collect --tag`` on which all runs agree."""
-        return _agreed([tags(report) for report in self.reports])
+        return _common_values([tags(report) for report in self.reports])
 
     @property
     def groups(self) -> Mapping[str, str]:
         """Values to group by on which all runs agree: :attr:`tags`, the framework, the number of computing devices."""
-        return _agreed([grouping(report) for report in self.reports])
+        return _common_values([grouping(report) for report in self.reports])
 
     def facts(self, slug: str, key: str) -> tuple[Value, ...]:
         """Return a fact of every run that has it."""
@@ -280,7 +280,7 @@ def grouping(report: Report) -> dict[str, str]:
     return {key: value for key, value in shown.items() if value} | tags(report)
 
 
-def _agreed(of_runs: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _common_values(of_runs: Sequence[Mapping[str, str]]) -> dict[str, str]:
     first, *others = of_runs or [{}]
     return {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
 
@@ -290,7 +290,7 @@ def whole(value: Value) -> int:
     return int(value) if isinstance(value, int | float) else 0
 
 
-def apportioned(parts: Sequence[Fraction], total: int) -> list[int]:
+def apportion(parts: Sequence[Fraction], total: int) -> list[int]:
     """Round parts to whole numbers that add up to ``total``, each less than one from its part.
 
     The largest remainders are rounded up.

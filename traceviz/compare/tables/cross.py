@@ -14,14 +14,13 @@ from dataclasses import dataclass
 
 from traceviz.compare.compare import Comparison
 from traceviz.compare.options import Against
+from traceviz.compare.sides.basis import cell as how_it_ended
+from traceviz.compare.sides.basis import failures
 from traceviz.compare.sides.by_tags import OF_WORK, tag_label
-from traceviz.compare.sides.failures import cell as how_it_ended
-from traceviz.compare.sides.failures import failures
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.compare.tables.differences import UNCLEAR, Difference, difference
-from traceviz.compare.tables.figures import Figure, Known, stopped_runs
-from traceviz.compare.tables.sides_by_tag import Values, grouped, in_order, label_of
+from traceviz.compare.tables.figures import Figure, Known, Values, group_sides, in_order, label_of, stopped_runs
 from traceviz.core.units import Unit, Value, format_value
 from traceviz.report import TAG, Block, Column, Grid, Prose, Row, Section
 
@@ -100,8 +99,8 @@ def cross_section(comparison: Comparison) -> Section:
     first, second, *rest = comparison.by
     blocks: list[Block] = []
     for figure in figures:
-        against = tables.against or _implied(comparison, figure)
-        for values, sides in grouped(comparison, rest).items():
+        against = tables.against or _default_reference(comparison, figure)
+        for values, sides in group_sides(comparison, rest).items():
             cells = {(side.groups.get(first, ""), side.groups.get(second, "")): side for side in sides}
             cross = Cross(comparison, (first, second), (rest, values), figure, against, cells)
             blocks += _blocks(cross)
@@ -109,7 +108,7 @@ def cross_section(comparison: Comparison) -> Section:
     return Section(CROSS, f"{first} × {second}", tuple(blocks))
 
 
-def _implied(comparison: Comparison, figure: Figure) -> Against:
+def _default_reference(comparison: Comparison, figure: Figure) -> Against:
     """Return the default reference of cells. Tag values that stand for different work are not compared."""
     per_step = figure.name == "step" and not comparison.options.per
     row, column = (tag.lower() in OF_WORK or (per_step and is_batch(tag)) for tag in comparison.by[:2])
@@ -120,7 +119,7 @@ def _implied(comparison: Comparison, figure: Figure) -> Against:
 def _blocks(cross: Cross) -> Iterator[Block]:
     where = f"{label_of(*cross.rest)}: " if cross.rest[0] else ""
     figure = cross.figure
-    values = {place: _shown(figure, side) for place, side in cross.cells.items()}
+    values = {place: _cell(figure, side) for place, side in cross.cells.items()}
     yield from _grids(cross, values, figure.unit, f"{where}{figure.label}")
     found = {place: cross.difference(*place) for place in cross.cells}
     factors: dict[tuple[str, str], Value] = {place: one.why_not or one.factor for place, one in found.items()}
@@ -133,7 +132,7 @@ def _blocks(cross: Cross) -> Iterator[Block]:
     yield _every_cell(cross, found)
 
 
-def _shown(figure: Figure, side: Side) -> Value:
+def _cell(figure: Figure, side: Side) -> Value:
     """Return the figure of a side; if it has none, how its runs ended."""
     middle = figure.typical(side)
     return middle if middle is not None else how_it_ended(side) or None
@@ -143,7 +142,7 @@ def _grids(cross: Cross, values: Mapping[tuple[str, str], Value], unit: Unit, ti
     """Yield a table, or several if its columns do not fit side by side."""
     row_tag, column_tag = cross.tags
     room = _WIDTH - max(len(text) for text in (row_tag, *cross.rows))
-    for columns in _beside(cross, values, unit, room):
+    for columns in _fit_columns(cross, values, unit, room):
         heads = (
             Column(f"{TAG}{row_tag}", row_tag, "text", 0),
             *(Column(f"{column_tag}={column}", tag_label(column_tag, column), unit, 0) for column in columns),
@@ -152,7 +151,7 @@ def _grids(cross: Cross, values: Mapping[tuple[str, str], Value], unit: Unit, ti
         yield Grid(heads, rows, title, complete=True)
 
 
-def _beside(cross: Cross, values: Mapping[tuple[str, str], Value], unit: Unit, room: int) -> Iterator[list[str]]:
+def _fit_columns(cross: Cross, values: Mapping[tuple[str, str], Value], unit: Unit, room: int) -> Iterator[list[str]]:
     """Yield the columns in groups that fit side by side."""
     group: list[str] = []
     left = room

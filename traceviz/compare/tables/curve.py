@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from traceviz.compare.compare import Comparison
-from traceviz.compare.remark import in_words
-from traceviz.compare.sides.failures import cell as how_it_ended
+from traceviz.compare.remark import in_capital, in_words
+from traceviz.compare.sides.basis import cell as how_it_ended
 from traceviz.compare.tables.differences import Difference, difference
 from traceviz.compare.tables.figures import Figure, Value, stopped_runs
 from traceviz.compare.tables.points import (
@@ -19,7 +19,6 @@ from traceviz.compare.tables.points import (
     Point,
     courses,
     figures_over,
-    in_capital,
     interval_words,
     left_out_sentence,
     shown_number,

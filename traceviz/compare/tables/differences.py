@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from traceviz.compare.comparability import remarks
 from traceviz.compare.compare import Comparison
+from traceviz.compare.effect import Outcome, outcome_of
 from traceviz.compare.judge import Judgement, judge
-from traceviz.compare.outcome import Outcome, outcome_of
 from traceviz.compare.remark import Remark
 from traceviz.compare.sides.measures import was_busy
 from traceviz.compare.sides.sides import Side
@@ -46,7 +46,7 @@ def difference(comparison: Comparison, figure: Figure, base: Side, new: Side) ->
     if base is new:
         return Difference(1.0, (1.0, 1.0)) if figure.has_factor else Difference()
     if figure.name == comparison.basis.name and not figure.per:
-        judgement, known = _judged(comparison, base, new)
+        judgement, known = _judge(comparison, base, new)
         if judgement.effect is None:
             is_other = any(remark.forbids and remark.code in OTHER_WORK for remark in known)
             return Difference(why_not=OTHER if is_other else NOT_JUDGED)
@@ -71,7 +71,7 @@ def _factors(figure: Figure, interval: Ends) -> Ends:
     return (low, high) if figure.better == "higher" else (1 / high, 1 / low)
 
 
-def _judged(comparison: Comparison, base: Side, new: Side) -> tuple[Judgement, Sequence[Remark]]:
+def _judge(comparison: Comparison, base: Side, new: Side) -> tuple[Judgement, Sequence[Remark]]:
     """Judge whether a side is faster than another; return also the remarks on the two."""
     if base is comparison.sides[0]:
         pair = next(pair for pair in comparison.pairs if pair.new is new)

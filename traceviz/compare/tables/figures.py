@@ -17,8 +17,8 @@ import numpy as np
 
 from traceviz.compare.compare import Comparison
 from traceviz.compare.effect import effect, interval_of_runs, typical
-from traceviz.compare.sides.basis import BASES, STEP
-from traceviz.compare.sides.failures import cell, counts
+from traceviz.compare.sides.basis import BASES, STEP, cell, counts
+from traceviz.compare.sides.by_tags import natural, tag_label
 from traceviz.compare.sides.measures import Measure, measures_of, stopped
 from traceviz.compare.sides.sides import Side, grid, rows
 from traceviz.compare.sides.units_of_work import per_unit, unit_of
@@ -26,6 +26,48 @@ from traceviz.core.errors import UsageError
 from traceviz.core.resampling import mean_interval, student
 from traceviz.core.units import Unit
 from traceviz.report import STATED, Better
+
+Values = tuple[str, ...]
+
+
+def values_of(side: Side, tags: Sequence[str]) -> Values:
+    """Return the values of some tags of a side."""
+    return tuple(side.groups.get(tag, "") for tag in tags)
+
+
+def in_order(values: Iterable[str], first: str) -> list[str]:
+    """Return distinct values: numbers by size, words with that of the base first."""
+    return sorted(set(values), key=lambda value: (number_of(value) is None and value != first, natural(value)))
+
+
+def number_of(value: str) -> float | None:
+    """Return a tag value as a number; ``None`` if it is none."""
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def label_of(tags: Sequence[str], values: Values) -> str:
+    """Return the label ``torch, batch=32``."""
+    return ", ".join(map(tag_label, tags, values))
+
+
+def group_sides(comparison: Comparison, tags: Sequence[str]) -> dict[Values, list[Side]]:
+    """Group sides by the values of some tags, in the order of those; without tags, all sides together."""
+    base = comparison.sides[0]
+    groups: dict[Values, list[Side]] = {}
+    for side in comparison.sides:
+        groups.setdefault(values_of(side, tags), []).append(side)
+    places = {
+        tag: in_order((side.groups.get(tag, "") for side in comparison.sides), base.groups.get(tag, "")) for tag in tags
+    }
+    ordered = sorted(
+        groups, key=lambda values: [places[tag].index(value) for tag, value in zip(tags, values, strict=True)]
+    )
+    return {values: groups[values] for values in ordered}
+
 
 QUALITY = "quality"
 """Slug of the section on the quality of the model."""
@@ -130,21 +172,21 @@ class MeanStep(Figure):
 
     def interval(self, side: Side) -> Ends | None:
         """See :meth:`Figure.interval`."""
-        runs = self._scaled(side).runs
+        runs = self._scale(side).runs
         return mean_interval(runs[0]) if len(runs) == 1 else _between(self.values(side))
 
     def values(self, side: Side) -> Sequence[float]:
         """See :meth:`Figure.values`."""
-        return [float(run.mean()) for run in self._scaled(side).runs]
+        return [float(run.mean()) for run in self._scale(side).runs]
 
     def change(self, base: Side, new: Side) -> Ends | None:
         """See :meth:`Figure.change`."""
-        before, after = map(self._scaled, (base, new))
+        before, after = map(self._scale, (base, new))
         if not before.mean_ns or not after.mean_ns:
             return None
         return effect(before.runs, after.runs).interval
 
-    def _scaled(self, side: Side) -> Side:
+    def _scale(self, side: Side) -> Side:
         return per_unit((side,), self.per)[0] if self.per else side
 
 
@@ -203,7 +245,14 @@ class Learned(Figure):
 
     def values(self, side: Side) -> Sequence[float]:
         """See :meth:`Figure.values`."""
-        return _last_values(side, self.name)
+        values = [
+            row.get("last")
+            for report in side.reports
+            if not stopped(report)
+            for row in rows(grid(report, QUALITY, STATED))
+            if row.get("name") == self.name
+        ]
+        return [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
 
     def change(self, base: Side, new: Side) -> Ends | None:
         """See :meth:`Figure.change`."""
@@ -211,7 +260,7 @@ class Learned(Figure):
         return interval_of_runs(before, after) if before and after else None
 
 
-def spelled(key: str) -> str:
+def spell_name(key: str) -> str:
     """Return ``latency-p95`` for ``latency_p95_ns``, ``host-memory-peak`` for ``host_memory_peak_bytes``."""
     return _UNIT.sub("", key.replace("_", "-"))
 
@@ -222,18 +271,6 @@ def stopped_runs(figure: Figure, sides: Iterable[Side]) -> Iterator[str]:
         said = counts(side)
         if said and (figure.values(side) or not cell(side)):
             yield f"{side.label}: {said}."
-
-
-def _last_values(side: Side, name: str) -> list[float]:
-    """Return the last value of every run that ended by itself."""
-    values = [
-        row.get("last")
-        for report in side.reports
-        if not stopped(report)
-        for row in rows(grid(report, QUALITY, STATED))
-        if row.get("name") == name
-    ]
-    return [float(value) for value in values if isinstance(value, int | float) and math.isfinite(value)]
 
 
 def _between(values: Sequence[float]) -> Ends | None:
@@ -264,7 +301,7 @@ class Known:
         names = {basis.key: basis for basis in BASES}
         measured = {
             key: OfRuns(
-                names[key].name if key in names else spelled(key),
+                names[key].name if key in names else spell_name(key),
                 names[key].words if key in names else measure.label,
                 measure.unit,
                 measure.better,
@@ -301,7 +338,7 @@ class Known:
         Raises:
             UsageError: no side has it.
         """
-        for candidate in (name, spelled(name)):
+        for candidate in (name, spell_name(name)):
             if candidate in self.figures:
                 return self.figures[candidate]
         raise UsageError.unknown("measure", name, self.figures)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from traceviz.compare.compare import Comparison
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import is_batch
-from traceviz.compare.tables.figures import Figure, Known, MeanStep
-from traceviz.compare.tables.sides_by_tag import Values, grouped, label_of, number_of
+from traceviz.compare.tables.figures import Figure, Known, MeanStep, Values, group_sides, label_of, number_of
 from traceviz.core.errors import UsageError
 from traceviz.core.units import Unit, counted, format_value
 
@@ -68,7 +67,7 @@ def courses(comparison: Comparison, tag: str, figure: Figure) -> Courses:
     others = [other for other in comparison.by if other != tag]
     left_out = [side.label for side in comparison.sides if number_of(side.groups.get(tag, "")) is None]
     found = []
-    for values, sides in grouped(comparison, others).items():
+    for values, sides in group_sides(comparison, others).items():
         numbers = [(number_of(side.groups.get(tag, "")), side) for side in sides]
         points = sorted(
             (Point(number, side) for number, side in numbers if number is not None), key=lambda point: point.number
@@ -131,8 +130,3 @@ def interval_words(low: float | None, high: float | None, unit: Unit) -> str | N
     first, last = format_value(low, unit), format_value(high, unit)
     number, space, name = first.rpartition(" ")
     return f"{number if space and name == last.rpartition(' ')[2] else first} to {last}"
-
-
-def in_capital(text: str) -> str:
-    """Capitalise the first letter: ``Mean step``."""
-    return text[:1].upper() + text[1:]

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from traceviz.compare.compare import Comparison
-from traceviz.compare.sides.failures import cell as how_it_ended
+from traceviz.compare.remark import in_capital
+from traceviz.compare.sides.basis import cell as how_it_ended
 from traceviz.compare.tables.differences import difference
 from traceviz.compare.tables.figures import Figure, Known, stopped_runs
 from traceviz.compare.tables.points import (
     Course,
     Point,
     courses,
-    in_capital,
     interval_words,
     left_out_sentence,
     shown_number,
@@ -45,11 +45,27 @@ def scaling_section(comparison: Comparison, tag: str) -> Section:
     rows: list[Row] = []
     blocks: list[Block] = []
     for course in found.courses:
-        _check(course)
+        first = course.points[0]
+        if first.number <= 0:
+            raise UsageError(
+                f"--scaling {course.tag}: {first.side.label} has {tag_and_number(course.tag, first.number)}.",
+                "What shares the work is counted from 1.",
+            )
         law = fit(*_observations(course, figure))
         rows += [_row(comparison, course, point, figure, law) for point in course.points]
         if law is not None:
-            blocks.append(_facts(course, law))
+            blocks.append(
+                Facts(
+                    (
+                        Fact("course", "course", course.label or None),
+                        Fact("serial_share", "serial share", law.share, "ratio"),
+                        Fact("serial_share_low", "serial share, 95 % from", law.low, "ratio"),
+                        Fact("serial_share_high", "serial share, 95 % to", law.high, "ratio"),
+                        Fact("most_speedup", "most speed-up", law.most, "factor"),
+                    ),
+                    audience="machine",
+                )
+            )
         blocks += [Prose(text) for text in _sentences(course, figure, law)]
     if found.left_out:
         blocks.append(Prose(left_out_sentence(tag, found.left_out)))
@@ -72,15 +88,6 @@ def _figure(comparison: Comparison) -> Figure:
             "Choose a time or samples-per-second with --measure.",
         )
     return figure
-
-
-def _check(course: Course) -> None:
-    first = course.points[0]
-    if first.number <= 0:
-        raise UsageError(
-            f"--scaling {course.tag}: {first.side.label} has {tag_and_number(course.tag, first.number)}.",
-            "What shares the work is counted from 1.",
-        )
 
 
 def _observations(course: Course, figure: Figure) -> tuple[list[float], list[float]]:
@@ -116,7 +123,7 @@ def _columns(comparison: Comparison, tag: str, figure: Figure) -> tuple[Column, 
 def _row(comparison: Comparison, course: Course, point: Point, figure: Figure, law: SerialShare | None) -> Row:
     value = figure.value(point.side)
     against = difference(comparison, figure, course.base, point.side)
-    first = _first(course)
+    first = next(point.number for point in course.points if point.side is course.base)
     ideal = point.number / first
     factor, (low, high) = against.factor, (value.interval if value else None) or (None, None)
     is_base = point.side is course.base
@@ -133,24 +140,6 @@ def _row(comparison: Comparison, course: Course, point: Point, figure: Figure, l
         None if factor is None or is_base or first != 1 else karp_flatt(factor, ideal),
         law.speedup(point.number, first) if law else None,
         against.why_not or (None if value else how_it_ended(point.side) or "not measured"),
-    )
-
-
-def _first(course: Course) -> float:
-    """Return the number of the side that others are compared with."""
-    return next(point.number for point in course.points if point.side is course.base)
-
-
-def _facts(course: Course, law: SerialShare) -> Facts:
-    return Facts(
-        (
-            Fact("course", "course", course.label or None),
-            Fact("serial_share", "serial share", law.share, "ratio"),
-            Fact("serial_share_low", "serial share, 95 % from", law.low, "ratio"),
-            Fact("serial_share_high", "serial share, 95 % to", law.high, "ratio"),
-            Fact("most_speedup", "most speed-up", law.most, "factor"),
-        ),
-        audience="machine",
     )
 
 

@@ -12,9 +12,8 @@ from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import is_batch
 from traceviz.compare.tables.cross import CROSS, cross_section
 from traceviz.compare.tables.curve import CURVE, curve_section
-from traceviz.compare.tables.figures import spelled
+from traceviz.compare.tables.figures import number_of, spell_name, values_of
 from traceviz.compare.tables.scaling import SCALING, scaling_section
-from traceviz.compare.tables.sides_by_tag import number_of, values_of
 from traceviz.core.errors import UsageError
 from traceviz.report import Section
 
@@ -36,7 +35,7 @@ def tables_by(by: Sequence[str], options: CompareOptions) -> tuple[str, ...]:
     if tables.cross and len(tags) < _TWO:
         named = f"--by names {tags[0]} only" if tags else "--by names none"
         raise UsageError("A cross table takes two tags.", f"{named}.", "Write it as --by model,batch --cross.")
-    others = [name for name in tables.measures if spelled(name) not in _VERDICTS]
+    others = [name for name in tables.measures if spell_name(name) not in _VERDICTS]
     if others and not (tables.cross or bool(tables.curve or tables.scaling) or len(tags) == _TWO):
         raise UsageError(
             f"--measure {others[0]} is shown in tables, and there is none.",
@@ -46,14 +45,14 @@ def tables_by(by: Sequence[str], options: CompareOptions) -> tuple[str, ...]:
     return tags
 
 
-def completed(sides: Sequence[Side], options: CompareOptions) -> CompareOptions:
+def complete_options(sides: Sequence[Side], options: CompareOptions) -> CompareOptions:
     """Return the options completed by the consequences of the requested tables.
 
     The verdict is about the first of their figures that allows a verdict. In a curve over batch sizes, steps are
     compared per sample by default.
     """
     measures, tag = options.tables.measures, options.tables.curve
-    measure = options.measure or next((name for name in map(spelled, measures) if name in _VERDICTS), "")
+    measure = options.measure or next((name for name in map(spell_name, measures) if name in _VERDICTS), "")
     if measures or measure or options.per or not is_batch(tag):
         return replace(options, measure=measure)
     is_counted = all((number_of(side.groups.get(tag, "")) or 0) > 0 for side in sides)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from traceviz.compare.changes.kernels import compare_kernels, match_kernels
+from traceviz.compare.changes.by_name import compare_kernels, match_kernels
 from traceviz.compare.kernel_pairs import Events, How, spelling
 from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, grid, rows, whole
@@ -76,7 +76,7 @@ class Served:
         return f"prompts in {format_ratio(self.reading)} of steps{tokens}"
 
 
-def served(side: Side) -> Served | None:
+def served_work(side: Side) -> Served | None:
     """Return the work of a side's serving engines; ``None`` unless all of its runs are of serving."""
     phases = [rows(next(iter(report.grids("serving")), None)) for report in side.reports]
     if not all(phases) or not phases:

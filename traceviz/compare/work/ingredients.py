@@ -88,11 +88,11 @@ def ingredients(side: Side) -> Mapping[Source, Ingredients]:
         work = read(side)
         total = sum(one.time for one in work)
         if total > 0:
-            known[source] = _made_of(source, work, total)
+            known[source] = _sum_up(source, work, total)
     return known
 
 
-def _made_of(source: Source, work: list[_Work], total: float) -> Ingredients:
+def _sum_up(source: Source, work: list[_Work], total: float) -> Ingredients:
     shares: dict[Kind, float] = {}
     names: dict[str, tuple[float, float]] = {}
     for one in work:
@@ -104,10 +104,10 @@ def _made_of(source: Source, work: list[_Work], total: float) -> Ingredients:
     gradients = sum(one.time for one in work if is_gradient(one.name)) / total
     anything = _ANYTHING[source]
     unknown = sum(one.time for one in work if one.kind is None and anything.search(one.name)) / total
-    return Ingredients(source, _calls(work, source), shares, gradients, unknown, names)
+    return Ingredients(source, _count_calls(work, source), shares, gradients, unknown, names)
 
 
-def _calls(work: Iterable[_Work], source: Source) -> dict[Kind, float]:
+def _count_calls(work: Iterable[_Work], source: Source) -> dict[Kind, float]:
     """Count forward calls per step by kind.
 
     Nested operators count once. Operators that only call others of their kind do not count.
@@ -132,13 +132,13 @@ def _operators(side: Side) -> list[_Work]:
     on_device = _any_value(side, "operators", "device_self_per_step_ns")
     time = "device_self_per_step_ns" if on_device else "host_self_per_step_ns"
     work = []
-    for report, weight in _weighted(side):
+    for report, weight in _weigh_reports(side):
         for row in rows(next(report.grids("operators"), None)):
             if row.get("calls_per_step") is not None:
                 name = str(row["name"])
                 amounts = _number(row["calls_per_step"]) * weight, _number(row.get(time)) * weight
                 work.append(_Work(name, *amounts, kind_of(name)))
-    return _summed(work)
+    return _merge_names(work)
 
 
 def _ops(side: Side) -> list[_Work]:
@@ -146,13 +146,13 @@ def _ops(side: Side) -> list[_Work]:
     on_device = _any_value(side, "framework_ops", "device_ns")
     time = "device_ns" if on_device else "host_self_ns"
     work = []
-    for report, weight in _weighted(side):
+    for report, weight in _weigh_reports(side):
         steps = max(len(rows(grid(report, "steps", EVERY_STEP))), 1)
         for row in rows(grid(report, "framework_ops", "By type")):
             name = str(row["type"])
             amounts = _number(row["calls"]) * weight / steps, _number(row.get(time)) * weight / steps
             work.append(_Work(name, *amounts, kind_of(name)))
-    return _summed(work)
+    return _merge_names(work)
 
 
 def _kernels(side: Side) -> list[_Work]:
@@ -165,7 +165,7 @@ def _kernels(side: Side) -> list[_Work]:
     ]
 
 
-def _weighted(side: Side) -> Iterator[tuple[Report, float]]:
+def _weigh_reports(side: Side) -> Iterator[tuple[Report, float]]:
     """Yield reports with steady steps, and their share of all steps."""
     total = side.rank_steps
     for report, steps in zip(side.reports, side.rank_steps_by_run, strict=True):
@@ -173,7 +173,7 @@ def _weighted(side: Side) -> Iterator[tuple[Report, float]]:
             yield report, steps / total
 
 
-def _summed(work: Iterable[_Work]) -> list[_Work]:
+def _merge_names(work: Iterable[_Work]) -> list[_Work]:
     """Merge work of the same name in several runs."""
     by_name: dict[str, _Work] = {}
     for one in work:
@@ -207,7 +207,7 @@ def as_often(one: Ingredients, other: Ingredients) -> float | None:
     common = one.names.keys() & other.names.keys()
     factors = sorted((other.names[name][1] / one.names[name][1], name) for name in common if one.names[name][1])
     times = {name: one.names[name][0] for _, name in factors}
-    middle = _middle(factors, times)
+    middle = _find_middle(factors, times)
     if not middle:
         return None
     whole = round(max(middle, 1 / middle))
@@ -217,7 +217,7 @@ def as_often(one: Ingredients, other: Ingredients) -> float | None:
     return middle if agree >= _MOST else None
 
 
-def _middle(factors: Iterable[tuple[float, str]], times: dict[str, float]) -> float:
+def _find_middle(factors: Iterable[tuple[float, str]], times: dict[str, float]) -> float:
     """Return the factor at the middle of the time; zero if there is none."""
     left = sum(times.values()) / 2
     for factor, name in factors:

@@ -7,17 +7,55 @@ kernels change none of these. If one kind of evidence shows the same program, we
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from traceviz.compare.changes.kernels import compare_kernels
-from traceviz.compare.sides.sides import Side
-from traceviz.compare.work import modules as of_modules
+from traceviz.compare.changes.by_name import compare_kernels
+from traceviz.compare.sides.sides import Side, fact, grid, rows
 from traceviz.compare.work import parameters as of_parameters
 from traceviz.compare.work.amounts import calls_per_step
 from traceviz.compare.work.ingredients import Ingredients, Source, as_often, ingredients
 from traceviz.compare.work.kinds import Kind
 from traceviz.core.units import format_number, format_ratio
+from traceviz.report import Report
+
+OF_MODULES = "calls of nn.Module"
+"""Source of the section on modules if it lists calls of modules instead of ranges."""
+_INSTANCE = re.compile(r"^(?:\d+\()?(.*?)(?:_\d+|\))?$")
+"""Matches the number that distinguishes modules of a class: ``Linear_3``, ``3(Linear)``."""
+_COMPILED = re.compile(r"^(?:OptimizedModule|CompiledFxGraph|GraphModule)")
+"""Modules whose parts Python no longer calls."""
+
+
+def modules(side: Side) -> Counter[str]:
+    """Count the innermost modules by class, from the first run that names any.
+
+    It is empty if no run does, or the model is compiled.
+    """
+    return next((counted for report in side.reports if (counted := _modules(report))), Counter())
+
+
+def _modules(report: Report) -> Counter[str]:
+    if fact(report, "modules", "source") != OF_MODULES:
+        return Counter()
+    paths = {str(row["path"]) for row in rows(grid(report, "modules", "Exact"))}
+    outer = {path.rpartition(" / ")[0] for path in paths}
+    names = [_INSTANCE.sub(r"\1", path.rpartition(" / ")[2]) for path in paths - outer]
+    compiled = any(_COMPILED.match(part) for path in paths for part in path.split(" / "))
+    return Counter() if compiled else Counter(names)
+
+
+def in_common(base: Counter[str], new: Counter[str]) -> float:
+    """Return the share of the modules of both sides that both have."""
+    return (base & new).total() / max((base | new).total(), 1)
+
+
+def only_in(base: Counter[str], new: Counter[str]) -> Iterator[str]:
+    """Return the modules that the first side has more of, the most first: ``20 Conv2d``."""
+    return (f"{count} {name}" for name, count in sorted((base - new).items(), key=lambda item: (-item[1], item[0])))
+
 
 MATTERS = 0.2
 """Share of the time on one side from which a kind of work matters."""
@@ -84,22 +122,24 @@ def _of_parameters(base: Side, new: Side) -> Programs:
 
 
 def _of_modules(base: Side, new: Side) -> Programs:
-    before, after = of_modules.modules(base), of_modules.modules(new)
+    before, after = modules(base), modules(new)
     if not before or not after:
         return Programs()
-    share = of_modules.in_common(before, after)
+    share = in_common(before, after)
     if share >= of_parameters.OTHER:
         return Programs(is_same=share >= of_parameters.ALIKE)
-    only = list(of_modules.only_in(before, after)), list(of_modules.only_in(after, before))
+    only = list(only_in(before, after)), list(only_in(after, before))
     return Programs((f"modules: {_only_in(base, new, *only)}",))
 
 
 def _only_in(base: Side, new: Side, before: list[str], after: list[str]) -> str:
     """Return ``20 Conv2d and 1 more only in cnn, 2 LSTM only in rnn``."""
-    return ", ".join(f"{_some(names)} only in {side.label}" for side, names in ((base, before), (new, after)) if names)
+    return ", ".join(
+        f"{_name_some(names)} only in {side.label}" for side, names in ((base, before), (new, after)) if names
+    )
 
 
-def _some(names: list[str]) -> str:
+def _name_some(names: list[str]) -> str:
     more = len(names) - _NAMED
     return f"{', '.join(names[:_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
@@ -131,11 +171,19 @@ def _of_work(base: Side, new: Side) -> Programs:
     if more:
         return Programs(more)
     if max(one.matrix, other.matrix) >= MATTERS:
-        return Programs(is_same=source != "kernels" and _called_alike(one, other))
-    return _by_name(base, new, one, other)
+        return Programs(is_same=source != "kernels" and _have_equal_calls(one, other))
+    if source == "kernels":  # they have a rule of their own
+        return Programs()
+    common = one.names.keys() & other.names.keys()
+    share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
+    if share >= IN_COMMON:
+        return Programs(is_same=share >= of_parameters.ALIKE)
+    largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]
+    named = " and ".join(f"{name} takes most of {side.label}" for name, side in zip(largest, (base, new), strict=True))
+    return Programs((f"hardly an operator is in both: {format_ratio(share)} of {_OF_TIME[one.source]}; {named}",))
 
 
-def _called_alike(one: Ingredients, other: Ingredients) -> bool:
+def _have_equal_calls(one: Ingredients, other: Ingredients) -> bool:
     """Return whether a step calls every kind that matters equally often on both sides."""
     kinds = [kind for kind in Kind if max(one.share(kind), other.share(kind)) >= MATTERS]
     calls = [(one.calls.get(kind, 0.0), other.calls.get(kind, 0.0)) for kind in kinds]
@@ -151,7 +199,7 @@ def _missing(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Ite
             is_seen = kind is Kind.CONVOLUTION or this.source == that.source != "kernels"
             if is_seen and this.share(kind) >= MATTERS and that.share(kind) < NONE:
                 yield f"{kind} take {_share(this, kind)} in {side.label}, and there are none in {against.label}"
-        if this.share(Kind.ATTENTION) >= MATTERS and not _attends(that) and this.source == that.source:
+        if this.share(Kind.ATTENTION) >= MATTERS and not _has_attention(that) and this.source == that.source:
             share = _share(this, Kind.ATTENTION)
             yield f"attention takes {share} in {side.label}, and {against.label} has none, and no softmax"
         if this.matrix >= MATTERS and that.matrix < NONE:
@@ -160,7 +208,7 @@ def _missing(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Ite
                 yield f"{largest} take {_share(this, largest)} in {side.label}, and there are none in {against.label}"
 
 
-def _attends(made_of: Ingredients) -> bool:
+def _has_attention(made_of: Ingredients) -> bool:
     """Return whether there is attention, or a softmax, which suggests attention in parts."""
     parts = (name for name in made_of.names if "softmax" in name.lower() and "log" not in name.lower())
     return made_of.share(Kind.ATTENTION) >= NONE or any(parts)
@@ -200,16 +248,3 @@ def _times(base: Side, new: Side, what: str, calls: tuple[float, float], factor:
             f"{format_number(round(count, 1))} in {side.label}" for side, count in zip((base, new), calls, strict=True)
         )
         yield f"{what} per step: {' and '.join(counts)}"
-
-
-def _by_name(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Programs:
-    """Compare operators by name if neither side computes matrices. Kernels have a rule of their own."""
-    if one.source == "kernels":
-        return Programs()
-    common = one.names.keys() & other.names.keys()
-    share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
-    if share >= IN_COMMON:
-        return Programs(is_same=share >= of_parameters.ALIKE)
-    largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]
-    named = " and ".join(f"{name} takes most of {side.label}" for name, side in zip(largest, (base, new), strict=True))
-    return Programs((f"hardly an operator is in both: {format_ratio(share)} of {_OF_TIME[one.source]}; {named}",))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from traceviz.compare.changes.kernels import IN_COMMON, compare_kernels
+from traceviz.compare.changes.by_name import IN_COMMON, compare_kernels
 from traceviz.compare.effect import are_copies
-from traceviz.compare.remark import Remark, has_no_device, in_words, is_inferred, warning
+from traceviz.compare.remark import Remark, has_no_device, in_capital, in_words, is_inferred, warning
 from traceviz.compare.sides.sides import Side, rows
-from traceviz.compare.work.amounts import MOST, batch, calls_per_step, operators_per_step, other_sizes, served
+from traceviz.compare.work.amounts import MOST, batch, calls_per_step, operators_per_step, other_sizes, served_work
 from traceviz.compare.work.parameters import parameters, sizes_of_inputs
 from traceviz.compare.work.programs import Programs
 from traceviz.core.units import format_number, format_ratio, format_value
@@ -46,14 +46,9 @@ def work_remarks(base: Side, new: Side, known: Programs, *, per_unit: bool) -> I
         yield from _unknown(base, new)
 
 
-def in_capital(text: str) -> str:
-    """Return the text with its first letter in upper case."""
-    return f"{text[:1].upper()}{text[1:]}"
-
-
 def _requests(base: Side, new: Side) -> Remark | None:
     """Remark on serving engines with different requests."""
-    before, after = served(base), served(new)
+    before, after = served_work(base), served_work(new)
     if before is None or after is None or not before.differs(after):
         return None
     text = f"steps do different work ({before} against {after}): serve the same requests on both sides"
@@ -136,7 +131,7 @@ def _unknown(base: Side, new: Side) -> Iterator[Remark]:
         return
     if not (base.steps and new.steps and base.run_fact("format") and new.run_fact("format")):
         return
-    if any(_alike(_names(base, *where), _names(new, *where)) for where in _NAMES):
+    if any(_overlap_mostly(_names(base, *where), _names(new, *where)) for where in _NAMES):
         return
     text = "nothing that both sides recorded shows that their steps do the same work"
     if _is_elsewhere(base, new):
@@ -157,7 +152,7 @@ def _names(side: Side, slug: str, column: str) -> set[str]:
     return {_NUMBER.sub("", name) for name in names} if slug == "ranges" else names
 
 
-def _alike(base: set[str], new: set[str]) -> bool:
+def _overlap_mostly(base: set[str], new: set[str]) -> bool:
     """Return whether both sides have most names in common."""
     return len(base & new) > len(base | new) / 2
 

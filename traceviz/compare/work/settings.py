@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from traceviz.compare.sides.by_tags import natural
-from traceviz.compare.sides.mixtures import REPEATS
 from traceviz.compare.sides.sides import Side, rows, tags, whole
-from traceviz.compare.sides.units_of_work import is_batch
+from traceviz.compare.sides.units_of_work import REPEATS, is_batch
 from traceviz.compare.work.amounts import batch
 from traceviz.compare.work.ingredients import ingredients
 from traceviz.compare.work.kinds import Kind
@@ -55,15 +54,15 @@ def settings_changed(base: Side, new: Side) -> tuple[Changed, ...]:
 # Precision, memory
 
 
-def _precision(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_precision(base: Side, new: Side) -> Iterator[Changed]:
     """Compare the precision of matrix products and convolutions, by the names of kernels."""
     before, after = (_shares(side, _of_matrices) for side in (base, new))
-    main = _main(before), _main(after)
+    main = _find_largest(before), _find_largest(after)
     if all(main) and main[0] != main[1]:
         brief = f"matrix products in {main[1]} rather than {main[0]}"
         yield Changed("precision", "precision of matrix products", _in_words(before), _in_words(after), brief)
     elif all(main) and _differ(before, after):
-        brief = f"more matrix products in {_gained(before, after)}"
+        brief = f"more matrix products in {_find_largest_gain(before, after)}"
         yield Changed("precision", "precision of matrix products", _in_words(before), _in_words(after), brief)
 
 
@@ -72,13 +71,17 @@ def _of_matrices(report: Report) -> Iterator[tuple[str, int]]:
     return ((str(row["precision"]), whole(row["total_ns"])) for row in rows(table))
 
 
-def _memory(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_memory(base: Side, new: Side) -> Iterator[Changed]:
     """Compare the host memory that copies to the device come from."""
     before, after = (_shares(side, _of_copies) for side in (base, new))
-    main = _main(before), _main(after)
+    main = _find_largest(before), _find_largest(after)
     if all(main) and _differ(before, after):
         rather = f"copies to the device from {main[1]} rather than {main[0]} memory"
-        brief = rather if main[0] != main[1] else f"more copies to the device from {_gained(before, after)} memory"
+        brief = (
+            rather
+            if main[0] != main[1]
+            else f"more copies to the device from {_find_largest_gain(before, after)} memory"
+        )
         yield Changed("memory", "memory of copies to the device", _in_words(before), _in_words(after), brief)
 
 
@@ -99,7 +102,7 @@ def _shares(side: Side, read: Callable[[Report], Iterator[tuple[str, int]]]) -> 
     return {name: amount / total for name, amount in sums.items()} if total else {}
 
 
-def _main(shares: Mapping[str, float]) -> str:
+def _find_largest(shares: Mapping[str, float]) -> str:
     """Return the known name with the largest share; empty if there is none."""
     known = {name: share for name, share in shares.items() if name != UNKNOWN}
     return max(known, key=lambda name: (known[name], name)) if known else ""
@@ -111,7 +114,7 @@ def _differ(before: Mapping[str, float], after: Mapping[str, float]) -> bool:
     return bool(before) and bool(after) and max(changes, default=0.0) >= MUCH
 
 
-def _gained(before: Mapping[str, float], after: Mapping[str, float]) -> str:
+def _find_largest_gain(before: Mapping[str, float], after: Mapping[str, float]) -> str:
     """Return the name whose share grew most."""
     return max(sorted(after), key=lambda name: after[name] - before.get(name, 0.0))
 
@@ -131,14 +134,14 @@ _NAMES_OF_LOADERS = ("stage", "inside", "path")
 """Columns that name the actual data loader. Columns with advice name possible ones."""
 
 
-def _workers(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_workers(base: Side, new: Side) -> Iterator[Changed]:
     """Compare whether worker processes load the data."""
-    before, after = _loaded_by(base), _loaded_by(new)
+    before, after = _find_loaders(base), _find_loaders(new)
     if before and after and before != after:
         yield Changed("workers", "data loaded by", before, after, f"data loaded by {after} rather than {before}")
 
 
-def _loaded_by(side: Side) -> str:
+def _find_loaders(side: Side) -> str:
     """Return the processes that load the data, if all runs agree; else empty."""
     found = {_loader(report) for report in side.reports}
     return found.pop() if len(found) == 1 else ""
@@ -153,10 +156,10 @@ def _loader(report: Report) -> str:
     return ""
 
 
-def _prefetch(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_prefetch(base: Side, new: Side) -> Iterator[Changed]:
     """Compare whether the pipeline of tf.data ends in a prefetch."""
     label = "prefetch at the end of the pipeline"
-    yield from _switched("prefetch", label, (_prefetches(side) for side in (base, new)))
+    yield from _compare_switch("prefetch", label, (_prefetches(side) for side in (base, new)))
 
 
 def _prefetches(side: Side) -> bool | None:
@@ -164,7 +167,7 @@ def _prefetches(side: Side) -> bool | None:
     return bool(known.pop()) if len(known) == 1 else None
 
 
-def _parallelism(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_parallelism(base: Side, new: Side) -> Iterator[Changed]:
     """Compare the parallel calls in stages of tf.data."""
     before, after = (_parallel_stages(side) for side in (base, new))
     for stage in before.keys() & after.keys():
@@ -195,10 +198,10 @@ _COMPILED = re.compile(
 )
 
 
-def _graphs(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_graphs(base: Side, new: Side) -> Iterator[Changed]:
     """Compare whether graphs launch the work of steps."""
     label = "graphs of device work"
-    yield from _switched("graphs", label, (_launches_graphs(side) for side in (base, new)))
+    yield from _compare_switch("graphs", label, (_launches_graphs(side) for side in (base, new)))
 
 
 def _launches_graphs(side: Side) -> bool | None:
@@ -206,10 +209,10 @@ def _launches_graphs(side: Side) -> bool | None:
     return any(_GRAPH_LAUNCH.match(name) for name, event in calls.items() if event.calls) if calls else None
 
 
-def _compiled(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_compilers(base: Side, new: Side) -> Iterator[Changed]:
     """Compare whether a compiler made kernels or operators."""
     label = "compiled kernels (torch.compile, XLA)"
-    yield from _switched("compiled", label, (_compiles(side) for side in (base, new)))
+    yield from _compare_switch("compiled", label, (_compiles(side) for side in (base, new)))
 
 
 def _compiles(side: Side) -> bool | None:
@@ -221,17 +224,17 @@ def _compiles(side: Side) -> bool | None:
     return any(_COMPILED.match(name) for name in (*kernels, *names))
 
 
-def _attention(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_attention(base: Side, new: Side) -> Iterator[Changed]:
     """Compare whether one kernel does attention, by the first source that both sides have."""
     before, after = ingredients(base), ingredients(new)
     for source in ("operators", "kernels"):
         if source in before and source in after:
             states = (known[source].share(Kind.ATTENTION) >= LITTLE for known in (before, after))
-            yield from _switched("attention", "attention in one operator (flash, memory-efficient)", states)
+            yield from _compare_switch("attention", "attention in one operator (flash, memory-efficient)", states)
             return
 
 
-def _switched(key: str, label: str, states: Iterable[bool | None]) -> Iterator[Changed]:
+def _compare_switch(key: str, label: str, states: Iterable[bool | None]) -> Iterator[Changed]:
     """Yield a setting that switched between off and on; nothing if a side does not show it."""
     before, after = states
     if before is None or after is None or before == after:
@@ -243,7 +246,7 @@ def _switched(key: str, label: str, states: Iterable[bool | None]) -> Iterator[C
 # User tags and amounts of work
 
 
-def _batch(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_batches(base: Side, new: Side) -> Iterator[Changed]:
     """Compare batches as hooks recorded them, else by the shapes of inputs; skip if a tag states the batch."""
     if any(is_batch(tag) for tag in (*base.tags, *new.tags)):
         return
@@ -263,7 +266,7 @@ def _batch(base: Side, new: Side) -> Iterator[Changed]:
         yield Changed("batch", "batch, by the shapes of inputs", was, now, f"batch {now} rather than {was}")
 
 
-def _tags(base: Side, new: Side) -> Iterator[Changed]:
+def _compare_tags(base: Side, new: Side) -> Iterator[Changed]:
     """Compare the values of tags that both sides have."""
     for tag in (tag for tag in dict.fromkeys((*_every_tag(base), *_every_tag(new))) if tag.lower() not in REPEATS):
         before, after = _values(base, tag), _values(new, tag)
@@ -286,6 +289,6 @@ def _with_columns(grids: Iterable[Grid], *names: str) -> Grid | None:
 
 
 _CHECKS: tuple[Callable[[Side, Side], Iterator[Changed]], ...] = (
-    *(_precision, _memory, _workers, _graphs, _compiled, _attention),
-    *(_prefetch, _parallelism, _batch, _tags),
+    *(_compare_precision, _compare_memory, _compare_workers, _compare_graphs, _compare_compilers, _compare_attention),
+    *(_compare_prefetch, _compare_parallelism, _compare_batches, _compare_tags),
 )

@@ -32,7 +32,10 @@ def _array(values: npt.ArrayLike) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IntervalSet:
-    """Set of nanoseconds as sorted, disjoint, non-empty, non-touching intervals ``[starts[i], ends[i])``."""
+    """Set of nanoseconds as sorted, disjoint, non-empty, non-touching intervals ``[starts[i], ends[i])``.
+
+    :meth:`of` makes one from any intervals. Args are contiguous arrays that already are as described.
+    """
 
     starts: Array
     ends: Array
@@ -46,7 +49,9 @@ class IntervalSet:
     @classmethod
     def span(cls, start: int, end: int) -> Self:
         """Return the single interval ``[start, end)``, or an empty set if ``end <= start``."""
-        return cls.of(_array([start]), _array([end]))
+        if end <= start:
+            return cls.empty()
+        return cls(np.array([start], dtype=np.int64), np.array([end], dtype=np.int64))
 
     @classmethod
     def of(cls, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Self:
@@ -78,7 +83,7 @@ class IntervalSet:
 
     @property
     def _bounds(self) -> sweeps.Bounds:
-        return _array(self.starts), _array(self.ends)
+        return self.starts, self.ends
 
     def union(self, *others: IntervalSet) -> IntervalSet:
         """Return the nanoseconds in this set or in any of ``others``."""

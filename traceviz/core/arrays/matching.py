@@ -59,16 +59,25 @@ def first_rows(sought: Pairs, among: Pairs) -> Rows:
     """
     if not len(sought) or not len(among):
         return np.full(len(sought), -1, np.int32)
-    owners = _distinct(among.owners)
+    # Most traces have one process, which needs no sort.
+    owners = among.owners[:1] if among.owners.min() == among.owners.max() else np.unique(among.owners)
     least, most = int(among.ids.min()), int(among.ids.max())
     width = most - least + 1
     if owners.size * width <= max(_PLACES_PER_ROW * (len(sought) + len(among)), _LEAST_PLACES):
         return matched(sought.columns, among.columns, owners, least, width)
-    places, wanted, count = _ranked(sought, among)
-    table = np.full(count + 1, -1, np.int32)
+    # Ids lie far apart: places are ranks, by id and then by pair. The last place is that of rows without a pair.
+    _, rank = np.unique(np.concatenate([among.ids, sought.ids]), return_inverse=True)
+    _, owner = np.unique(np.concatenate([among.owners, sought.owners]), return_inverse=True)
+    _, places = np.unique(owner * (int(rank.max()) + 1) + rank, return_inverse=True)
+    unknown = int(places.max()) + 1
+    held, wanted = places[: len(among)], places[len(among) :]
+    for pairs, part in ((among, held), (sought, wanted)):
+        if pairs.known is not None:
+            part[~pairs.known] = unknown
+    table = np.full(unknown + 1, -1, np.int32)
     backwards = slice(None, None, -1)  # of equal places the last write stays: the first row
-    table[places[backwards]] = np.arange(len(among), dtype=np.int32)[backwards]
-    table[count] = -1
+    table[held[backwards]] = np.arange(len(among), dtype=np.int32)[backwards]
+    table[unknown] = -1
     return np.asarray(table[wanted])
 
 
@@ -76,20 +85,3 @@ def is_repeated(pairs: Pairs) -> npt.NDArray[np.bool_]:
     """Return whether an earlier row has the same pair; false for rows without a pair."""
     rows = first_rows(pairs, pairs)
     return np.asarray((rows >= 0) & (rows != np.arange(rows.size, dtype=np.int32)))
-
-
-def _distinct(owners: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
-    """Return the distinct owners in order, of at least one row. Most traces have one process, which needs no sort."""
-    return owners[:1] if owners.min() == owners.max() else np.unique(owners)
-
-
-def _ranked(sought: Pairs, among: Pairs) -> tuple[Numbers, Numbers, int]:
-    """Return the places of pairs whose ids lie far apart, and their number: ranked by id, then by pair."""
-    _, rank = np.unique(np.concatenate([among.ids, sought.ids]), return_inverse=True)
-    _, owner = np.unique(np.concatenate([among.owners, sought.owners]), return_inverse=True)
-    _, place = np.unique(owner * (int(rank.max()) + 1) + rank, return_inverse=True)
-    count = int(place.max()) + 1
-    for pairs, part in ((among, place[: len(among)]), (sought, place[len(among) :])):
-        if pairs.known is not None:
-            part[~pairs.known] = count
-    return place[: len(among)], place[len(among) :], count

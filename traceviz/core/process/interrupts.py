@@ -100,19 +100,16 @@ def install(tidy: Callable[[], None] | None = None) -> None:
     for number in ENDING:
         if signal.getsignal(number) in {signal.SIG_DFL, signal.default_int_handler}:
             signal.signal(number, _requests.take)
-    sys.unraisablehook = _take_unraisable(sys.unraisablehook)
+    otherwise = sys.unraisablehook
 
-
-def _take_unraisable(otherwise: Callable[[Any], object]) -> Callable[[Any], object]:
-    """Return a hook for exceptions that Python drops, as in destructors, which repeats a dropped request to end."""
-
-    def take(unraisable: Any) -> None:
+    def take_unraisable(unraisable: Any) -> None:
+        """Repeat a request to end that Python drops, as it drops exceptions in destructors."""
         if isinstance(unraisable.exc_value, Stopped):
             _thread.start_new_thread(_requests.take_again, ())
         else:
             otherwise(unraisable)
 
-    return take
+    sys.unraisablehook = take_unraisable
 
 
 def ignore() -> None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from traceviz.core.errors import OutOfMemoryError
@@ -125,20 +124,10 @@ def give_back() -> None:
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()
-    trim = _trim()
-    if trim is not None:
-        trim(0)
-
-
-@cache
-def _trim() -> Callable[[int], object] | None:
-    """Return the function ``malloc_trim`` of the C library, if it has one."""
     import ctypes  # noqa: PLC0415 (only large traces need it)
 
-    with suppress(OSError, AttributeError):
-        function: Callable[[int], object] = ctypes.CDLL(None).malloc_trim
-        return function
-    return None
+    with suppress(OSError, AttributeError):  # a C library may lack it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def reuse_large_blocks() -> None:
@@ -222,14 +211,9 @@ def address_space() -> int:
 
 def _status(place: int) -> int:
     try:
-        return int(_STATUS.read_bytes().split()[place]) * _page()
+        return int(_STATUS.read_bytes().split()[place]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
-
-
-@cache
-def _page() -> int:
-    return os.sysconf("SC_PAGE_SIZE")
 
 
 def free() -> Room | None:

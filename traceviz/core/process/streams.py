@@ -27,19 +27,15 @@ def guard() -> None:
     Otherwise the next file that is opened gets the number of the closed stream, and receives its output.
     """
     for number, mode in ((STDIN, os.O_WRONLY), (STDOUT, os.O_RDONLY), (STDERR, os.O_WRONLY)):
-        _open_closed(number, mode)
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, mode)  # programs that we start do not inherit it: theirs is closed, too
+            if opened != number:
+                os.dup2(opened, number, inheritable=False)
+                os.close(opened)
     sys.stdout = _text(_Stdout(STDOUT, "w", closefd=False), sys.stdout)
     sys.stderr = _text(_Stderr(STDERR, "w", closefd=False), sys.stderr, errors="backslashreplace")
-
-
-def _open_closed(number: int, mode: int) -> None:
-    try:
-        os.fstat(number)
-    except OSError:
-        opened = os.open(os.devnull, mode)  # programs that we start do not inherit it: theirs is closed, too
-        if opened != number:
-            os.dup2(opened, number, inheritable=False)
-            os.close(opened)
 
 
 def _text(raw: io.RawIOBase, like: TextIO | None, errors: str = "strict") -> TextIO:

@@ -36,7 +36,14 @@ def note(folder: Path, prefix: str) -> Path:
 def drop(path: Path) -> None:
     """Remove the path that :func:`note` returned, if it exists."""
     with uninterrupted():
-        _remove(path)
+        for _ in range(_ATTEMPTS):
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+            if not os.path.lexists(path):
+                break
         _noted.pop(path, None)
 
 
@@ -84,14 +91,3 @@ def _drop_own(path: Path, process: int) -> None:
     """Remove a folder, unless only a fork released it."""
     if process == os.getpid():
         drop(path)
-
-
-def _remove(path: Path) -> None:
-    for _ in range(_ATTEMPTS):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                path.unlink(missing_ok=True)
-        if not os.path.lexists(path):
-            return

@@ -25,7 +25,7 @@ from traceviz.pictures.flame.texts import (
     operation_name,
     thread_labels,
 )
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 Measure = Literal["host", "device", "samples"]
 
@@ -149,7 +149,12 @@ def host_flame(trace: TraceView, called: Called, title: Title, time: Division, b
     np.add.at(totals, node, _lengths(time, spans))
     sums = np.bincount(node, minlength=tree.size) == 0  # threads and groups, which are not calls
     kept = folded(tree.parents, _summed(tree.parents, totals, sums), bounds, tree.training)
-    owners = _whole(tree.parents, kept.whole, sums)[node]
+    # Children of a sum that is too small to draw belong to the node that represents it.
+    found = kept.whole.copy()
+    for rows in levels(tree.parents)[1:]:
+        alone = rows[(found[rows] < 0) & sums[tree.parents[rows]]]
+        found[alone] = found[tree.parents[alone]]
+    owners = found[node]
     times = _divided(time, spans, owners, kept.count)
     is_sum = (kept.sources >= 0) & sums[kept.sources]
     times[is_sum] = 0
@@ -164,15 +169,6 @@ def _summed(parents: Array, values: Array, sums: Mask) -> Array:
         inside = rows[sums[parents[rows]]]
         np.add.at(total, parents[inside], total[inside])
     return total
-
-
-def _whole(parents: Array, whole: Array, sums: Mask) -> Array:
-    """Return :attr:`Folded.whole`; children of a sum too small to draw belong to the node that represents it."""
-    found = whole.copy()
-    for rows in levels(parents)[1:]:
-        alone = rows[(found[rows] < 0) & sums[parents[rows]]]
-        found[alone] = found[parents[alone]]
-    return found
 
 
 def owned_flame(  # noqa: PLR0917 (columns)

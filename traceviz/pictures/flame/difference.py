@@ -19,7 +19,7 @@ from traceviz.analyses.derived.host.classes import CLASSES
 from traceviz.core.arrays.intervals import Array
 from traceviz.pictures.flame.division import OUTSIDE
 from traceviz.pictures.flame.folding import OTHER, Bounds, accumulated, folded
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 FINE = Bounds(least=0.0001, most=20_000)
 """Limits for the sides of a difference: fine, because one side may keep what the other would fold."""
@@ -59,11 +59,13 @@ def difference(base: Flame, new: Flame, bounds: Bounds | None = None) -> Flame:
     kept = folded(around, both, bounds or Bounds())
     times, others = (accumulated(kept.parents, _moved(part, kept.own, kept.count)) for part in own)
     texts = [described[source] if source >= 0 else (OTHER, "other", "") for source in kept.sources.tolist()]
+    sides = f"{new.whole}, and {base.whole} of the base"
+    words = f"one step on average: {sides}" if per_step else sides
     return Flame(
         key=new.key,
         label=new.label,
         measure=new.measure,
-        whole=_words(base, new, per_step=per_step),
+        whole=words,
         parents=kept.parents,
         names=tuple(name for name, _, _ in texts),
         families=tuple(family for _, family, _ in texts),
@@ -73,11 +75,6 @@ def difference(base: Flame, new: Flame, bounds: Bounds | None = None) -> Flame:
         places=tuple(place for _, _, place in texts),
         steps=1 if per_step else 0,
     )
-
-
-def _words(base: Flame, new: Flame, *, per_step: bool) -> str:
-    sides = f"{new.whole}, and {base.whole} of the base"
-    return f"one step on average: {sides}" if per_step else sides
 
 
 def _placed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 
 def folded(flame: Flame, class_key: str | None = None) -> str:
@@ -21,11 +21,7 @@ def folded(flame: Flame, class_key: str | None = None) -> str:
     np.subtract.at(own, flame.parents[inner], times[inner])
     paths: list[str] = []
     for name, parent in zip(flame.names, flame.parents.tolist(), strict=True):
-        plain = _plain(name)
+        # The format separates by semicolons and line breaks.
+        plain = " ".join(name.replace(";", ":").split()) or "?"
         paths.append(f"{paths[parent]};{plain}" if parent >= 0 else plain)
     return "".join(f"{path} {value}\n" for path, value in zip(paths, own.tolist(), strict=True) if value > 0)
-
-
-def _plain(name: str) -> str:
-    """Remove the separators of the format from a name: semicolons and line breaks."""
-    return " ".join(name.replace(";", ":").split()) or "?"

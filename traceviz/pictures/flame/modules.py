@@ -21,7 +21,7 @@ from traceviz.pictures.flame.calls import Called, Label, Title, Tree, counted, h
 from traceviz.pictures.flame.division import Division, Spans
 from traceviz.pictures.flame.folding import Bounds
 from traceviz.pictures.flame.texts import without_numbers
-from traceviz.report.pictures.flame import Flame
+from traceviz.report.pictures.values import Flame
 
 BACKWARD = Label("(backward)", "backward")
 """Node inside a part for its work of the backward pass."""
@@ -37,14 +37,28 @@ def module_flames(trace: TraceView, time: Division, bounds: Bounds) -> Iterator[
     operators, work = operator_calls(trace), named_work(trace)
     if names.source == "module hierarchy":
         tree, of_operator = _stated(names, operators)
-        yield _host_of_operators(operators, tree, of_operator, time, bounds)
+        segments = innermost(operators.tree)
+        processes = operators.tree.calls["process_id"].to_numpy().astype(np.int64)[segments.owner]
+        spans = Spans(processes, segments.starts, segments.ends)
+        yield owned_flame(tree, of_operator[segments.owner], spans, _HOST, time, bounds)  # self time of operators
         yield _device(tree, _by_hierarchy(trace, operators, work, of_operator), work, time, bounds)
         return
     called = _called(trace, names)
     if called.tree.calls.height:
         yield host_flame(trace, called, _HOST, time, bounds)
     tree, node = called.contexts(trace)
-    yield _device(tree, _by_calls(trace, operators, work, called, node), work, time, bounds)
+    # Calls that name parts own the work, as in :func:`traceviz.analyses.program.module_paths.named_parts`.
+    launched, made = called.tree.around_known(work, "thread_id", "call_ns"), called.tree.around_known(work, *MADE)
+    of_part = (made < 0) & work["named"].is_not_null().to_numpy()
+    row = np.where(made >= 0, made, launched)
+    known = np.append(node, -1)
+    nested = operators.tree
+    around = called.tree.around(nested.calls["thread_id"].to_numpy(), nested.starts)
+    by_node = nested.around_known(work, *MADE)
+    caller = np.where(by_node >= 0, by_node, nested.around_known(work, "thread_id", "call_ns"))
+    backward = _forward_of(trace, operators, np.where((row < 0) & ~of_part, caller, -1))
+    owners = _Owners(known[row], known[np.append(around, -1)[backward]], of_part)
+    yield _device(tree, owners, work, time, bounds)
 
 
 def _called(trace: TraceView, names: PartNames) -> Called:
@@ -74,20 +88,6 @@ class _Owners:
     node: Array
     backward: Array
     of_part: Mask
-
-
-def _by_calls(trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, called: Called, node: Array) -> _Owners:
-    """Find owners by calls that name parts, like :func:`traceviz.analyses.program.module_paths.named_parts`."""
-    launched, made = called.tree.around_known(work, "thread_id", "call_ns"), called.tree.around_known(work, *MADE)
-    of_part = (made < 0) & work["named"].is_not_null().to_numpy()
-    row = np.where(made >= 0, made, launched)
-    known = np.append(node, -1)
-    nested = operators.tree
-    around = called.tree.around(nested.calls["thread_id"].to_numpy(), nested.starts)
-    by_node = nested.around_known(work, *MADE)
-    caller = np.where(by_node >= 0, by_node, nested.around_known(work, "thread_id", "call_ns"))
-    backward = _forward_of(trace, operators, np.where((row < 0) & ~of_part, caller, -1))
-    return _Owners(known[row], known[np.append(around, -1)[backward]], of_part)
 
 
 def _by_hierarchy(trace: TraceView, operators: OperatorCalls, work: pl.DataFrame, of_operator: Array) -> _Owners:
@@ -173,13 +173,3 @@ def _stated(names: PartNames, operators: OperatorCalls) -> tuple[Tree, Array]:
         placed.unique("op_id").select("op_id", "node"), on="op_id", how="left", maintain_order="left"
     )
     return tree, ids["node"].fill_null(-1).to_numpy()
-
-
-def _host_of_operators(
-    operators: OperatorCalls, tree: Tree, of_operator: Array, time: Division, bounds: Bounds
-) -> Flame | None:
-    """Draw self time of operators by the module that they state."""
-    segments = innermost(operators.tree)
-    processes = operators.tree.calls["process_id"].to_numpy().astype(np.int64)[segments.owner]
-    spans = Spans(processes, segments.starts, segments.ends)
-    return owned_flame(tree, of_operator[segments.owner], spans, _HOST, time, bounds)

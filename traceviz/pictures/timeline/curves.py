@@ -12,9 +12,8 @@ import polars as pl
 from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.host.samples import METRICS
 from traceviz.core.arrays.nested import alike
-from traceviz.pictures.timeline.owners import MACHINE, NOBODY
-from traceviz.pictures.timeline.sources import Making, numbers, starts_of
-from traceviz.report.pictures.timeline import Curve
+from traceviz.pictures.timeline.sources import MACHINE, NOBODY, Making, numbers, starts_of
+from traceviz.report.pictures.values import Curve
 
 MOST_POINTS = 1_000
 """Limit of the points of a curve; no screen can show more."""

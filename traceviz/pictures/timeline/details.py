@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import polars as pl
 
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
-from traceviz.report.pictures.pictures import Place
-from traceviz.report.pictures.timeline import Array, Detail
+from traceviz.report.pictures.values import Array, Detail, Place
 
 SHARE_OF_ONE = 4
 """One step or place may take at most one in this many events, which leaves room for others."""
@@ -95,48 +93,32 @@ def details(trace: TraceView, starts: Iterable[Array], budget: int, places: Sequ
         budget: Events that may be shown.
         places: Places of findings.
     """
-    chosen = Chosen([_ascending(own) for own in starts], budget)
+    chosen = Chosen([(own if np.all(own[1:] >= own[:-1]) else np.sort(own)) for own in starts], budget)
     most = budget // SHARE_OF_ONE
     steps = training_steps(trace).steady.sort("start_ns")
-    for reason, row in _telling(steps):
-        chosen.add_begin(steps["start_ns"][row], steps["end_ns"][row], reason, most)
+    begins, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+    if steps.height:  # the most informative steps
+        order = np.argsort(ends - begins, kind="stable")
+        notable = {"slowest": int(order[-1]), "median": int(order[order.size // 2]), "first steady": 0}
+        for words, row in notable.items():
+            reason = f"the {words} step, {steps['step'][row]}"
+            chosen.add_begin(steps["start_ns"][row], steps["end_ns"][row], reason, most)
     for place in places[:MOST_PLACES]:
         middle = (place.start_ns + place.end_ns) // 2
         half = (place.end_ns - place.start_ns) * (MARGIN + 2) // (2 * MARGIN) + 1
         chosen.add_around(middle, half, f"{place.code}: {place.label}", most)
-    _add_steps(chosen, steps)
+    if steps.height:  # further steps from the first steady one on, as many as fit
+        known = chosen.covered.overlap(begins, ends) == ends - begins
+        cost = np.where(known, 0, chosen.counts(begins, ends))
+        fitting = np.flatnonzero((np.cumsum(cost) <= chosen.left) & ~known)
+        if fitting.size:
+            last = int(ends[: int(fitting[-1]) + 1].max())
+            chosen.add_begin(int(begins[0]), last, "steps from the first steady one on", chosen.left)
     begin, end = trace.device_window if trace.rank_busy else trace.program_window
     chosen.add_around(
         (begin + end) // 2, (end - begin) // 2 + 1, "as much around the middle as there is room for", chosen.left
     )
     return joined(chosen.windows)
-
-
-def _ascending(starts: Array) -> Array:
-    return starts if np.all(starts[1:] >= starts[:-1]) else np.sort(starts)
-
-
-def _telling(steps: pl.DataFrame) -> list[tuple[str, int]]:
-    """Return the most informative steps: the reason, and their row."""
-    if not steps.height:
-        return []
-    order = np.argsort(steps["end_ns"].to_numpy() - steps["start_ns"].to_numpy(), kind="stable")
-    numbers = steps["step"].to_list()
-    rows = {"slowest": int(order[-1]), "median": int(order[order.size // 2]), "first steady": 0}
-    return [(f"the {words} step, {numbers[row]}", row) for words, row in rows.items()]
-
-
-def _add_steps(chosen: Chosen, steps: pl.DataFrame) -> None:
-    """Add further steps from the first steady one on, as many as fit."""
-    if not steps.height:
-        return
-    begins, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
-    known = chosen.covered.overlap(begins, ends) == ends - begins
-    cost = np.where(known, 0, chosen.counts(begins, ends))
-    fitting = np.flatnonzero((np.cumsum(cost) <= chosen.left) & ~known)
-    if fitting.size:
-        last = int(fitting[-1])
-        chosen.add_begin(int(begins[0]), int(ends[: last + 1].max()), "steps from the first steady one on", chosen.left)
 
 
 def joined(windows: Sequence[Detail]) -> tuple[Detail, ...]:
@@ -148,10 +130,9 @@ def joined(windows: Sequence[Detail]) -> tuple[Detail, ...]:
             found[-1] = (start, max(end, window.end_ns), [*reasons, window.reason])
         else:
             found.append((window.start_ns, window.end_ns, [window.reason]))
-    return tuple(Detail(start, end, _words(reasons)) for start, end, reasons in found)
-
-
-def _words(reasons: Sequence[str]) -> str:
-    distinct = list(dict.fromkeys(reasons))
-    more = len(distinct) - MOST_REASONS
-    return "; ".join(distinct[:MOST_REASONS]) + (f"; {more} more" if more > 0 else "")
+    details = []
+    for start, end, reasons in found:
+        distinct = list(dict.fromkeys(reasons))
+        more = [f"{len(distinct) - MOST_REASONS} more"] if len(distinct) > MOST_REASONS else []
+        details.append(Detail(start, end, "; ".join([*distinct[:MOST_REASONS], *more])))
+    return tuple(details)

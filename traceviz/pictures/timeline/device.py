@@ -12,7 +12,7 @@ from traceviz.core.arrays.nested import Codes
 from traceviz.pictures.timeline.names import always
 from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
 from traceviz.pictures.timeline.spans import Seat, Spans
-from traceviz.report.pictures.timeline import Family
+from traceviz.report.pictures.values import Family
 from traceviz.trace import schema
 from traceviz.trace.names.kernel_names import UNKNOWN, classify, family_label
 
@@ -38,11 +38,10 @@ _PLURALS = {"module": "modules", "step": "steps", "scope": "scopes", "async_op":
 def kernel_families(names: Sequence[str]) -> list[Family]:
     """Return the family of each kernel. Kernels that copy within the device count as movement, not as copies."""
     found = (one.family for one in classify(names))
-    return [Family("movement" if key == "copy" else key, _label(key)) for key in found]
-
-
-def _label(family: str) -> str:
-    return "Other kernels" if family == UNKNOWN else family_label(family)
+    return [
+        Family("movement" if key == "copy" else key, "Other kernels" if key == UNKNOWN else family_label(key))
+        for key in found
+    ]
 
 
 def device_sources(making: Making) -> Iterator[Source]:

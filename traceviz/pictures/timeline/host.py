@@ -11,7 +11,7 @@ from traceviz.core.arrays.nested import Codes
 from traceviz.pictures.timeline.names import always
 from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
 from traceviz.pictures.timeline.spans import Seat
-from traceviz.report.pictures.timeline import Family, LaneKind
+from traceviz.report.pictures.values import Family, LaneKind
 from traceviz.trace.names.cuda_names import ApiKind, api_kind
 from traceviz.trace.names.op_families import UNKNOWN, op_family, op_family_label, op_type
 
@@ -74,7 +74,7 @@ def _names(making: Making, table: str) -> Codes:
         texts = making.trace.host_names
         pairs = zip(texts["name"], texts["category"], strict=True)
         found = [making.names.number(name, _operation(name, category)) for name, category in pairs]
-        return _codes(found)[making.trace.host_name_rows]
+        return pl.Series(found, dtype=pl.Int32).to_numpy()[making.trace.host_name_rows]
     names = making.trace.frame(table, "name")["name"]
     if table == "nvtx":
         return making.names.of_column(names, always(_RANGE), _without_number)
@@ -84,10 +84,6 @@ def _names(making: Making, table: str) -> Codes:
 def _without_number(name: str) -> str:
     """Remove the numbers that PyTorch adds to each call of a range; otherwise no two calls would share a name."""
     return _OF_ONE_CALL.sub("", name)
-
-
-def _codes(found: list[int]) -> Codes:
-    return pl.Series(found, dtype=pl.Int32).to_numpy()
 
 
 def _operation(name: str, category: str) -> Family:

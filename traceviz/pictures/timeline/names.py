@@ -12,7 +12,7 @@ from traceviz.analyses.derived.frames import codes
 from traceviz.analyses.derived.grouped import first_of_each
 from traceviz.core.arrays.nested import Codes, alike
 from traceviz.core.sanitize import bounded, visible
-from traceviz.report.pictures.timeline import Array, Family
+from traceviz.report.pictures.values import Array, Family
 
 UNKNOWN = "?"
 """Name of an event without one."""

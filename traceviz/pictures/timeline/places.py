@@ -6,8 +6,9 @@ input or the slowest rank's step. A finding that only a sum over the run shows, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import cast
 
 import numpy as np
@@ -16,7 +17,7 @@ import polars as pl
 from traceviz.analyses.derived.device.names import rank_numbers
 from traceviz.analyses.derived.device.work import LAYOUT_KERNELS
 from traceviz.analyses.derived.frames import are_named, bounds, end_ns, parts_by, taken
-from traceviz.analyses.derived.host.classes import IDLE_CLASSES, host_classes
+from traceviz.analyses.derived.host.classes import IDLE_CLASSES, HostClasses, host_classes
 from traceviz.analyses.derived.host.copy_calls import waiting_copies
 from traceviz.analyses.derived.judged_time import judged_time, steady_time
 from traceviz.analyses.derived.patterns import matches
@@ -28,17 +29,18 @@ from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.ranks import RanksAnalysis
 from traceviz.core.arrays.intervals import IntervalSet, union_all
 from traceviz.core.units import format_ns
+from traceviz.pictures.timeline.timeline import MOST_EVENTS, timeline
 from traceviz.report import Finding
 from traceviz.report.findings.record import Finder, TimelinePlace
 from traceviz.report.findings.registry import find_record
-from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.values import Place, Timeline
 from traceviz.trace.names.cuda_names import ApiKind
 from traceviz.trace.names.kernel_names import KernelClass
 from traceviz.trace.names.op_families import plain_name
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Interval:
     """An interval in a lane, with its description."""
 
     start_ns: int
@@ -58,25 +60,16 @@ def places(trace: TraceView, findings: Sequence[Finding]) -> tuple[Place, ...]:
         record = find_record(finding.code)
         if record is None or record.place is None or finding.code in found:
             continue
-        stretch = FINDERS[record.place.finder](trace, finding, record.place)
-        if stretch is not None:
-            found[finding.code] = _place(trace, finding.code, stretch)
+        interval = FINDERS[record.place.finder](trace, finding, record.place)
+        if interval is not None:
+            lasts = format_ns(interval.end_ns - interval.start_ns)
+            steps = training_steps(trace).frame
+            inside = (steps["start_ns"] <= interval.start_ns) & (steps["end_ns"] > interval.start_ns)
+            inside &= steps["process_id"] == interval.process_id
+            numbers = steps["step"].filter(inside)
+            label = f"{interval.words}, {lasts}{f' in step {numbers[0]}' if len(numbers) else ''}"
+            found[finding.code] = Place(finding.code, interval.start_ns, interval.end_ns, interval.lane, label)
     return tuple(found.values())
-
-
-def _place(trace: TraceView, code: str, stretch: _Stretch) -> Place:
-    lasts = format_ns(stretch.end_ns - stretch.start_ns)
-    label = f"{stretch.words}, {lasts}{_step_words(trace, stretch)}"
-    return Place(code, stretch.start_ns, stretch.end_ns, stretch.lane, label)
-
-
-def _step_words(trace: TraceView, stretch: _Stretch) -> str:
-    """Return the step in which an interval starts, as text; empty for none."""
-    steps = training_steps(trace).frame
-    inside = (steps["start_ns"] <= stretch.start_ns) & (steps["end_ns"] > stretch.start_ns)
-    inside &= steps["process_id"] == stretch.process_id
-    numbers = steps["step"].filter(inside)
-    return f" in step {numbers[0]}" if len(numbers) else ""
 
 
 def _judged(trace: TraceView, process: int) -> IntervalSet:
@@ -85,35 +78,42 @@ def _judged(trace: TraceView, process: int) -> IntervalSet:
     return known if len(known) or steady_time(trace) else IntervalSet.span(*trace.program_window)
 
 
-def _idle_class(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _idle_class(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest interval of some classes, in judged time, on any rank."""
     keys = place.keys or tuple(c.key for c in IDLE_CLASSES if c.key != "communication")
-    return max(_longest_members(trace, place.label, keys), key=_length, default=None)
+    return _longest_of_ranks(trace, place.label, lambda classes: union_all(classes.sets[key] for key in keys))
 
 
-def _longest_members(trace: TraceView, words: str, keys: Sequence[str]) -> Iterator[_Stretch]:
-    for process, classes in host_classes(trace).items():
-        sets = classes.sets
-        time = union_all(sets[key] for key in keys).intersect(_judged(trace, process))
-        if len(time):
-            at = int(time.durations.argmax())
-            yield _Stretch(int(time.starts[at]), int(time.ends[at]), process, f"classes-{process}", words)
+def _longest_of_ranks(trace: TraceView, words: str, times_of: Callable[[HostClasses], IntervalSet]) -> _Interval | None:
+    """Return the longest of these intervals in judged time, on any rank."""
+    found = (
+        _longest_interval(times_of(classes).intersect(_judged(trace, process)), process, f"classes-{process}", words)
+        for process, classes in host_classes(trace).items()
+    )
+    return max(filter(None, found), key=_length, default=None)
 
 
-def _length(stretch: _Stretch) -> int:
-    return stretch.end_ns - stretch.start_ns
+def _longest_interval(times: IntervalSet, process: int, lane: str, words: str) -> _Interval | None:
+    if not len(times):
+        return None
+    at = int(times.durations.argmax())
+    return _Interval(int(times.starts[at]), int(times.ends[at]), process, lane, words)
 
 
-def _longest(trace: TraceView, rows: pl.DataFrame, words: str, lane: Namer) -> _Stretch | None:
+def _length(interval: _Interval) -> int:
+    return interval.end_ns - interval.start_ns
+
+
+def _longest(trace: TraceView, rows: pl.DataFrame, words: str, lane: Namer) -> _Interval | None:
     """Return the longest event that starts in judged time; ``rows`` have times, process and columns for ``lane``."""
-    best: _Stretch | None = None
+    best: _Interval | None = None
     for process, own in parts_by(rows, "process_id").items():
         starts, ends = bounds(own)
         inside = np.flatnonzero(_judged(trace, process).contains(starts))
         if not inside.size:
             continue
         at = int(inside[(ends - starts)[inside].argmax()])
-        found = _Stretch(int(starts[at]), int(ends[at]), process, lane(own.row(at, named=True)), words)
+        found = _Interval(int(starts[at]), int(ends[at]), process, lane(own.row(at, named=True)), words)
         best = max(filter(None, (best, found)), key=_length)
     return best
 
@@ -127,7 +127,7 @@ def _stream(row: dict[str, object]) -> str:
     return f"device-{row['process_id']}-{row['device_id']}-{-1 if stream is None else stream}"
 
 
-def _longest_kernel(trace: TraceView, place: TimelinePlace, names: list[str]) -> _Stretch | None:
+def _longest_kernel(trace: TraceView, place: TimelinePlace, names: list[str]) -> _Interval | None:
     """Return the longest of the kernels with these names."""
     if not names:
         return None
@@ -137,19 +137,19 @@ def _longest_kernel(trace: TraceView, place: TimelinePlace, names: list[str]) ->
     return _longest(trace, chosen, place.label, _stream)
 
 
-def _layout_kernel(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _layout_kernel(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     named = pl.DataFrame({"name": list(trace.kernel_classes)}, {"name": pl.String})
     return _longest_kernel(trace, place, named.filter(matches(pl.col("name"), LAYOUT_KERNELS))["name"].to_list())
 
 
-def _full_precision_kernel(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _full_precision_kernel(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     def is_full(one: KernelClass) -> bool:
         return one.family in {"gemm", "convolution"} and one.precision == "f32" and one.tensor_core is not True
 
     return _longest_kernel(trace, place, [name for name, one in trace.kernel_classes.items() if is_full(one)])
 
 
-def _small_grid(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _small_grid(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest kernel with fewer blocks than its device has multiprocessors."""
     devices = trace.frame("devices", "device_id", "sm_count")
     grid = ("grid_x", "grid_y", "grid_z")
@@ -160,25 +160,25 @@ def _small_grid(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch 
     return _longest(trace, small, place.label, _stream)
 
 
-def _pageable_copy(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _pageable_copy(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     columns = ("start_ns", "dur_ns", "process_id", "device_id", "stream", "src_memory", "dst_memory")
     copies = trace.frame("memcpy", *columns)
     is_pageable = (pl.col("src_memory") == "pageable") | (pl.col("dst_memory") == "pageable")
     return _longest(trace, copies.filter(is_pageable).with_columns(end_ns()), place.label, _stream)
 
 
-def _waiting_copy(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _waiting_copy(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     rows = waiting_copies(trace).select(pl.col("wait_ns").alias("start_ns"), "end_ns", "process_id", "thread_id")
     return _longest(trace, rows, place.label, _of_thread("api"))
 
 
-def _api_call(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _api_call(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest call of some kinds."""
     calls = trace.api_calls(*cast("tuple[ApiKind, ...]", place.keys))
     return _longest(trace, calls, place.label, _of_thread("api"))
 
 
-def _phase(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _phase(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest phase of some kinds, in the whole run."""
     phases = trace.frame("phases", "start_ns", end_ns(), "process_id", pl.col("kind").cast(pl.String))
     own = phases.filter(pl.col("kind").is_in(place.keys))
@@ -186,23 +186,20 @@ def _phase(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | Non
         return None
     longest = (own["end_ns"] - own["start_ns"]).arg_max() or 0
     start, end, process = own.select("start_ns", "end_ns", "process_id").row(longest)
-    return _Stretch(start, end, process, f"phases-{process}", place.label)
+    return _Interval(start, end, process, f"phases-{process}", place.label)
 
 
-def _run_part(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _run_part(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest interval of some parts of the training process's run; a ``loop_part`` lies in its loop."""
     run = run_parts(trace)
     if run is None:
         return None
     time = union_all(run.times[part] for part in place.keys if part in run.times)
     time = time.intersect(run.loop) if place.finder == "loop_part" else time
-    if not len(time):
-        return None
-    at = int(time.durations.argmax())
-    return _Stretch(int(time.starts[at]), int(time.ends[at]), run.process_id, f"run-{run.process_id}", place.label)
+    return _longest_interval(time, run.process_id, f"run-{run.process_id}", place.label)
 
 
-def _largest_operation(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Stretch | None:
+def _largest_operation(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest call of the operation that the finding names as the largest."""
     name = next((fact.value for fact in finding.evidence if fact.key == "largest"), None)
     texts = trace.host_names["name"].to_list()
@@ -214,14 +211,14 @@ def _largest_operation(trace: TraceView, finding: Finding, place: TimelinePlace)
     return _longest(trace, taken(ops, rows).with_columns(end_ns()), f"{place.label}, {name}", _of_thread("ops"))
 
 
-def _sampled(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _sampled(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest interval of samples in which a training thread does one of some kinds of work."""
     threads = {training_thread(trace, process) for process in trace.ranks}
     rows = sampled_stacks(trace).filter(pl.col("kind").is_in(place.keys) & pl.col("thread_id").is_in(list(threads)))
     return _longest(trace, rows, place.label, _of_thread("stacks"))
 
 
-def _straggler(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Stretch | None:
+def _straggler(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the slowest step of the rank that the finding names."""
     rank = next((fact.value for fact in finding.evidence if fact.key == "rank"), None)
     process = next((process for process, number in rank_numbers(trace).items() if number == rank), None)
@@ -231,7 +228,7 @@ def _straggler(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Str
     return _longest(trace, steps, place.label.format(rank=rank), _steps)
 
 
-def _uneven_step(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _uneven_step(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest instance of the step whose duration differs most between ranks."""
     steps = training_steps(trace).steady.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns"))
     widest = steps.with_columns((pl.col("dur_ns").max() - pl.col("dur_ns").min()).over("step").alias("spread"))
@@ -245,7 +242,7 @@ def _steps(row: dict[str, object]) -> str:
     return f"steps-{row['process_id']}"
 
 
-def _late_collective(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _late_collective(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest wait of a rank in a collective for the last one."""
     arrivals = collective_skew(trace, RanksAnalysis().tolerance).arrivals if len(rank_numbers(trace)) > 1 else None
     if arrivals is None or not arrivals.height:
@@ -254,31 +251,23 @@ def _late_collective(trace: TraceView, _: Finding, place: TimelinePlace) -> _Str
     return _longest(trace, waits, place.label, lambda row: f"collectives-{row['process_id']}")
 
 
-def _memory_peak(trace: TraceView, _: Finding, place: TimelinePlace) -> _Stretch | None:
+def _memory_peak(trace: TraceView, _: Finding, place: TimelinePlace) -> _Interval | None:
     """Return an interval around the moment of most memory in use of a pool."""
     events = trace.frame("memory_events", "start_ns", "process_id", "in_use_bytes").drop_nulls("in_use_bytes")
     if not events.height:
         return None
     at = int(events["in_use_bytes"].arg_max() or 0)
     moment, around = int(events["start_ns"][at]), max(trace.span_ns // 100, 1)
-    return _Stretch(max(moment - around, 0), moment + around, int(events["process_id"][at]), "", place.label)
+    return _Interval(max(moment - around, 0), moment + around, int(events["process_id"][at]), "", place.label)
 
 
-def _input(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Stretch | None:
+def _input(trace: TraceView, finding: Finding, place: TimelinePlace) -> _Interval | None:
     """Return the longest wait for input; if there is none, the longest copy of input."""
-    return _idle_class(trace, finding, place) or max(_input_copies(trace), key=_length, default=None)
+    found = _idle_class(trace, finding, place)
+    return found or _longest_of_ranks(trace, "the longest copy of input", attrgetter("input_copies"))
 
 
-def _input_copies(trace: TraceView) -> Iterator[_Stretch]:
-    for process, classes in host_classes(trace).items():
-        copies = classes.input_copies.intersect(_judged(trace, process))
-        if len(copies):
-            at = int(copies.durations.argmax())
-            lane, words = f"classes-{process}", "the longest copy of input"
-            yield _Stretch(int(copies.starts[at]), int(copies.ends[at]), process, lane, words)
-
-
-FINDERS: dict[Finder, Callable[[TraceView, Finding, TimelinePlace], _Stretch | None]] = {
+FINDERS: dict[Finder, Callable[[TraceView, Finding, TimelinePlace], _Interval | None]] = {
     "api_call": _api_call,
     "full_precision_kernel": _full_precision_kernel,
     "idle_class": _idle_class,
@@ -298,3 +287,43 @@ FINDERS: dict[Finder, Callable[[TraceView, Finding, TimelinePlace], _Stretch | N
     "waiting_copy": _waiting_copy,
 }
 """Functions that find a place, by the name that records give."""
+
+
+def timeline_and_places(
+    trace: TraceView, findings: Sequence[Finding], events: int | None = None, start: int = 0
+) -> tuple[Timeline | None, tuple[Place, ...]]:
+    """Draw the timeline of a trace, and find the places of its findings.
+
+    Args:
+        trace: The trace.
+        findings: Findings of the trace.
+        events: Events that the timeline may have; ``None`` for :data:`MOST_EVENTS`, 0 for no timeline and no places.
+        start: Start of the trace on the clock of the file that contains it. Both results use that clock.
+    """
+    if events == 0:
+        return None, ()
+    found = places(trace, findings)
+    shown = timeline(trace, MOST_EVENTS if events is None else events, found)
+    if not shown.lanes and not shown.curves:  # a summary has no events
+        return None, ()
+    known = {lane.key for lane in shown.lanes}
+    found = tuple(place if place.lane in known else replace(place, lane="") for place in found)
+    return moved(shown, start), tuple(
+        replace(place, start_ns=place.start_ns + start, end_ns=place.end_ns + start) for place in found
+    )
+
+
+def moved(shown: Timeline, by: int) -> Timeline:
+    """Shift a timeline by this many nanoseconds."""
+    if not by:
+        return shown
+    return replace(
+        shown,
+        start_ns=shown.start_ns + by,
+        end_ns=shown.end_ns + by,
+        lanes=tuple(
+            replace(lane, rows=tuple(replace(row, starts=row.starts + by) for row in lane.rows)) for lane in shown.lanes
+        ),
+        curves=tuple(replace(curve, times=curve.times + by) for curve in shown.curves),
+        details=tuple(replace(one, start_ns=one.start_ns + by, end_ns=one.end_ns + by) for one in shown.details),
+    )

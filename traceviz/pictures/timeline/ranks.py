@@ -18,10 +18,9 @@ from traceviz.analyses.ranks.collective_skew import collective_calls, collective
 from traceviz.analyses.ranks.ranks import RanksAnalysis
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.pictures.timeline.names import always
-from traceviz.pictures.timeline.owners import NOBODY
-from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
+from traceviz.pictures.timeline.sources import NOBODY, Lanes, Making, Source, by_group, numbers, spans_of
 from traceviz.pictures.timeline.spans import Seat, Spans
-from traceviz.report.pictures.timeline import Array, Family
+from traceviz.report.pictures.values import Array, Family
 
 MOST_NUMBERED = 5_000
 """Limit of steps that have their number in their name; each numbered name takes space in the page."""

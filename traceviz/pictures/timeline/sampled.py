@@ -13,7 +13,7 @@ from traceviz.core.arrays.nested import Codes, alike
 from traceviz.pictures.timeline.names import Names
 from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, durations_of, numbers, starts_of
 from traceviz.pictures.timeline.spans import MOST_ROWS, Seat, Spans
-from traceviz.report.pictures.timeline import Array, Family
+from traceviz.report.pictures.values import Array, Family
 
 _ORIGINS = {
     "program": Family("python", "The program"),
@@ -70,12 +70,15 @@ def _tree(frames: pl.DataFrame, names: Names) -> _Tree:
     around = np.where((known >= 0) & (ids[caller] == known) & (caller < np.arange(ids.size)), caller, -1)
     frame, firsts = alike(*(codes(frames[column]) for column in ("function", "file", "origin")))
     texts = frames[["function", "file", "origin"]][firsts].with_columns(pl.all().cast(pl.String))
-    numbered = [names.number(*_frame(*row)) for row in texts.iter_rows()]
+    numbered = [
+        names.number(f"{function} ({file})" if file else function, _ORIGINS.get(origin, _OTHER))
+        for function, file, origin in texts.iter_rows()
+    ]
     node, parent, depth, name = np.full(ids.size, -1, np.int64), [], [], []
     rows, level, count = np.flatnonzero(around < 0), 0, 0
     while rows.size:  # once per depth
         above = np.where(around[rows] >= 0, node[around[rows]], -1)
-        group, first = alike(_narrow(above), frame[rows].astype(np.int32))
+        group, first = alike(above.astype(np.int32), frame[rows].astype(np.int32))
         node[rows] = count + group
         parent.append(above[first])
         name.append(np.array(numbered, np.int32)[frame[rows][first]])
@@ -89,14 +92,6 @@ def _tree(frames: pl.DataFrame, names: Names) -> _Tree:
     return _Tree(places, *(np.concatenate(one) for one in (parent, depth, name)))
 
 
-def _narrow(values: Array) -> Codes:
-    return values.astype(np.int32)
-
-
-def _frame(function: str, file: str, origin: str) -> tuple[str, Family]:
-    return f"{function} ({file})" if file else function, _ORIGINS.get(origin, _OTHER)
-
-
 def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
     """Return spans of all threads with their threads and processes; ``stacks`` is sorted by thread and start."""
     starts, threads = starts_of(stacks), numbers(stacks["thread_id"])
@@ -108,7 +103,15 @@ def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
     for depth in range(int(depths.max(initial=-1)), -1, -1):
         rows = np.flatnonzero(depths >= depth)
         if depth < MOST_ROWS:
-            found.append(_runs(rows, starts, ends, threads, processes, at))
+            # Consecutive rows with the same frame become one span.
+            own, thread_of = at[rows], threads[rows]
+            goes_on = (own[1:] == own[:-1]) & (thread_of[1:] == thread_of[:-1])
+            goes_on &= starts[rows][1:] <= ends[rows][:-1]
+            first = np.flatnonzero(np.concatenate([[True], ~goes_on])) if rows.size else rows
+            last = np.append(first[1:], rows.size) - 1
+            begins = rows[first]
+            until = np.maximum(ends[rows[last]], starts[begins])
+            found.append((starts[begins], until, threads[begins], processes[begins], own[first]))
         at[rows] = tree.parent[at[rows]]
     empty = np.empty(0, np.int64)
     begin, end, thread, process, node = (
@@ -118,15 +121,3 @@ def _merged(stacks: pl.DataFrame, tree: _Tree) -> tuple[Spans, Array, Array]:
     names = tree.name[node[order]]
     spans = Spans(begin[order], (end - begin)[order], names, np.arange(order.size))
     return spans, thread[order], process[order]
-
-
-def _runs(  # noqa: PLR0917 (columns)
-    rows: Array, starts: Array, ends: Array, threads: Array, processes: Array, at: Array
-) -> tuple[Array, ...]:
-    """Merge consecutive rows with the same frame: start, end, thread, process, node."""
-    own = at[rows]
-    goes_on = (own[1:] == own[:-1]) & (threads[rows][1:] == threads[rows][:-1]) & (starts[rows][1:] <= ends[rows][:-1])
-    first = np.flatnonzero(np.concatenate([[True], ~goes_on])) if rows.size else rows
-    last = np.append(first[1:], rows.size) - 1
-    begins = rows[first]
-    return starts[begins], np.maximum(ends[rows[last]], starts[begins]), threads[begins], processes[begins], own[first]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traceviz.core.arrays.nested import Codes
-from traceviz.report.pictures.timeline import Array, LaneKind
+from traceviz.report.pictures.values import Array, LaneKind
 
 MOST_ROWS = 200
 """Limit of the rows of a lane; spans that overlap or nest further are not drawn."""

@@ -1,7 +1,7 @@
 """The timeline of a trace: lanes of all recorded data, with zoom levels and full detail.
 
-Sources (``sources``) provide the spans of each lane; ``drawn`` puts them into rows. This module positions lanes,
-numbers events, and draws arrows between them.
+Sources (``sources``) provide the spans of each lane; ``levels`` puts them into rows. This module positions lanes,
+numbers events, and draws arrows from calls to the device work that they launched.
 """
 
 from __future__ import annotations
@@ -9,24 +9,62 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 
+from traceviz.analyses.derived.frames import correlations, taken
 from traceviz.analyses.derived.view import TraceView
-from traceviz.pictures.timeline.arrows import launches
+from traceviz.core.arrays.matching import first_rows
 from traceviz.pictures.timeline.curves import curves
 from traceviz.pictures.timeline.details import details
 from traceviz.pictures.timeline.device import device_sources
-from traceviz.pictures.timeline.drawn import Drawn, Frame, drawn
 from traceviz.pictures.timeline.host import host_sources
+from traceviz.pictures.timeline.levels import Drawn, Frame, drawn
 from traceviz.pictures.timeline.names import Names, fewer
-from traceviz.pictures.timeline.owners import MACHINE, NOBODY, Owners
 from traceviz.pictures.timeline.ranks import Collectives, collectives, rank_sources
 from traceviz.pictures.timeline.sampled import stack_sources
-from traceviz.pictures.timeline.sources import Making, Source
-from traceviz.report.pictures.pictures import Place
-from traceviz.report.pictures.timeline import Array, Arrows, Lane, LaneKind, Timeline
+from traceviz.pictures.timeline.sources import MACHINE, NOBODY, Making, Owners, Source
+from traceviz.report.pictures.values import Array, Arrows, Lane, LaneKind, Place, Timeline
+from traceviz.trace import schema
+
+CALLERS = ("cuda_api", "host_ops")
+"""Tables of calls that launch work; the first one with a matching call is used."""
+_KEYS = ("process_id", "correlation_id")
+
+
+def launches(trace: TraceView, number_of: Array, firsts: Mapping[str, int]) -> tuple[Arrows, ...]:
+    """Return arrows from calls to the work that they launched, if both are shown.
+
+    Args:
+        trace: The trace.
+        number_of: Number of each event of the trace in the timeline; -1 if it is not shown.
+        firsts: First event number of each source; device events are the rows of their tables, one after another.
+    """
+    if "device" not in firsts:
+        return ()
+    sources, targets = [], []
+    begin = firsts["device"]
+    for table in filter(trace.tables.rows, schema.DEVICE_WORK):
+        numbers = number_of[begin : begin + trace.tables.rows(table)]
+        begin += numbers.size
+        shown = np.flatnonzero(numbers >= 0)
+        # The number of the call that launched each row; -1 if it is unknown or not shown.
+        callers = np.full(shown.size, -1, np.int64)
+        work = correlations(taken(trace.frame(table, *_KEYS), shown))
+        for caller in CALLERS if shown.size else ():
+            if caller in firsts:
+                rows = first_rows(work, correlations(trace.frame(caller, *_KEYS)))
+                launched = np.where(rows >= 0, number_of[firsts[caller] + np.maximum(rows, 0)], -1)
+                callers = np.where(callers >= 0, callers, launched)
+        known = callers >= 0
+        sources.append(callers[known])
+        targets.append(numbers[shown][known].astype(np.int64))
+    source, target = np.concatenate(sources), np.concatenate(targets)
+    order = np.lexsort((target, source))
+    return (Arrows("launch", source[order], target[order]),) if order.size else ()
+
 
 MOST_EVENTS = 1_000_000
 """Default limit of the events of a page: about 8 MB."""
@@ -60,8 +98,9 @@ def timeline(trace: TraceView, budget: int = MOST_EVENTS, places: Sequence[Place
     sources = [*rank_sources(making), *device_sources(making), *stack_sources(making), *host_sources(making)]
     sources += [joint.source] if joint else []
     begin, end = _extent(trace, sources)
-    firsts = _firsts(sources)
-    events = sum(source.starts.size for source in sources)
+    sizes = [source.starts.size for source in sources]
+    events = sum(sizes)
+    firsts = dict(zip((source.key for source in sources), accumulate(sizes, initial=0), strict=False))
     shown = details(trace, (source.starts for source in sources), budget, places) if events > budget else ()
     frame = Frame(begin, end - begin, shown, MOST_CELLS / max(events, 1), budget // _SHARE_OF_SHORT)
     made = [lane for source in sources for lane in drawn(source, firsts[source.key], frame)]
@@ -94,12 +133,6 @@ def _extent(trace: TraceView, sources: Sequence[Source]) -> tuple[int, int]:
             firsts.append(int(times[0]))
             lasts.append(int(times[-1]))
     return min(firsts, default=0), max(lasts)
-
-
-def _firsts(sources: Sequence[Source]) -> dict[str, int]:
-    """Return the number of the first event of each source."""
-    sizes = np.array([source.starts.size for source in sources], np.int64)
-    return dict(zip((source.key for source in sources), (np.cumsum(sizes) - sizes).tolist(), strict=True))
 
 
 def _seated(made: Sequence[Drawn], owners: Owners) -> tuple[list[Drawn], tuple[Lane, ...]]:

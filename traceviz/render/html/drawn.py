@@ -6,13 +6,12 @@ small. The style sheet shows one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from markupsafe import Markup
 
 from traceviz.core.registry import is_own
-from traceviz.render.figures.declared import FIGURES
-from traceviz.render.figures.registry import figure_or_none, figures
+from traceviz.render.figures.registry import FIGURES, figure_or_none, figures
 from traceviz.render.figures.values import Figure
 from traceviz.render.html.components.element import element, joined
 from traceviz.render.svg.draw import svg
@@ -36,22 +35,17 @@ def figure_parts(report: Report, *, for_telephones: bool = True) -> Markup:
         report: Any report document.
         for_telephones: True to draw each for narrow screens as well; the style sheet of a page shows one of the two.
     """
-    names = tuple(_WIDTHS) if for_telephones else (_WIDE,)
-    return joined(
-        element("figure", joined(_renditions(figure, names)), class_="tv-drawn") for figure in _figures(report)
-    )
-
-
-def _figures(report: Report) -> Iterator[Figure]:
-    if report.schema not in _SHOWN:
-        yield from (figure for _, figure in figures(report))
-        return
-    added = (entry.name for entry in FIGURES.all() if not is_own(entry.homes.get(report.schema, "traceviz.")))
-    found = (figure_or_none(report, name) for name in (*_SHOWN[report.schema], *added))
-    yield from (figure for figure in found if figure is not None)
-
-
-def _renditions(figure: Figure, names: tuple[str, ...]) -> Iterator[Markup]:
-    for name in names:
-        drawn = Markup(svg(figure, _WIDTHS[name], standalone=False))  # noqa: S704 (what is in it is escaped there)
-        yield element("div", drawn, class_=name)
+    found: list[Figure | None]
+    if report.schema in _SHOWN:
+        added = (entry.name for entry in FIGURES.all() if not is_own(entry.homes.get(report.schema, "traceviz.")))
+        found = [figure_or_none(report, name) for name in (*_SHOWN[report.schema], *added)]
+    else:
+        found = [figure for _, figure in figures(report)]
+    parts = []
+    for figure in (one for one in found if one is not None):
+        drawn = [
+            element("div", Markup(svg(figure, _WIDTHS[name], standalone=False)), class_=name)  # noqa: S704 (escaped)
+            for name in (tuple(_WIDTHS) if for_telephones else (_WIDE,))
+        ]
+        parts.append(element("figure", joined(drawn), class_="tv-drawn"))
+    return joined(parts)

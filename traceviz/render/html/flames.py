@@ -8,9 +8,8 @@ from markupsafe import Markup
 
 from traceviz.render.html.components.colors import fill
 from traceviz.render.html.components.element import element, joined, shown
-from traceviz.report.pictures.flame import Flame
-from traceviz.report.pictures.pictures import Pictures
-from traceviz.report.pictures.texts import fitting
+from traceviz.report.pictures.packed import fitting
+from traceviz.report.pictures.values import Flame, Pictures
 from traceviz.trace.names.kernel_names import catalogue as kernels
 from traceviz.trace.names.op_families import catalogue
 
@@ -66,41 +65,34 @@ _OF_DIFFERENCES = (
 def flame_parts(pictures: Pictures) -> Markup:
     """Draw the controls, the place for the graph, and the data."""
     data = Markup(flame_data(pictures.flames))  # noqa: S704 (JSON without < and >)
-    return element(
-        "div",
-        element("noscript", element("p", _WITHOUT_SCRIPT)),
-        element("div", _controls(pictures.flames), class_="tv-flame-controls", hidden=True),
-        element("script", data, type="application/json", id="tv-flame-data"),
-        class_="tv-flame",
+    differs = any(flame.base is not None for flame in pictures.flames)
+    sides = joined(
+        element(
+            "label",
+            element("input", type="radio", name="tv-flame-view", value=side, checked=side == "difference"),
+            f" {side}",
+        )
+        for side in ("difference", "new", "base")
     )
-
-
-def _controls(flames: tuple[Flame, ...]) -> Markup:
-    differs = any(flame.base is not None for flame in flames)
-    trees = joined(element("option", shown(flame.label), value=number) for number, flame in enumerate(flames))
-    return joined(
+    views = element("fieldset", element("legend", "Side"), sides, class_="tv-flame-views")
+    trees = joined(element("option", shown(flame.label), value=number) for number, flame in enumerate(pictures.flames))
+    controls = joined(
         (
             element("label", "Graph ", element("select", trees, class_="tv-flame-tree")),
             element("label", "Time ", element("select", class_="tv-flame-class")),
-            _views() if differs else Markup(),
+            views if differs else Markup(),
             element("label", "Search ", element("input", type="search", class_="tv-flame-search", spellcheck="false")),
             element("button", "Copy as folded stacks", type="button", class_="tv-flame-copy"),
             element("p", _KEYS + (_OF_DIFFERENCES if differs else ""), class_="tv-flame-hint"),
         )
     )
-
-
-def _views() -> Markup:
-    choices = (("difference", "difference"), ("new", "new"), ("base", "base"))
-    buttons = joined(
-        element(
-            "label",
-            element("input", type="radio", name="tv-flame-view", value=key, checked=key == "difference"),
-            f" {label}",
-        )
-        for key, label in choices
+    return element(
+        "div",
+        element("noscript", element("p", _WITHOUT_SCRIPT)),
+        element("div", controls, class_="tv-flame-controls", hidden=True),
+        element("script", data, type="application/json", id="tv-flame-data"),
+        class_="tv-flame",
     )
-    return element("fieldset", element("legend", "Side"), buttons, class_="tv-flame-views")
 
 
 def flame_data(flames: tuple[Flame, ...]) -> str:

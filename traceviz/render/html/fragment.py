@@ -12,14 +12,11 @@ from markupsafe import Markup
 
 from traceviz.core.units import counted
 from traceviz.render.first_screen import first_screen
-from traceviz.render.html.components.bars import bars
-from traceviz.render.html.components.blocks import block
+from traceviz.render.html.components.blocks import GridStyle, block, facts, grid
+from traceviz.render.html.components.charts import bars
 from traceviz.render.html.components.colors import properties_in_others
 from traceviz.render.html.components.element import element, joined, line, prose
-from traceviz.render.html.components.facts import facts
-from traceviz.render.html.components.findings import finding
-from traceviz.render.html.components.grid import GridStyle, grid
-from traceviz.render.html.components.notes import notes, skipped
+from traceviz.render.html.components.findings import finding, notes, skipped
 from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
@@ -77,18 +74,17 @@ def _head(report: Report, rows: int) -> Markup:
     if report.schema != SCHEMA:
         return joined((_about(report.run), said, found))
     screen = first_screen(report)
-    tables = joined(section_blocks(_titled(section), min(rows, max(screen.rows, 1))) for section in screen.tables)
+    shown = min(rows, max(screen.rows, 1))
+    tables = joined(
+        # A table is drawn without its section, so it gets the section's title.
+        _block(replace(item, title=" · ".join(filter(None, (section.title, item.title)))), section, shown)
+        if isinstance(item, Grid)
+        else _block(item, section, shown)
+        for section in screen.tables
+        for item in blocks_for_people(section.blocks)
+    )
     gates = section_blocks(screen.gates, rows) if screen.gates else ""
     return joined((_about(screen.run), said, gates, joined(map(bars, screen.bars)), found, tables))
-
-
-def _titled(section: Section) -> Section:
-    """Move the title of the section to each of its tables, which is shown without the section."""
-    blocks = tuple(
-        replace(item, title=" · ".join(filter(None, (section.title, item.title)))) if isinstance(item, Grid) else item
-        for item in section.blocks
-    )
-    return replace(section, blocks=blocks)
 
 
 def _about(run: tuple[Fact, ...]) -> Markup:

@@ -7,23 +7,21 @@ and notes. Everything is readable without the script, which sorts, filters, fold
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import ClassVar
 
 from markupsafe import Markup
 
 from traceviz.render.first_screen import first_screen
-from traceviz.render.html.components.bars import bars
-from traceviz.render.html.components.blocks import block
-from traceviz.render.html.components.candidates import candidates
+from traceviz.render.html.components.blocks import GridStyle, block, candidates, facts
+from traceviz.render.html.components.charts import bars
 from traceviz.render.html.components.colors import properties
 from traceviz.render.html.components.element import element, joined, line, prose, shown
-from traceviz.render.html.components.facts import facts
-from traceviz.render.html.components.findings import finding
-from traceviz.render.html.components.grid import GridStyle
-from traceviz.render.html.components.notes import notes, skipped
+from traceviz.render.html.components.findings import finding, notes, skipped
 from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import content_hash, script, style
-from traceviz.render.html.parts import Part, parts_of
 from traceviz.render.json import compact
 from traceviz.render.options import GATES, RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
@@ -41,7 +39,53 @@ from traceviz.report import (
     Series,
     Severity,
 )
-from traceviz.report.pictures.pictures import Pictures
+from traceviz.report.pictures.values import Pictures
+
+
+class HtmlRenderer:
+    """One file that loads nothing; ``top`` limits the rows shown before a table is unfolded."""
+
+    name: ClassVar[str] = "html"
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """Render the page, without a timeline; width and colour have no effect."""
+        return page(report, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part.
+
+    Args:
+        name: Stem of its style sheet and script, and its anchor in the page.
+        title: Its heading.
+        draws: Module of this folder and function that draws it.
+        is_there: Function that returns true if the pictures contain data for it.
+    """
+
+    name: str
+    title: str
+    draws: str
+    is_there: Callable[[Pictures], bool]
+
+    def markup(self, pictures: Pictures) -> Markup:
+        """Draw the part."""
+        module, _, function = self.draws.partition(":")
+        drawn: Markup = getattr(import_module(f"traceviz.render.html.{module}"), function)(pictures)
+        return drawn
+
+
+PARTS = (
+    Part("timeline", "Timeline", "timeline:timeline_parts", lambda pictures: pictures.timeline is not None),
+    Part("flame", "Flame graphs", "flames:flame_parts", lambda pictures: bool(pictures.flames)),
+)
+"""All parts, in the order of a page."""
+
+
+def parts_of(pictures: Pictures | None) -> tuple[Part, ...]:
+    """Return the parts that have pictures."""
+    return tuple(part for part in PARTS if pictures is not None and part.is_there(pictures))
+
 
 _KINDS = {COMPARISON: "Comparison", LISTING: "Traces", POPULATION: "Archive report", TREND: "Trend"}
 _REST = "other"
@@ -111,7 +155,16 @@ def _page(report: Report, options: RenderOptions, pictures: Pictures | None, car
     styles = properties(":root") + style(("components.css", "style.css", *(f"{part.name}.css" for part in parts)))
     scripts = script("main.js", *(f"{part.name}-main.js" for part in parts))
     data = compact(_reduced(report, carried)) if carried.as_json else ""
-    head = _head(report, styles, scripts)
+    policy = _POLICY.format(content_hash(styles), content_hash(scripts))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", f"{_source(report)} · traceviz"),
+        _raw("style", styles),
+    )
     body = _body(_Content(report, options, pictures, carried), parts, data, scripts)
     return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
 
@@ -131,19 +184,6 @@ def _reduced(report: Report, carried: _Carried) -> Report:
         for section in report.sections
     )
     return replace(report, sections=tuple(sections))
-
-
-def _head(report: Report, styles: str, scripts: str) -> Markup:
-    policy = _POLICY.format(content_hash(styles), content_hash(scripts))
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", f"{_source(report)} · traceviz"),
-        _raw("style", styles),
-    )
 
 
 def _raw(tag: str, text: str, **attributes: str) -> Markup:
@@ -169,41 +209,31 @@ def command(report: Report) -> str:
 def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
     report, pictures = content.report, content.pictures
     figures = _Section("tv-figures", "Figures", figure_parts(report))
-    sections = [_Section("tv-verdict", "", _verdict(report)), *_reported(report, pictures)]
+    verdict = element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
+    sections = [_Section("tv-verdict", "", verdict), *_reported(report, pictures)]
     sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
     sections += [_reported_section(item, content) for item in report.sections]
-    present = [section for section in (*sections, *_ends(report)) if section.content]
+    sections.append(_Section("tv-skipped", absence(report).capitalize(), skipped(report.skipped)))
+    sections.append(_Section("notes", "Notes", notes(report.notes), has_command=True))
+    present = [section for section in sections if section.content]
+    links = joined(
+        element("li", element("a", line(section.title), href=f"#{shown(section.slug)}"))
+        for section in present
+        if section.title
+    )
+    navigation = element("nav", element("ul", links), class_="tv-nav", aria_label="Sections")
+    main = element("main", joined(map(_section, present)), id_="tv-main", tabindex=-1)
     return element(
         "body",
         element("a", "Skip to the report", class_="tv-skip", href="#tv-main"),
         _banner(report),
-        element(
-            "div",
-            _navigation(present),
-            element("main", joined(map(_section, present)), id_="tv-main", tabindex=-1),
-            class_="tv-layout",
-        ),
+        element("div", navigation, main, class_="tv-layout"),
         element("div", class_="tv-live tv-unseen", role="status"),
         _raw("script", data, type="application/json", id="tv-report") if data else "",
         _raw("script", scripts, type="module"),
         data_command=command(report),
     )
-
-
-def _reported_section(section: Section, content: _Content) -> _Section:
-    """Draw a section of the report; sections made by other options have no command."""
-    has_command = section.slug not in {WHY, GATES}
-    return _Section(section.slug, section.title, _blocks(section, content), has_command=has_command)
-
-
-def _navigation(sections: list[_Section]) -> Markup:
-    links = joined(
-        element("li", element("a", line(section.title), href=f"#{shown(section.slug)}"))
-        for section in sections
-        if section.title
-    )
-    return element("nav", element("ul", links), class_="tv-nav", aria_label="Sections")
 
 
 def _banner(report: Report) -> Markup:
@@ -214,17 +244,14 @@ def _banner(report: Report) -> Markup:
     if behind:
         about += element("details", element("summary", "More about the recording"), behind, class_="tv-folded")
     title = element("div", element("p", f"traceviz · {kind(report)}", class_="tv-kind"), element("h1", _source(report)))
-    return element("header", element("div", title, _tools(), class_="tv-top"), about, class_="tv-banner")
-
-
-def _tools() -> Markup:
-    """Draw the controls that need the script, which makes them visible."""
+    # These controls need the script, which makes them visible.
     field = element(
         "input", class_="tv-search", type_="search", placeholder="Search ( / )", aria_label="Search the whole page"
     )
     count = element("span", class_="tv-search-count", role="status")
     button = element("button", "Dark", class_="tv-button tv-theme", type_="button", hidden=True)
-    return element("div", element("span", field, count, hidden=True), button, class_="tv-tools")
+    tools = element("div", element("span", field, count, hidden=True), button, class_="tv-tools")
+    return element("header", element("div", title, tools, class_="tv-top"), about, class_="tv-banner")
 
 
 def _section(section: _Section) -> Markup:
@@ -239,10 +266,6 @@ def _section(section: _Section) -> Markup:
         data_section=name if section.has_command else None,
         aria_labelledby=f"{name}-heading" if heading else None,
     )
-
-
-def _verdict(report: Report) -> Markup:
-    return element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
 
 
 def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
@@ -278,7 +301,8 @@ def _slug_of(report: Report, chart: Bars) -> str:
     return ""
 
 
-def _blocks(section: Section, content: _Content) -> Markup:
+def _reported_section(section: Section, content: _Content) -> _Section:
+    """Draw a section of the report; sections made by other options have no command."""
     prints = command(content.report)
     style_of_tables = GridStyle(
         top=content.options.top,
@@ -291,12 +315,5 @@ def _blocks(section: Section, content: _Content) -> Markup:
     blocks = blocks_for_people(section.blocks)
     if content.report.schema == TREND:  # its figure shows them
         blocks = [item for item in blocks if not isinstance(item, Series)]
-    return joined(block(item, style_of_tables) for item in blocks)
-
-
-def _ends(report: Report) -> list[_Section]:
-    absent = absence(report)
-    return [
-        _Section("tv-skipped", f"{absent[0].upper()}{absent[1:]}", skipped(report.skipped)),
-        _Section("notes", "Notes", notes(report.notes), has_command=True),
-    ]
+    drawn = joined(block(item, style_of_tables) for item in blocks)
+    return _Section(section.slug, section.title, drawn, has_command=section.slug not in {WHY, GATES})

@@ -10,8 +10,7 @@ from markupsafe import Markup
 from traceviz.core.units import format_value
 from traceviz.render.html.components.element import element, joined, shown
 from traceviz.report.pictures.packed import packed
-from traceviz.report.pictures.pictures import Pictures
-from traceviz.report.pictures.timeline import Detail, Lane, Timeline
+from traceviz.report.pictures.values import Detail, Lane, Pictures, Timeline
 
 _CONTROLS = (
     (("left", "◀", "Pan left"), ("right", "▶", "Pan right")),
@@ -53,12 +52,14 @@ def timeline_parts(pictures: Pictures) -> Markup:
         element("script", Markup(texts.header), type="application/json", id="tv-timeline"),  # noqa: S704
         element("script", Markup(texts.data), type="application/octet-stream", id="tv-timeline-data"),  # noqa: S704
     )
+    box = element("div", class_="tv-timeline-box", tabindex=0, role="application", aria_label=_NAME)
+    frame = element("div", box, class_="tv-timeline-frame", hidden=True)
     return element(
         "div",
         _about(timeline),
         _bar(),
         element("ul", class_="tv-timeline-legend", aria_label="Colours"),
-        _frame(),
+        frame,
         element("p", _COARSE, class_="tv-timeline-coarse", hidden=True),
         element("p", class_="tv-timeline-live tv-unseen", aria_live="polite"),
         element("div", class_="tv-timeline-panel"),
@@ -133,11 +134,6 @@ def _button(act: str, text: str, name: str) -> Markup:
     return element("button", text, type_="button", data_act=act, title=name, aria_label=name)
 
 
-def _frame() -> Markup:
-    box = element("div", class_="tv-timeline-box", tabindex=0, role="application", aria_label=_NAME)
-    return element("div", box, class_="tv-timeline-frame", hidden=True)
-
-
 def _help() -> Markup:
     keys = joined(joined((element("dt", key), element("dd", what))) for key, what in _KEYS)
     return element("details", element("summary", _HELP), element("dl", keys), class_="tv-timeline-help")
@@ -146,7 +142,9 @@ def _help() -> Markup:
 def _lanes(timeline: Timeline) -> Markup:
     """Draw the content as a table: for each lane its events and the time that they cover."""
     heads = (("Group", False), ("Lane", False), ("Events", True), ("Time covered", True), ("Share", True))
-    head = element("tr", *(element("th", text, scope="col", class_=_number(number)) for text, number in heads))
+    head = element(
+        "tr", *(element("th", text, scope="col", class_=("tv-number" if number else None)) for text, number in heads)
+    )
     length = max(timeline.end_ns - timeline.start_ns, 1)
     rows = joined(_lane(lane, length, is_whole=timeline.kept >= timeline.events) for lane in timeline.lanes)
     table = element(
@@ -176,10 +174,6 @@ def _lane(lane: Lane, length: int, *, is_whole: bool) -> Markup:
         element("th", texts[0], scope="row"),
         *(element("td", text, class_="tv-number") for text in (*texts[1:], share)),
     )
-
-
-def _number(number: bool) -> str | None:  # noqa: FBT001 (a column of numbers or of texts)
-    return "tv-number" if number else None
 
 
 def _counted(number: int, noun: str) -> str:

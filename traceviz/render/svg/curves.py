@@ -7,8 +7,20 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from traceviz.core.units import format_value
-from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Mark, Panel
-from traceviz.render.svg.elements import QUIET, TEXT, Element, Ink, element, group, inks, line, text
+from traceviz.render.figures.values import CurvePoint, Curves, Line, Mark, Panel
+from traceviz.render.svg.elements import (
+    QUIET,
+    TEXT,
+    Element,
+    Ink,
+    element,
+    group,
+    inks,
+    line,
+    shortened,
+    text,
+    width_of,
+)
 from traceviz.render.svg.layout import (
     LABEL_SIZE,
     TICK_GAP,
@@ -22,7 +34,6 @@ from traceviz.render.svg.layout import (
     vertical_axis,
     with_title,
 )
-from traceviz.render.svg.lettering import shortened, width_of
 from traceviz.render.svg.rows import axis_below
 from traceviz.render.svg.scales import Scale, Tick, named_scale, scale
 
@@ -135,28 +146,23 @@ def _horizontal(figure: Curves, width: float) -> Scale:
         named = named_scale([shortened(name, 130.0, LABEL_SIZE) for name in figure.x.names], width)
         return _thinned(named, _NAMES_APART)
     ends = replace(
-        figure.x, start=_first(figure.x, min(values, default=0.0)), end=_last(figure.x, max(values, default=1.0))
+        figure.x,
+        start=(min(values, default=0.0) if figure.x.start is None else figure.x.start),
+        end=(max(values, default=1.0) if figure.x.end is None else figure.x.end),
     )
     chosen = scale(ends, values, width, _TIMES_APART)
     few = sorted(set(values))
     if figure.x.unit in {"number", "count", "id"} and 1 < len(few) <= _FEW:
         plain = scale(replace(ends, unit="number"), values, width, 1.0)
-        of_points = replace(plain, ticks=tuple(_tick(value) for value in few))
+        of_points = replace(
+            plain,
+            ticks=tuple(
+                Tick(value, format_value(int(value) if float(value).is_integer() else value, "number")) for value in few
+            ),
+        )
         if len(_thinned(of_points).ticks) == len(few):
             return of_points
     return chosen
-
-
-def _tick(value: float) -> Tick:
-    return Tick(value, format_value(int(value) if float(value).is_integer() else value, "number"))
-
-
-def _first(axis: Axis, least: float) -> float:
-    return least if axis.start is None else axis.start
-
-
-def _last(axis: Axis, most: float) -> float:
-    return most if axis.end is None else axis.end
 
 
 def _thinned(horizontal: Scale, gap: float = 10.0) -> Scale:
@@ -290,9 +296,8 @@ def _told(figure: Curves, panel: Panel, of: Line, point: CurvePoint) -> str:
 
 def _end_names(figure: Curves, width: float) -> dict[str, str]:
     """Return the names that stand at the ends of curves, by key."""
-    if not _is_direct(figure):
-        return {}
-    return {key: shortened(label, width * _MOST_OF_WIDTH, LABEL_SIZE) for key, label in figure.lines}
+    named = figure.lines if _is_direct(figure) else ()
+    return {key: shortened(label, width * _MOST_OF_WIDTH, LABEL_SIZE) for key, label in named}
 
 
 def _ends(  # noqa: PLR0917 (what is drawn, and where)

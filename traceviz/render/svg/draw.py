@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from traceviz.render.figures.texts import in_words
+from typing import ClassVar
+
+from traceviz.render.figures.reading import in_words
+from traceviz.render.figures.registry import figure
 from traceviz.render.figures.values import Curves, Figure, Intervals, RankedBars, SignedBars, StackedBars
-from traceviz.render.svg import curves, intervals, ranked, signed, stacked
+from traceviz.render.options import RenderOptions
+from traceviz.render.svg import curves, stacked
 from traceviz.render.svg.elements import BACKGROUND, FONTS, Element, dark_style, element, group, identity, rect, written
 from traceviz.render.svg.layout import MARGIN, Drawing, Key, below_each_other, heading, legend, notes
+from traceviz.render.svg.rows import draw_intervals, draw_ranked, draw_signed
+from traceviz.report import Report
 
 WIDTH = 720
 LEAST_WIDTH = 320
@@ -28,21 +34,16 @@ def svg(figure: Figure, width: int = WIDTH, *, height: int | None = None, standa
     wide = max(width, LEAST_WIDTH)
     inner = wide - 2 * MARGIN
     head = heading(figure.title, figure.subtitle, inner)
-    explained, foot = legend(_keys(figure), inner), notes(figure.notes, inner)
+    keys: tuple[Key, ...] = ()
+    if isinstance(figure, StackedBars):
+        keys = stacked.keys(figure)
+    elif isinstance(figure, Curves):
+        keys = curves.keys(figure)
+    explained, foot = legend(keys, inner), notes(figure.notes, inner)
     around = sum(part.height + _GAP for part in (head, explained, foot) if part.elements) + 2 * MARGIN
     body = _body(figure, inner, None if height is None else height - around)
     drawn = below_each_other((head, explained, body, foot), MARGIN, MARGIN, _GAP)
     return _document(figure, drawn, wide, round(drawn.height + MARGIN), standalone=standalone)
-
-
-def _keys(figure: Figure) -> tuple[Key, ...]:
-    match figure:
-        case StackedBars():
-            return stacked.keys(figure)
-        case Curves():
-            return curves.keys(figure)
-        case _:
-            return ()
 
 
 def _body(figure: Figure, width: float, height: float | None) -> Drawing:
@@ -50,11 +51,11 @@ def _body(figure: Figure, width: float, height: float | None) -> Drawing:
         case StackedBars():
             return stacked.draw(figure, width, height)
         case RankedBars():
-            return ranked.draw(figure, width)
+            return draw_ranked(figure, width)
         case SignedBars():
-            return signed.draw(figure, width)
+            return draw_signed(figure, width)
         case Intervals():
-            return intervals.draw(figure, width)
+            return draw_intervals(figure, width)
         case Curves():
             return curves.draw(figure, width, height)
 
@@ -82,3 +83,17 @@ def _document(figure: Figure, drawn: Drawing, width: int, height: int, *, standa
         ),
         standalone=standalone,
     )
+
+
+class SvgRenderer:
+    """The requested figure, or the most informative one; text layout options have no effect."""
+
+    name: ClassVar[str] = "svg"
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """Render a standalone ``<svg>`` element.
+
+        Raises:
+            UsageError: there is no such figure, or this report does not have it; the error lists the available ones.
+        """
+        return svg(figure(report, options.figure), options.pixels or WIDTH) + "\n"

@@ -7,8 +7,22 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from traceviz.render.figures.values import Axis
-from traceviz.render.svg.elements import LINE, QUIET, TEXT, Element, Ink, element, group, line, rect, text
-from traceviz.render.svg.lettering import BOLD, shortened, width_of, wrapped
+from traceviz.render.svg.elements import (
+    BOLD,
+    LINE,
+    QUIET,
+    TEXT,
+    Element,
+    Ink,
+    element,
+    group,
+    line,
+    rect,
+    shortened,
+    text,
+    width_of,
+    wrapped,
+)
 from traceviz.render.svg.scales import Scale, Tick
 
 TITLE_SIZE, SUBTITLE_SIZE, LABEL_SIZE, NOTE_SIZE = 16.0, 12.5, 12.0, 11.0
@@ -112,8 +126,7 @@ def vertical_axis(scale: Scale, left: float, width: float, top: float) -> Elemen
         lines.append(line(left, y, left + width, y))
         labels.append(text(left - TICK_GAP, y + LABEL_SIZE * 0.35, tick.label))
     return group(
-        group(*lines, stroke=LINE, stroke_width=1),
-        group(*labels, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end"),
+        group(*lines, stroke=LINE, stroke_width=1), group(*labels, font_size=LABEL_SIZE, fill=QUIET, text_anchor="end")
     )
 
 

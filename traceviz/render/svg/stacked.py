@@ -18,7 +18,9 @@ from traceviz.render.svg.elements import (
     line,
     number,
     rect,
+    shortened,
     text,
+    width_of,
 )
 from traceviz.render.svg.layout import (
     LABEL_SIZE,
@@ -31,7 +33,6 @@ from traceviz.render.svg.layout import (
     thinned,
     vertical_axis,
 )
-from traceviz.render.svg.lettering import shortened, width_of
 from traceviz.render.svg.rows import ROW_HEIGHT, axis_below, base_line, lay_rows, named, room_right, row_top
 from traceviz.render.svg.scales import Tick, scale
 
@@ -50,11 +51,10 @@ def keys(figure: StackedBars) -> tuple[Key, ...]:
     """Return the legend: each kind of part, with its share of all bars if that is known."""
     colours = inks(key for key, _ in figure.classes)
     shares = {part.key: part.share for part in figure.whole}
-    return tuple(Key(colours[key], _with_share(label, shares.get(key))) for key, label in figure.classes)
-
-
-def _with_share(label: str, share: float | None) -> str:
-    return label if share is None else f"{label} {format_ratio(share)}"
+    return tuple(
+        Key(colours[key], label if (share := shares.get(key)) is None else f"{label} {format_ratio(share)}")
+        for key, label in figure.classes
+    )
 
 
 def draw(figure: StackedBars, width: float, height: float | None) -> Drawing:
@@ -172,12 +172,9 @@ def _named_groups(rows: Sequence[StackedRow], places: Sequence[float]) -> list[t
     found: list[tuple[Tick, float]] = []
     begin = 0
     for position, row in enumerate(rows):
-        is_last = position + 1 == len(rows) or not row.group or rows[position + 1].group != row.group
-        if is_last:
-            label = row.group or row.label
-            found.append(
-                (Tick(len(found), shortened(label, 120.0, LABEL_SIZE)), (places[begin] + places[position]) / 2)
-            )
+        if position + 1 == len(rows) or not row.group or rows[position + 1].group != row.group:
+            tick = Tick(len(found), shortened(row.group or row.label, 120.0, LABEL_SIZE))
+            found.append((tick, (places[begin] + places[position]) / 2))
             begin = position + 1
     return found
 

@@ -91,24 +91,18 @@ def grid_lines(grid: Grid, width: int, top: int | None) -> list[Text]:
         return []
     tracks = [replace(track, cells=tuple(shorten_apart(track.cells, track.width))) for track in tracks]
     lines += [*_head(tracks), *(_line(tracks, row) for row in range(len(shown.rows)))]
-    return [*lines, *_rest_lines(tracks, shown)]
+    if shown.hidden and (shown.rest is None or not any(track.names_rows for track in tracks)):
+        lines.append(Text(" " * INDENT + f"… and {shown.hidden:,} more", QUIET))
+    elif shown.hidden:  # the sums of the hidden rows
+        lines.append(_line(tracks, len(shown.rows)))
+        lines[-1].stylize(QUIET)
+    return lines
 
 
 def shown_columns_at(grid: Grid, width: int) -> tuple[str, ...]:
     """Return the names of the columns that :func:`grid_lines` shows on a page of ``width`` cells, for all rows."""
     tracks = fit(_tracks(grid, ShownRows(grid.rows, 0, None), width), width - INDENT)
     return tuple(track.column.name for track in tracks)
-
-
-def _rest_lines(tracks: list[Track], shown: ShownRows) -> list[Text]:
-    """Return the sums of the hidden rows, or at least their number."""
-    if not shown.hidden:
-        return []
-    if shown.rest is None or not any(track.names_rows for track in tracks):
-        return [Text(" " * INDENT + f"… and {shown.hidden:,} more", QUIET)]
-    line = _line(tracks, len(shown.rows))
-    line.stylize(QUIET)
-    return [line]
 
 
 def fit(tracks: list[Track], width: int) -> list[Track]:
@@ -127,7 +121,16 @@ def fit(tracks: list[Track], width: int) -> list[Track]:
     # Even the columns that always stay may not fit: then only the first one stays.
     while len(kept) > 1 and _line_width(kept) - sum(max(t.width - _LEAST, 0) for t in kept if t.is_text) > width:
         kept.pop()
-    return _with_roomy_heads(_shrink(kept, width), width)
+    # Columns with free cells are widened if their headings would otherwise need a second line.
+    shrunk = _shrink(kept, width)
+    spare = width - _line_width(shrunk)
+    roomy: list[Track] = []
+    for track in shrunk:
+        missing = cell_len(" ".join(visible(track.column.label).split())) - track.total_width
+        granted = missing if 0 < missing <= spare else 0
+        spare -= granted
+        roomy.append(replace(track, width=track.width + granted))
+    return roomy
 
 
 def _is_long_name(track: Track) -> bool:
@@ -151,18 +154,6 @@ def _shrink(tracks: list[Track], width: int) -> list[Track]:
     return [replace(track, width=size) for track, size in zip(tracks, widths, strict=True)]
 
 
-def _with_roomy_heads(tracks: list[Track], width: int) -> list[Track]:
-    """Widen columns with free cells for headings that would otherwise need a second line."""
-    spare = width - _line_width(tracks)
-    roomy: list[Track] = []
-    for track in tracks:
-        missing = cell_len(" ".join(visible(track.column.label).split())) - track.total_width
-        granted = missing if 0 < missing <= spare else 0
-        spare -= granted
-        roomy.append(replace(track, width=track.width + granted))
-    return roomy
-
-
 def _line_width(tracks: list[Track]) -> int:
     return sum(track.total_width for track in tracks) + _GAP * (len(tracks) - 1)
 
@@ -179,9 +170,15 @@ def _tracks(grid: Grid, shown: ShownRows, width: int) -> list[Track]:
 def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: bool) -> Track:
     column = grid.columns[index]
     values = [row[index] for row in shown.rows]
-    cells = _cells(values, shown, index, column, names_rows=names_rows)
-    if shown.rest is not None:
-        values.append(shown.rest[index])
+    # The row of the sums of hidden rows is blank in columns without a sum.
+    rest = [shown.rest[index]] if shown.rest is not None else []
+    if names_rows and rest:
+        cells = [*aligned(values, column.unit), f"other ({shown.hidden:,})"]
+    elif rest == [None]:
+        cells = [*aligned(values, column.unit, signed=column.signed), ""]
+    else:
+        cells = aligned([*values, *rest], column.unit, signed=column.signed)
+    values += rest
     is_text = column.unit in {"text", "bool"}
     text_width = min(max(widest(cells), widest(_head_words(column))), width)
     least = int(width * _NAME_SHARE) if names_rows else _OTHER_TEXT_LEAST
@@ -203,18 +200,6 @@ def _style(column: Column, value: Value) -> str:
     if not number or not column.signed or not column.better:
         return ""
     return GAIN_STYLE if (number > 0) == (column.better == "higher") else LOSS_STYLE
-
-
-def _cells(values: list[Value], shown: ShownRows, index: int, column: Column, *, names_rows: bool) -> list[str]:
-    """Return the text of each row, and of the row for the hidden ones, with blanks in columns without a sum."""
-    if shown.rest is None:
-        return aligned(values, column.unit, signed=column.signed)
-    if names_rows:
-        return [*aligned(values, column.unit), f"other ({shown.hidden:,})"]
-    rest = shown.rest[index]
-    if rest is None:
-        return [*aligned(values, column.unit, signed=column.signed), ""]
-    return aligned([*values, rest], column.unit, signed=column.signed)
 
 
 def _head_words(column: Column, limit: int = _HEAD_LIMIT) -> list[str]:

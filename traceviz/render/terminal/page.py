@@ -2,44 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
+from typing import ClassVar
 
 from rich.text import Text
 
-from traceviz.core.sanitize import sentence
-from traceviz.core.units import format_value
-from traceviz.render.figures.of_sections import text_figures, without_lanes
+from traceviz.core.sanitize import sentence, visible
+from traceviz.core.units import format_ratio, format_value
+from traceviz.render.figures.reading import text_figures, without_lanes
 from traceviz.render.figures.values import Curves, StackedBars
 from traceviz.render.first_screen import DETAILS, FirstScreen, first_screen, most_lines
-from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH, RenderOptions
-from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, not_measured
-from traceviz.render.terminal.bars import bars_lines
-from traceviz.render.terminal.facts import facts_lines
-from traceviz.render.terminal.findings import (
-    finding_lines,
-    note_lines,
-    shown_advice,
-    skipped_lines,
-    summary_line,
-)
+from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH, RenderOptions, has_first_screen, select
+from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, not_measured, time_at_stake, times
+from traceviz.render.terminal.blocks import bars_lines, facts_lines, timeline_lines
+from traceviz.render.terminal.figures import picture_lines
 from traceviz.render.terminal.grid import grid_lines
 from traceviz.render.terminal.lines import (
     FINE_STYLE,
     INDENT,
     QUIET,
+    SEVERITY_MARK,
     SEVERITY_STYLE,
     STRONG,
     TITLE,
     paragraph,
     rule,
     to_text,
+    wrap,
 )
-from traceviz.render.terminal.pictures import picture_lines
-from traceviz.render.terminal.series import series_lines
-from traceviz.render.terminal.timeline import timeline_lines
-from traceviz.report import Bars, Block, Fact, Facts, Grid, Prose, Report, Section, Series, Severity, Timeline
+from traceviz.render.terminal.plot import series_lines
+from traceviz.report import (
+    Bars,
+    Block,
+    Fact,
+    Facts,
+    Finding,
+    Grid,
+    Note,
+    Prose,
+    Report,
+    Section,
+    Series,
+    Severity,
+    Timeline,
+)
 from traceviz.report.verdicts import VerdictCode
 
 _GUTTER = "▌ "
@@ -57,30 +66,21 @@ _TITLE_KEYS = ("source", "trace", "path")
 def page(report: Report, options: RenderOptions) -> str:
     """Render the whole report as text that fits ``options.width``."""
     width, pictures = _width(options), text_figures(report)
+    notes = []
+    if report.notes or report.skipped:
+        notes = [rule("Notes", width)]
+        for note in sorted(report.notes, key=lambda note: -note.severity.rank):
+            notes += note_lines(note, width)
+        for names, reason in not_measured(report.skipped):
+            notes += skipped_lines(names, reason, width, absence(report))
     parts = [
         header_lines(report.run, width),
         [*verdict_lines(report, width), *summary_line(report.findings, width)],
         *(section_lines(section, width, options, pictures.get(section.slug)) for section in report.sections),
         _findings(report, width),
-        _notes(report, width),
+        notes,
     ]
     return to_text(_apart(parts), color=options.color)
-
-
-def first_page(report: Report, options: RenderOptions) -> str:
-    """Render the first screen of the report, in as much detail as fits its limit of lines."""
-    width = _width(options)
-    room = most_lines(width)
-    lines: list[Text] = []
-    for detail in DETAILS:
-        parts = _first_parts(report, first_screen(report, detail), width, options)
-        lines = _apart([part for _, part in parts])
-        if len(lines) > room:  # drop the empty lines between bars, and between tables
-            kinds = groupby(parts, key=itemgetter(0))
-            lines = _apart([[line for _, part in group for line in part] for _, group in kinds])
-        if len(lines) <= room:
-            break
-    return to_text(lines, color=options.color)
 
 
 def _first_parts(
@@ -91,32 +91,26 @@ def _first_parts(
     quiet = [text for text in (screen.unseen, screen.more) if text]
     last = [line for note in screen.notes for line in note_lines(note, width)]
     last += [line for text in quiet for line in paragraph(sentence(text), width, first=" " * INDENT, style=QUIET)]
+    bars = [  # each below a heading like that of a section
+        [
+            rule(part.title, width, f"share of {part.whole}" if part.whole else ""),
+            *bars_lines(replace(part, title="", whole=""), width, color=options.color, is_short=True),
+        ]
+        for part in screen.bars
+    ]
+    found = []
+    if screen.findings:
+        found = [rule("Findings", width), *(line for one in screen.findings for line in finding_lines(one, width))]
+        found += paragraph(sentence(screen.others), width, first=" " * INDENT, style=QUIET)
     return [
         ("header", header_lines(screen.run, width)),
         ("verdict", verdict_lines(replace(report, verdict=screen.verdict), width)),
-        *(("bars", _first_bars(bars, width, color=options.color)) for bars in screen.bars),
-        ("findings", _first_findings(screen, width)),
+        *(("bars", lines) for lines in bars),
+        ("findings", found),
         *(("tables", section_lines(section, width, tables)) for section in screen.tables),
         ("gates", section_lines(screen.gates, width, options) if screen.gates else []),
         ("last", last),
     ]
-
-
-def _first_bars(bars: Bars, width: int, *, color: bool) -> list[Text]:
-    """Draw the bar below a heading like that of a section."""
-    aside = f"share of {bars.whole}" if bars.whole else ""
-    below = bars_lines(replace(bars, title="", whole=""), width, color=color, is_short=True)
-    return [rule(bars.title, width, aside), *below]
-
-
-def _first_findings(screen: FirstScreen, width: int) -> list[Text]:
-    """Draw findings without empty lines between them."""
-    if not screen.findings:
-        return []
-    lines = [rule("Findings", width)]
-    for finding in screen.findings:
-        lines += finding_lines(finding, width)
-    return lines + paragraph(sentence(screen.others), width, first=" " * INDENT, style=QUIET)
 
 
 def _width(options: RenderOptions) -> int:
@@ -198,12 +192,81 @@ def _findings(report: Report, width: int) -> list[Text]:
     return [*lines, Text(), *paragraph(sentence(hint), width, first=" " * INDENT, style=QUIET)]
 
 
-def _notes(report: Report, width: int) -> list[Text]:
-    if not report.notes and not report.skipped:
+_BODY = " " * (INDENT + 3)
+
+
+def summary_line(findings: tuple[Finding, ...], width: int) -> list[Text]:
+    """Return one sentence for the top of the page with the number of findings and their names."""
+    if not findings:
         return []
-    lines = [rule("Notes", width)]
-    for note in sorted(report.notes, key=lambda note: -note.severity.rank):
-        lines += note_lines(note, width)
-    for names, reason in not_measured(report.skipped):
-        lines += skipped_lines(names, reason, width, absence(report))
+    names = ", ".join(
+        visible(finding.slug) + (f" ({format_ratio(finding.share)})" if finding.share else "")
+        for finding in by_time_at_stake(findings)
+    )
+    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
+    return paragraph(f"{count}, explained at the end: {names}", width, first=" " * INDENT)
+
+
+def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> list[Text]:
+    """Return heading with time at stake, message, evidence and advice; info findings show only their first advice.
+
+    Advice already ``given`` by findings above is not repeated.
+    """
+    mark = " " * INDENT + SEVERITY_MARK[finding.severity] + " "
+    stake = sentence(time_at_stake(finding))
+    text = f"{visible(finding.code)} {visible(finding.slug)}" + (f" · {stake}" if stake else "")
+    lines = paragraph(text, width, first=mark, style=STRONG, first_style=SEVERITY_STYLE[finding.severity])
+    lines += [Text(_BODY + line) for line in wrap(sentence(finding.message), width - len(_BODY))]
+    if finding.evidence:
+        evidence = " · ".join(
+            f"{visible(fact.label)}: {sentence(format_value(fact.value, fact.unit))}" for fact in finding.evidence
+        )
+        lines += paragraph(evidence, width, first=_BODY, style=QUIET)
+    for step in shown_advice(finding):
+        if step not in given:
+            lines += paragraph(sentence(step), width, first=_BODY + "• ")
     return lines
+
+
+def shown_advice(finding: Finding) -> tuple[str, ...]:
+    """Return all advice of a finding with time at stake; of an info finding, only the most promising."""
+    return finding.advice[:1] if finding.severity is Severity.INFO else finding.advice
+
+
+def note_lines(note: Note, width: int) -> list[Text]:
+    """Return marker, message, and the number of occurrences."""
+    mark = " " * INDENT + SEVERITY_MARK[note.severity] + " "
+    return paragraph(sentence(note.message) + times(note), width, first=mark, first_style=SEVERITY_STYLE[note.severity])
+
+
+def skipped_lines(names: str, reason: str, width: int, absence: str) -> list[Text]:
+    """Report the sections that were not measured or compared, with the reason; missing data is not a good result."""
+    text = f"{visible(names)} ({sentence(reason)})"
+    return paragraph(text, width, first=" " * INDENT + f"{absence}: ", style=QUIET, first_style=QUIET)
+
+
+class TerminalRenderer:
+    """Text of the requested width; ANSI colour only if requested.
+
+    The header uses ``source``, ``producer``, ``producer_version``, ``framework``, ``device`` or ``devices`` and
+    ``span_ns`` of the run facts.
+    """
+
+    name: ClassVar[str] = "terminal"
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """Render the page, without trailing spaces, ended by a newline."""
+        if has_first_screen(report, options):
+            width = _width(options)
+            room = most_lines(width)
+            lines: list[Text] = []
+            for detail in DETAILS:  # the first that fits
+                parts = _first_parts(report, first_screen(report, detail), width, options)
+                lines = _apart([part for _, part in parts])
+                if len(lines) > room:  # drop the empty lines between bars, and between tables
+                    kinds = groupby(parts, key=itemgetter(0))
+                    lines = _apart([[line for _, part in group for line in part] for _, group in kinds])
+                if len(lines) <= room:
+                    break
+            return to_text(lines, color=options.color)
+        return page(select(report, options.sections), options)

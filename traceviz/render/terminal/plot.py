@@ -1,16 +1,4 @@
-"""A series as a plot of characters: points, its levels, and the start of each change.
-
-::
-
-    230 ms ┤                     ┊ •  • •
-           │                     ┊──•──•─
-           │          •          ┊
-    205 ms ┤•─•─•──•─•─•─•──•─•─•┊
-           └─────────────────────┴───────
-            1 May               ▲ 22 May
-
-If the largest value is many times the smallest, the scale is logarithmic, marked with ``log`` below it.
-"""
+"""A series as a plot with its scale at the left and its changes marked below."""
 
 from __future__ import annotations
 
@@ -20,8 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from traceviz.core.sanitize import visible
+from rich.text import Text
+
+from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import format_value
+from traceviz.render.terminal.lines import INDENT, QUIET, clip, paragraph
 from traceviz.report import Series
 
 HEIGHT = 8
@@ -157,3 +148,12 @@ def _cells_of(text: str) -> int:
         0 if unicodedata.category(letter) in marks else 2 if unicodedata.east_asian_width(letter) in {"W", "F"} else 1
         for letter in text
     )
+
+
+def series_lines(series: Series, width: int) -> list[Text]:
+    """Draw the title and the plot; empty if there are no values."""
+    drawn = plot(series, width - INDENT)
+    if not drawn:
+        return []
+    title = paragraph(sentence(series.title), width, first=" " * INDENT, style=QUIET)
+    return [*title, *(Text(" " * INDENT + clip(line, width - INDENT)) for line in drawn)]

@@ -110,8 +110,8 @@ class FindingRecord:
             as the clock of the device.
         explains: Time classes whose time it explains; ``device_compute`` for a bound on the computing itself.
         certainty: How certain it is that these classes have this cause.
-        is_candidate: It may lead the first sentence. Others have no time at stake, or the time of classes that are
-            candidates themselves, or time of the whole run.
+        is_candidate: It may lead the first sentence if it has a time class and a share (see :attr:`can_lead`). Others
+            have the time of classes that are candidates themselves.
         label: Name within a sentence; empty for the slug.
         counts_later_time: Its time at stake includes time after its classes: it leads only if they are half of it.
         disjoint_from: Codes of findings on other parts of the time of the same classes.
@@ -142,8 +142,8 @@ class FindingRecord:
     part_of: tuple[str, ...] = ()
     half_of: tuple[str, ...] = ()
     compares_clocks: bool = False
-    explains: tuple[TimeClass, ...]
-    certainty: Certainty
+    explains: tuple[TimeClass, ...] = ()
+    certainty: Certainty = "measured"
     is_candidate: bool = True
     label: str = ""
     counts_later_time: bool = False
@@ -155,9 +155,14 @@ class FindingRecord:
     is_of_ranks: bool = False
     tables: tuple[str, ...]
     replaced_tables: tuple[tuple[str, str], ...] = ()
-    place: TimelinePlace | None
+    place: TimelinePlace | None = None
     supposes: str = ""
     needs_same_recorder: bool = False
+
+    @property
+    def can_lead(self) -> bool:
+        """True if it may lead the first sentence; hints and findings without a time class never do."""
+        return self.is_candidate and bool(self.explains) and self.severity == "by share"
 
     def severity_of(self, share: float) -> Severity:
         """Return the severity of a finding with ``share`` (0 to 1) of the judged time at stake."""
@@ -166,3 +171,56 @@ class FindingRecord:
         if share >= ERROR_SHARE:
             return Severity.ERROR
         return Severity.WARNING if share >= WARNING_SHARE else Severity.INFO
+
+
+OTHER_THREADS = "host_time:Other threads"
+OUTSIDE = "whole_run:1"
+"""The time outside of steps, in the order of time."""
+COMPUTING = ("cpu_steps", "kernels", "operators", "framework_ops", "host_time", "totals", "totals:1")
+ELSEWHERE = ("host_time", "host_waits", "cpu_steps", "kernels", "operators", "framework_ops", "cuda_api", "os_calls")
+"""Tables for any other cause, or if no evidence for a cause was recorded."""
+INPUT = ("input_pipeline", "host_time", "input_pipeline:1", "os_calls", "host_waits")
+LAUNCHES = ("launch", "kernels", "cuda_api")
+COPIES = ("copies", "cuda_api", "host_waits")
+ALLOCATION = ("cuda_api", "host_waits", "memory")
+WAITS = ("host_waits", "cuda_api", "os_calls")
+HOST = ("host_time", "host_limits", "host_waits", "cpu_steps")
+THREADS = ("host_time", OTHER_THREADS, "host_limits", "host_waits")
+SYSTEM = ("os_calls", "host_time", "host_waits")
+COMPILATION = ("compilation", "host_time", "host_waits")
+RUN = (OUTSIDE, "host_time", "host_waits")
+RANKS = ("ranks", "communication", "host_collectives", "host_time")
+HOST_COLLECTIVES = ("host_collectives", "ranks", "host_time")
+COMMUNICATION = ("communication", "communication:1", "ranks")
+
+BY_CAUSE: dict[str, tuple[str, ...]] = {
+    "healthy": COMPUTING,
+    "input": INPUT,
+    "possible_input": ("host_time", "host_waits", "os_calls", "input_pipeline"),
+    "parameter_transfer": COPIES,
+    "communication": COMMUNICATION,
+    "host_collective": HOST_COLLECTIVES,
+    "copy_d2h": COPIES,
+    "copy_h2d": COPIES,
+    "other_device": COPIES,
+    "blocking_copy": ("host_waits", "copies", "cuda_api"),
+    "synchronisation": WAITS,
+    "device_wait": ("host_waits", "framework_ops", "operators"),
+    "allocation": ALLOCATION,
+    "stream": ALLOCATION,
+    "first_launch": ("host_waits", "cuda_api"),
+    "kernel_launch": LAUNCHES,
+    "launch_queue": LAUNCHES,
+    "compilation": COMPILATION,
+    "os_call": SYSTEM,
+    "profiler": ("host_waits", "cpu_steps"),
+    "waiting": THREADS,
+    "sleep": THREADS,
+    "lock": THREADS,
+    "gil": THREADS,
+    "host": ("host_time", "host_waits", "operators"),
+    "unexplained": ("host_time", "host_waits", "idle_gaps"),
+    "devices_in_turn": ("device_use", "idle_gaps"),
+    **dict.fromkeys(("imports", "preparation", "validation", "between", "after", "shutdown"), RUN),
+}
+"""Tables that support a cause of the verdict, by its key. Findings have their own in their records."""

@@ -1,7 +1,6 @@
 """Finding TV101: input bound."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import INPUT
+from traceviz.report.findings.record import INPUT, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV101",
@@ -38,7 +37,6 @@ RECORD = FindingRecord(
     section="input_pipeline",
     compares_clocks=True,
     explains=("input",),
-    certainty="measured",
     is_candidate=False,
     is_of_input=True,
     tables=INPUT,

@@ -1,7 +1,6 @@
 """Finding TV102: possibly input bound."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import INPUT
+from traceviz.report.findings.record import INPUT, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV102",

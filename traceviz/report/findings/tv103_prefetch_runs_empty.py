@@ -1,7 +1,6 @@
 """Finding TV103: prefetch runs empty."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import INPUT
+from traceviz.report.findings.record import INPUT, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV103",
@@ -21,7 +20,6 @@ RECORD = FindingRecord(
     severity="hint",
     explains=("input",),
     certainty="suspected",
-    is_candidate=False,
     tables=INPUT,
     place=TimelinePlace("input", "the longest wait for input", ("input_wait",)),
     needs_same_recorder=True,

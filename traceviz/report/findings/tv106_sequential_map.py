@@ -1,7 +1,6 @@
 """Finding TV106: sequential map."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import INPUT
+from traceviz.report.findings.record import INPUT, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV106",
@@ -19,7 +18,6 @@ RECORD = FindingRecord(
     severity="hint",
     explains=("input",),
     certainty="suspected",
-    is_candidate=False,
     tables=INPUT,
     place=TimelinePlace("input", "the longest wait for input", ("input_wait",)),
     needs_same_recorder=True,

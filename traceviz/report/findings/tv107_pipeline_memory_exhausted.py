@@ -1,7 +1,6 @@
 """Finding TV107: pipeline memory exhausted."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import INPUT
+from traceviz.report.findings.record import INPUT, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV107",
@@ -18,7 +17,6 @@ RECORD = FindingRecord(
     severity="hint",
     explains=("input",),
     certainty="suspected",
-    is_candidate=False,
     tables=INPUT,
     place=TimelinePlace("input", "the longest wait for input", ("input_wait",)),
     needs_same_recorder=True,

@@ -1,7 +1,6 @@
 """Finding TV109: slow loader workers."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import INPUT, OTHER_THREADS
+from traceviz.report.findings.record import INPUT, OTHER_THREADS, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV109",
@@ -26,7 +25,6 @@ RECORD = FindingRecord(
     severity="hint",
     explains=("input",),
     certainty="suspected",
-    is_candidate=False,
     tables=INPUT,
     replaced_tables=(("host_time", OTHER_THREADS),),
     place=TimelinePlace("input", "the longest wait for input", ("input_wait",)),

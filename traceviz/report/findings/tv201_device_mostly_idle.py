@@ -12,9 +12,6 @@ RECORD = FindingRecord(
     section="device_use",
     part_of=("TV102", "TV205", "TV207", "TV208", "TV209", "TV210", "TV211"),
     compares_clocks=True,
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=("host_waits", "idle_gaps", "device_use"),
     place=TimelinePlace("idle_class", "the longest time without device work"),
 )

@@ -1,7 +1,6 @@
 """Finding TV202: launch bound kernels."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import LAUNCHES
+from traceviz.report.findings.record import LAUNCHES, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV202",
@@ -24,7 +23,6 @@ RECORD = FindingRecord(
     references=("https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/",),
     section="kernels",
     explains=("kernel_launch", "launch_queue", "host"),
-    certainty="measured",
     label="launch-bound",
     tables=LAUNCHES,
     place=TimelinePlace("idle_class", "the longest kernel launch without device work", ("kernel_launch",)),

@@ -1,7 +1,6 @@
 """Finding TV203: synchronisation exposes idle."""
 
-from traceviz.report.findings.record import READ_RARELY, FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import WAITS
+from traceviz.report.findings.record import READ_RARELY, WAITS, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV203",
@@ -21,7 +20,6 @@ RECORD = FindingRecord(
     section="cuda_api",
     compares_clocks=True,
     explains=("synchronisation",),
-    certainty="measured",
     counts_later_time=True,
     tables=WAITS,
     place=TimelinePlace("idle_class", "the longest wait for a device that then idles", ("synchronisation",)),

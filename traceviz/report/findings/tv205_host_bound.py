@@ -32,7 +32,6 @@ RECORD = FindingRecord(
     half_of=("TV202", "TV407"),
     compares_clocks=True,
     explains=("host",),
-    certainty="measured",
     is_candidate=False,
     tables=("host_waits", "host_time", "cuda_api"),
     place=TimelinePlace("idle_class", "the longest work of the host without device work", ("host_compute",)),

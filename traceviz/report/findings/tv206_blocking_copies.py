@@ -37,7 +37,6 @@ RECORD = FindingRecord(
     section="cuda_api",
     compares_clocks=True,
     explains=("blocking_copy",),
-    certainty="measured",
     tables=("host_waits", "copies", "cuda_api"),
     place=TimelinePlace("waiting_copy", "the longest wait in a copy call"),
 )

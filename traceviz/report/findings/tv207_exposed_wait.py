@@ -20,7 +20,6 @@ RECORD = FindingRecord(
     part_of=("TV203",),
     compares_clocks=True,
     explains=("synchronisation", "device_wait"),
-    certainty="measured",
     is_candidate=False,
     tables=("host_waits", "host_time", "cuda_api"),
     place=TimelinePlace("idle_class", "the longest wait for a device that then idles", ("synchronisation",)),

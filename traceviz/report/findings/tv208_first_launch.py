@@ -18,7 +18,6 @@ RECORD = FindingRecord(
     section="host_waits",
     compares_clocks=True,
     explains=("first_launch",),
-    certainty="measured",
     is_candidate=False,
     tables=("host_waits", "host_time", "cuda_api"),
     place=TimelinePlace("idle_class", "the longest compilation without device work", ("compilation",)),

@@ -1,7 +1,6 @@
 """Finding TV209: os wait."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import SYSTEM
+from traceviz.report.findings.record import SYSTEM, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV209",
@@ -23,7 +22,6 @@ RECORD = FindingRecord(
     part_of=("TV102",),
     compares_clocks=True,
     explains=("os_call", "waiting"),
-    certainty="measured",
     is_candidate=False,
     tables=SYSTEM,
     place=TimelinePlace("idle_class", "the longest wait in the operating system", ("host_blocked",)),

@@ -16,7 +16,6 @@ RECORD = FindingRecord(
     part_of=("TV301", "TV304"),
     compares_clocks=True,
     explains=("allocation", "stream"),
-    certainty="measured",
     is_candidate=False,
     tables=("host_waits", "cuda_api"),
     place=TimelinePlace("idle_class", "the longest allocation without device work", ("allocation",)),

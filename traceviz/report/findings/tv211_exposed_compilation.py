@@ -16,7 +16,6 @@ RECORD = FindingRecord(
     part_of=("TV401",),
     compares_clocks=True,
     explains=("compilation",),
-    certainty="measured",
     is_candidate=False,
     tables=("host_waits", "compilation", "host_time"),
     place=TimelinePlace("idle_class", "the longest compilation without device work", ("compilation",)),

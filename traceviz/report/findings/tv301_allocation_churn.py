@@ -1,7 +1,6 @@
 """Finding TV301: allocation churn."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import ALLOCATION
+from traceviz.report.findings.record import ALLOCATION, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV301",
@@ -19,7 +18,6 @@ RECORD = FindingRecord(
     section="cuda_api",
     compares_clocks=True,
     explains=("allocation",),
-    certainty="measured",
     tables=ALLOCATION,
     place=TimelinePlace("idle_class", "the longest allocation without device work", ("allocation",)),
 )

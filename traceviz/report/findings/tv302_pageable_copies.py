@@ -1,7 +1,6 @@
 """Finding TV302: pageable copies."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import COPIES
+from traceviz.report.findings.record import COPIES, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV302",
@@ -20,7 +19,6 @@ RECORD = FindingRecord(
     references=("https://developer.nvidia.com/blog/how-optimize-data-transfers-cuda-cc/",),
     section="copies",
     explains=("copy_d2h", "copy_h2d", "blocking_copy"),
-    certainty="measured",
     tables=COPIES,
     place=TimelinePlace("pageable_copy", "the longest pageable copy"),
 )

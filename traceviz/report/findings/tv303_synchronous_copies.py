@@ -1,7 +1,6 @@
 """Finding TV303: synchronous copies."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import COPIES
+from traceviz.report.findings.record import COPIES, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV303",
@@ -23,7 +22,6 @@ RECORD = FindingRecord(
     section="copies",
     compares_clocks=True,
     explains=("copy_d2h", "copy_h2d", "blocking_copy"),
-    certainty="measured",
     tables=COPIES,
     place=TimelinePlace("api_call", "the longest blocking copy call", ("blocking_copy",)),
 )

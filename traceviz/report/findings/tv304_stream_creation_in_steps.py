@@ -1,7 +1,6 @@
 """Finding TV304: stream creation in steps."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import ALLOCATION
+from traceviz.report.findings.record import ALLOCATION, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV304",
@@ -13,7 +12,6 @@ RECORD = FindingRecord(
     section="cuda_api",
     compares_clocks=True,
     explains=("stream",),
-    certainty="measured",
     tables=ALLOCATION,
     place=TimelinePlace("idle_class", "the longest allocation without device work", ("allocation",)),
 )

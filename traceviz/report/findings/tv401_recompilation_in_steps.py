@@ -1,7 +1,6 @@
 """Finding TV401: recompilation in steps."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import COMPILATION
+from traceviz.report.findings.record import COMPILATION, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV401",
@@ -27,7 +26,6 @@ RECORD = FindingRecord(
     section="compilation",
     compares_clocks=True,
     explains=("compilation",),
-    certainty="measured",
     tables=COMPILATION,
     place=TimelinePlace("idle_class", "the longest compilation without device work", ("compilation",)),
 )

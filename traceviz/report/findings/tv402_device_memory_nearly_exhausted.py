@@ -22,9 +22,6 @@ RECORD = FindingRecord(
     references=("https://www.tensorflow.org/guide/profiler#memory_profile_tool",),
     section="memory",
     severity="hint",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=("memory", "memory:1"),
     place=TimelinePlace("memory_peak", "around the highest use of memory"),
 )

@@ -15,9 +15,5 @@ RECORD = FindingRecord(
     references=("https://www.tensorflow.org/guide/profiler#memory_profile_tool",),
     section="memory",
     severity="hint",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=("memory", "memory:1"),
-    place=None,
 )

@@ -17,7 +17,6 @@ RECORD = FindingRecord(
     section="device_programs",
     part_of=("TV101",),
     explains=("input",),
-    certainty="measured",
     tables=("input_pipeline", "device_programs"),
     place=TimelinePlace("input", "the longest wait for input", ("input_wait",)),
 )

@@ -23,7 +23,6 @@ RECORD = FindingRecord(
     section="framework_ops",
     compares_clocks=True,
     explains=("kernel_launch", "launch_queue", "host"),
-    certainty="measured",
     tables=("framework_ops", "launch", "operators"),
     place=TimelinePlace("idle_class", "the longest kernel launch without device work", ("kernel_launch",)),
 )

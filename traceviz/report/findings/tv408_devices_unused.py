@@ -23,5 +23,4 @@ RECORD = FindingRecord(
     explains=("device_compute",),
     certainty="at most",
     tables=("devices", "device_use"),
-    place=None,
 )

@@ -26,7 +26,5 @@ RECORD = FindingRecord(
     references=("https://docs.jax.dev/en/latest/notebooks/host-offloading.html",),
     section="device_programs",
     explains=("other_device",),
-    certainty="measured",
     tables=("device_programs", "copies"),
-    place=None,
 )

@@ -1,7 +1,6 @@
 """Finding TV411: device not used."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import COMPUTING
+from traceviz.report.findings.record import COMPUTING, FindingRecord
 
 RECORD = FindingRecord(
     code="TV411",
@@ -45,5 +44,4 @@ RECORD = FindingRecord(
     explains=("device_compute",),
     certainty="at most",
     tables=("devices", *COMPUTING),
-    place=None,
 )

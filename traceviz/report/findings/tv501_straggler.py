@@ -1,7 +1,6 @@
 """Finding TV501: straggler."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RANKS
+from traceviz.report.findings.record import RANKS, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV501",
@@ -24,7 +23,6 @@ RECORD = FindingRecord(
     references=("https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html",),
     section="ranks",
     explains=("communication", "host_collective"),
-    certainty="measured",
     disjoint_from=("TV506",),
     is_per_rank=True,
     is_of_ranks=True,

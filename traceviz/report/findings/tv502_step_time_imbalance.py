@@ -1,7 +1,6 @@
 """Finding TV502: step time imbalance."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RANKS
+from traceviz.report.findings.record import RANKS, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV502",
@@ -26,7 +25,6 @@ RECORD = FindingRecord(
     section="ranks",
     part_of=("TV501", "TV503"),
     explains=("communication", "host_collective"),
-    certainty="measured",
     disjoint_from=("TV506",),
     is_per_rank=True,
     is_of_ranks=True,

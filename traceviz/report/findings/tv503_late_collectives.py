@@ -1,7 +1,11 @@
 """Finding TV503: late collectives."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RANKS
+from traceviz.report.findings.record import RANKS, FindingRecord, TimelinePlace
+
+OF_SLOW_RANK = "Look at the rank that needs most time for its own work: what it does before, the others do not."
+"""Advice if one rank needs more time than the others."""
+OF_TURNS = "Where every rank is late in turn, chance is the cause: fewer synchronisations even it out."
+"""Advice if none does."""
 
 RECORD = FindingRecord(
     code="TV503",
@@ -12,10 +16,10 @@ RECORD = FindingRecord(
     ),
     why="A collective transfers nothing before the last rank has come; the time before that is not the network's.",
     advice=(
-        "Look at the rank that needs most time for its own work: what it does before, the others do not.",
+        OF_SLOW_RANK,
         "Balance the work between collectives: lengths of sequences, sizes of shards, work on one rank only.",
         "Input wait on one rank delays all: give each as many loader workers and cores, and data as near.",
-        "Where every rank is late in turn, chance is the cause: fewer synchronisations even it out.",
+        OF_TURNS,
     ),
     misleads=(
         "Ranks of a pipeline wait by design. Kernels of collectives that end at different times on different ranks "
@@ -25,7 +29,6 @@ RECORD = FindingRecord(
     section="ranks",
     part_of=("TV501",),
     explains=("communication", "host_collective"),
-    certainty="measured",
     disjoint_from=("TV506",),
     is_per_rank=True,
     is_of_ranks=True,

@@ -1,7 +1,16 @@
 """Finding TV504: exposed communication."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import COMMUNICATION
+from traceviz.report.findings.record import COMMUNICATION, FindingRecord, TimelinePlace
+
+OF_SHARDED = (
+    "PyTorch with sharded parameters: prefetch the next layer (forward_prefetch, backward_prefetch of FSDP).",
+    (
+        "PyTorch with sharded parameters: gather less often, for more memory: keep them between the forward "
+        "and the backward pass (reshard_after_forward=False), or shard within a machine only (a "
+        "two-dimensional mesh, HYBRID_SHARD)."
+    ),
+)
+"""Advice that comes first if parameters are gathered."""
 
 RECORD = FindingRecord(
     code="TV504",
@@ -22,12 +31,7 @@ RECORD = FindingRecord(
             "in all but the last pass)."
         ),
         "Send fewer bytes: 16-bit gradients (PyTorch: the bf16_compress_hook of DistributedDataParallel).",
-        "PyTorch with sharded parameters: prefetch the next layer (forward_prefetch, backward_prefetch of FSDP).",
-        (
-            "PyTorch with sharded parameters: gather less often, for more memory: keep them between the forward "
-            "and the backward pass (reshard_after_forward=False), or shard within a machine only (a "
-            "two-dimensional mesh, HYBRID_SHARD)."
-        ),
+        *OF_SHARDED,
     ),
     misleads=(
         "The kernel of a rank that arrives early waits for the others. Where several ranks were captured, that wait is "
@@ -36,7 +40,6 @@ RECORD = FindingRecord(
     references=("https://pytorch.org/docs/stable/notes/ddp.html",),
     section="communication",
     explains=("communication",),
-    certainty="measured",
     is_of_ranks=True,
     tables=COMMUNICATION,
     place=TimelinePlace("idle_class", "the longest communication without computing", ("communication",)),

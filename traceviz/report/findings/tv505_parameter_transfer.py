@@ -1,7 +1,9 @@
 """Finding TV505: parameter transfer."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import COPIES
+from traceviz.report.findings.record import COPIES, FindingRecord, TimelinePlace
+
+PIN = "Keep them in pinned memory. PyTorch: CPUOffloadPolicy(pin_memory=True), DeepSpeed's pin_memory."
+"""Advice for parameters in pageable memory."""
 
 RECORD = FindingRecord(
     code="TV505",
@@ -28,7 +30,7 @@ RECORD = FindingRecord(
         ),
         "Do more work for each copy: a larger batch, or several batches a layer (micro-batches).",
         "Send fewer bytes: 16-bit or 8-bit parameters.",
-        "Keep them in pinned memory. PyTorch: CPUOffloadPolicy(pin_memory=True), DeepSpeed's pin_memory.",
+        PIN,
     ),
     misleads=(
         "A model that fits on no device in any other way. Loading a model at the start is none of it where steps are "
@@ -40,7 +42,6 @@ RECORD = FindingRecord(
     ),
     section="copies",
     explains=("parameter_transfer",),
-    certainty="measured",
     is_of_ranks=True,
     tables=COPIES,
     place=TimelinePlace("idle_class", "the longest transfer of parameters without computing", ("parameter_transfer",)),

@@ -26,9 +26,6 @@ RECORD = FindingRecord(
     references=("https://docs.python.org/3/glossary.html#term-global-interpreter-lock",),
     section="host",
     half_of=("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV622"),
-    explains=(),
     certainty="suspected",
-    is_candidate=False,
     tables=("host_time", "host", "cpu_steps"),
-    place=None,
 )

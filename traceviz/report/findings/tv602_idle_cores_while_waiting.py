@@ -1,7 +1,6 @@
 """Finding TV602: idle cores while waiting."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord
 
 RECORD = FindingRecord(
     code="TV602",
@@ -22,9 +21,6 @@ RECORD = FindingRecord(
     section="host",
     part_of=("TV601",),
     half_of=("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV622"),
-    explains=(),
     certainty="suspected",
-    is_candidate=False,
     tables=HOST,
-    place=None,
 )

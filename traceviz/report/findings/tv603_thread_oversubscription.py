@@ -29,9 +29,6 @@ RECORD = FindingRecord(
     ),
     references=("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
     section="host",
-    explains=(),
     certainty="suspected",
-    is_candidate=False,
     tables=("host", "host_time", "cpu_steps"),
-    place=None,
 )

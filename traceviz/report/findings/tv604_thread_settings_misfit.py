@@ -1,7 +1,11 @@
 """Finding TV604: thread settings misfit."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord
+
+OF_SPINNING = "KMP_BLOCKTIME=0 or 1: threads of OpenMP rest when they have done their work."
+"""Advice if threads of OpenMP spin."""
+OF_ONEDNN = "TF_ENABLE_ONEDNN_OPTS=1, or unset: oneDNN is what makes TensorFlow fast on processors."
+"""Advice if oneDNN is off."""
 
 RECORD = FindingRecord(
     code="TV604",
@@ -13,8 +17,8 @@ RECORD = FindingRecord(
     ),
     why="Arithmetic is fastest with one thread on each physical core: more take turns, fewer leave cores idle.",
     advice=(
-        "KMP_BLOCKTIME=0 or 1: threads of OpenMP rest when they have done their work.",
-        "TF_ENABLE_ONEDNN_OPTS=1, or unset: oneDNN is what makes TensorFlow fast on processors.",
+        OF_SPINNING,
+        OF_ONEDNN,
         (
             "Throughput: a thread for each physical core that may be used (OMP_NUM_THREADS). PyTorch: "
             "torch.set_num_threads; TensorFlow: as many intra-op threads, and inter-op threads = sockets, or 2 "
@@ -27,9 +31,6 @@ RECORD = FindingRecord(
     references=("https://www.intel.com/content/www/us/en/developer/articles/guide/tensorflow-performance-tuning.html",),
     section="host",
     severity="hint",
-    explains=(),
     certainty="suspected",
-    is_candidate=False,
     tables=HOST,
-    place=None,
 )

@@ -1,7 +1,6 @@
 """Finding TV605: host memory growth."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord
 
 RECORD = FindingRecord(
     code="TV605",
@@ -25,9 +24,5 @@ RECORD = FindingRecord(
     ),
     section="host",
     severity="hint",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=HOST,
-    place=None,
 )

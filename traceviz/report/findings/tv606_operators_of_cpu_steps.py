@@ -1,7 +1,6 @@
 """Finding TV606: operators of cpu steps."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import COMPUTING
+from traceviz.report.findings.record import COMPUTING, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV606",
@@ -27,9 +26,6 @@ RECORD = FindingRecord(
     section="cpu_steps",
     severity="hint",
     half_of=("TV612", "TV621"),
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=COMPUTING,
     place=TimelinePlace("largest_operation", "the longest call of the operator with most time"),
 )

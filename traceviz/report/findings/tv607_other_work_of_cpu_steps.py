@@ -1,7 +1,6 @@
 """Finding TV607: other work of cpu steps."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV607",
@@ -29,9 +28,6 @@ RECORD = FindingRecord(
     severity="hint",
     part_of=("TV608",),
     half_of=("TV610", "TV611", "TV612", "TV613", "TV614", "TV615", "TV616", "TV622"),
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=("cpu_steps", *HOST),
     place=TimelinePlace("largest_operation", "the longest call of what takes most time"),
 )

@@ -21,9 +21,5 @@ RECORD = FindingRecord(
     references=("https://ui.perfetto.dev",),
     section="lanes",
     severity="hint",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=("lanes", "lanes:1"),
-    place=None,
 )

@@ -24,7 +24,6 @@ RECORD = FindingRecord(
     section="host_limits",
     half_of=("TV612", "TV615"),
     explains=("os_call", "waiting", "saving", "io"),
-    certainty="measured",
     is_sampled=True,
     tables=("host_time", "os_calls", "host_limits"),
     place=TimelinePlace("sampled", "the longest input and output", ("io", "saving")),

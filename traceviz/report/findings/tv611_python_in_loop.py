@@ -34,7 +34,6 @@ RECORD = FindingRecord(
     section="host_limits",
     half_of=("TV612", "TV615", "TV616"),
     explains=("serialization", "host"),
-    certainty="measured",
     is_sampled=True,
     tables=("host_time", "operators", "host_limits"),
     place=TimelinePlace("sampled", "the longest stretch of Python", ("python",)),

@@ -1,7 +1,6 @@
 """Finding TV612: gil contention."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import THREADS
+from traceviz.report.findings.record import THREADS, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV612",
@@ -25,7 +24,6 @@ RECORD = FindingRecord(
     section="host_limits",
     half_of=("TV615",),
     explains=("waiting", "lock", "gil"),
-    certainty="measured",
     is_sampled=True,
     tables=THREADS,
     place=TimelinePlace("sampled", "the longest wait for the interpreter", ("gil",)),

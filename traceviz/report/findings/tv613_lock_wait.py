@@ -1,7 +1,6 @@
 """Finding TV613: lock wait."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import THREADS
+from traceviz.report.findings.record import THREADS, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV613",
@@ -22,7 +21,6 @@ RECORD = FindingRecord(
     section="host_limits",
     half_of=("TV612", "TV615", "TV618"),
     explains=("os_call", "waiting", "sleep", "lock"),
-    certainty="measured",
     is_sampled=True,
     tables=THREADS,
     place=TimelinePlace("sampled", "the longest wait for a lock or a thread", ("lock", "sleep")),

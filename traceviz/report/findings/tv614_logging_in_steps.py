@@ -1,7 +1,6 @@
 """Finding TV614: logging in steps."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV614",
@@ -21,7 +20,6 @@ RECORD = FindingRecord(
     section="host_limits",
     half_of=("TV612", "TV615"),
     explains=("logging",),
-    certainty="measured",
     is_sampled=True,
     tables=HOST,
     place=TimelinePlace("sampled", "the longest logging", ("logging",)),

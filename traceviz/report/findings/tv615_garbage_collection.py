@@ -1,7 +1,9 @@
 """Finding TV615: garbage collection."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord, TimelinePlace
+
+WITHOUT_CALLS = "Do not call gc.collect() in steps."
+"""Advice if the program itself collects."""
 
 RECORD = FindingRecord(
     code="TV615",
@@ -9,7 +11,7 @@ RECORD = FindingRecord(
     what="Python's garbage collector works in at least 5 % of the steps, as its own callbacks tell.",
     why="A full collection looks at every object of the program, and nothing else runs Python meanwhile.",
     advice=(
-        "Do not call gc.collect() in steps.",
+        WITHOUT_CALLS,
         "Freeze what was made before the loop, so that it is not looked at again: gc.collect(); gc.freeze().",
         "Collect at a time of your own: gc.disable() before the loop, gc.collect() every N steps or epochs.",
         "Keep fewer objects: arrays and tensors in place of lists of Python numbers and dictionaries.",
@@ -18,7 +20,6 @@ RECORD = FindingRecord(
     references=("https://docs.python.org/3/library/gc.html#gc.freeze",),
     section="host_limits",
     explains=("host",),
-    certainty="measured",
     is_sampled=True,
     tables=HOST,
     place=TimelinePlace("phase", "the longest garbage collection", ("collection",)),

@@ -21,7 +21,5 @@ RECORD = FindingRecord(
     references=("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     section="host_limits",
     explains=("host",),
-    certainty="measured",
     tables=("operators", "host_time", "host_limits"),
-    place=None,
 )

@@ -35,9 +35,5 @@ RECORD = FindingRecord(
         "TV703",
         "TV705",
     ),
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=("cpu_steps", "host_time", "operators"),
-    place=None,
 )

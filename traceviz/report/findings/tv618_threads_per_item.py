@@ -1,7 +1,6 @@
 """Finding TV618: threads per item."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord
 
 RECORD = FindingRecord(
     code="TV618",
@@ -29,7 +28,5 @@ RECORD = FindingRecord(
     references=("https://docs.python.org/3/library/concurrent.futures.html#threadpoolexecutor",),
     section="host",
     explains=("os_call", "waiting", "lock", "gil", "host"),
-    certainty="measured",
     tables=HOST,
-    place=None,
 )

@@ -1,7 +1,6 @@
 """Finding TV619: several memory nodes."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord
 
 RECORD = FindingRecord(
     code="TV619",
@@ -27,9 +26,6 @@ RECORD = FindingRecord(
     references=("https://www.intel.com/content/www/us/en/developer/articles/guide/tensorflow-performance-tuning.html",),
     section="host",
     severity="hint",
-    explains=(),
     certainty="suspected",
-    is_candidate=False,
     tables=HOST,
-    place=None,
 )

@@ -1,7 +1,6 @@
 """Finding TV620: memory kept between trainings."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import HOST
+from traceviz.report.findings.record import HOST, FindingRecord
 
 RECORD = FindingRecord(
     code="TV620",
@@ -21,9 +20,5 @@ RECORD = FindingRecord(
     references=("https://keras.io/api/utils/config_utils/",),
     section="host",
     severity="hint",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     tables=HOST,
-    place=None,
 )

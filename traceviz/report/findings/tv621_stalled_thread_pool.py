@@ -1,7 +1,6 @@
 """Finding TV621: stalled thread pool."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import COMPUTING
+from traceviz.report.findings.record import COMPUTING, FindingRecord
 
 RECORD = FindingRecord(
     code="TV621",
@@ -29,7 +28,5 @@ RECORD = FindingRecord(
     references=("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
     section="host_limits",
     explains=("host",),
-    certainty="measured",
     tables=COMPUTING,
-    place=None,
 )

@@ -20,8 +20,6 @@ RECORD = FindingRecord(
     section="host_limits",
     half_of=("TV612", "TV615"),
     explains=("os_call", "waiting", "saving", "io", "sleep", "lock", "gil", "logging", "serialization", "host"),
-    certainty="measured",
     is_sampled=True,
     tables=("host_time", "host_limits"),
-    place=None,
 )

@@ -1,7 +1,6 @@
 """Finding TV701: time outside steps."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RUN
+from traceviz.report.findings.record import RUN, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV701",
@@ -18,9 +17,6 @@ RECORD = FindingRecord(
     misleads="A short run for a test: evaluation and saving cost the same after few steps as after many.",
     section="whole_run",
     half_of=("TV702", "TV703", "TV705"),
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     is_of_run=True,
     tables=RUN,
     place=TimelinePlace("run_part", "the longest time outside of steps", ("validation", "saving", "between", "after")),

@@ -1,7 +1,6 @@
 """Finding TV702: slow validation."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RUN
+from traceviz.report.findings.record import RUN, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV702",
@@ -19,9 +18,6 @@ RECORD = FindingRecord(
     misleads="A program whose purpose it is to evaluate. Below 20 % it is for information.",
     section="whole_run",
     hint_if="Validation takes less than 20 % of the run.",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     is_of_run=True,
     tables=RUN,
     place=TimelinePlace("run_part", "the longest validation", ("validation",)),

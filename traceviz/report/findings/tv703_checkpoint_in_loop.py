@@ -1,7 +1,6 @@
 """Finding TV703: checkpoint in loop."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RUN
+from traceviz.report.findings.record import RUN, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV703",
@@ -22,9 +21,6 @@ RECORD = FindingRecord(
     ),
     misleads="A short run for a test that saves at its end or after each few steps.",
     section="whole_run",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     is_of_run=True,
     tables=RUN,
     place=TimelinePlace("loop_part", "the longest saving in the loop", ("saving",)),

@@ -1,7 +1,6 @@
 """Finding TV704: slow start."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RUN
+from traceviz.report.findings.record import RUN, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV704",
@@ -18,9 +17,6 @@ RECORD = FindingRecord(
     ),
     section="whole_run",
     hint_if="Imports and compilation are most of it, or it is shorter than 30 s.",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     is_of_run=True,
     tables=RUN,
     place=TimelinePlace("run_part", "the longest part of the start", ("imports", "preparation")),

@@ -1,7 +1,6 @@
 """Finding TV705: between epochs."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import RUN
+from traceviz.report.findings.record import RUN, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV705",
@@ -17,9 +16,6 @@ RECORD = FindingRecord(
     ),
     misleads="Work that has to be done between epochs, such as new negative samples.",
     section="whole_run",
-    explains=(),
-    certainty="measured",
-    is_candidate=False,
     is_of_run=True,
     tables=RUN,
     place=TimelinePlace("run_part", "the longest time between steps", ("between",)),

@@ -1,7 +1,6 @@
 """Finding TV901: capture incomplete."""
 
-from traceviz.report.findings.record import FindingRecord
-from traceviz.report.findings.tables import ELSEWHERE
+from traceviz.report.findings.record import ELSEWHERE, FindingRecord
 
 RECORD = FindingRecord(
     code="TV901",
@@ -15,9 +14,6 @@ RECORD = FindingRecord(
     misleads="Warnings of processes that do no device work.",
     section="capture",
     severity="warning",
-    explains=(),
     certainty="unexplained",
-    is_candidate=False,
     tables=ELSEWHERE,
-    place=None,
 )

@@ -1,7 +1,6 @@
 """Finding TV902: profiler overhead."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
-from traceviz.report.findings.tables import ELSEWHERE
+from traceviz.report.findings.record import ELSEWHERE, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV902",
@@ -15,7 +14,6 @@ RECORD = FindingRecord(
     misleads="Overhead at start-up, before the first step, does not distort the steps.",
     section="capture",
     explains=("profiler",),
-    certainty="measured",
     tables=ELSEWHERE,
     place=TimelinePlace("idle_class", "the longest work of the profiler", ("profiler",)),
 )

@@ -1,14 +1,19 @@
-"""Scrubbing small JSON documents, such as manifests and headers. Members are private by their key or by their text."""
+"""Scrubbing small JSON documents (manifests, headers, notes of collectors), and files of one or one per line.
+
+Members are private by their key or by their text.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
-from traceviz.scrub.result import CLEANED, PROPERTIES
+from traceviz.core.errors import DamagedTraceError
+from traceviz.scrub.result import CLEANED, PROPERTIES, Outcome
 from traceviz.scrub.secrets.properties import (
     is_path,
     is_private,
@@ -18,6 +23,7 @@ from traceviz.scrub.secrets.properties import (
     keeps_command,
 )
 from traceviz.scrub.secrets.redactor import Redactor
+from traceviz.scrub.secrets.search import leak
 from traceviz.scrub.secrets.secrets import (
     base_name,
     secrets_of_arguments,
@@ -27,6 +33,7 @@ from traceviz.scrub.secrets.secrets import (
 )
 from traceviz.scrub.secrets.shapes import REMOVED
 from traceviz.scrub.secrets.values import Secret
+from traceviz.untrusted.json_documents import document_of
 
 _COMMAND_KEY = re.compile("arg|cmd|command", re.IGNORECASE)
 """Keys of command lines. The first word is the program, which is not private and occurs in many names."""
@@ -36,6 +43,18 @@ _VERSIONS = frozenset({"version", "versions"})
 
 COMMAND_LINE = "command line"
 """Entry in ``left_out`` of a run whose ``command`` has only plain options."""
+
+OWN_WORDS = tuple(
+    b"manifest scrubbed raw tables inject status processes problems plugins profile trace train validation part "
+    b"parquet json jsonl nsys nvtx jax torch tensorflow resources report kind version name tags command left_out "
+    b"exit code signal window first_step steps delay_s duration_s rate_hz collectors state detail fix sources "
+    b"facts machine cores usable cpu sockets memory kernel container gpus driver ordinal uuid versions settings "
+    b"pid usage overhead recorded unused failed finished framework samples parts missed options device_tracer "
+    b"stacks spy".split()
+)
+"""Words in file names and keys of traceviz and profilers. A user with such a name must not change them."""
+MOST_BYTES = 64 << 20
+"""Maximum size in bytes of a run's description."""
 
 Keeps = Callable[[str, str], bool]
 """Returns true if a text under a key is kept."""
@@ -125,3 +144,56 @@ def _clean_text(value: str, redactor: Redactor, removed: Counter[str], key: str 
 def encoded(value: Any) -> bytes:
     """Encode ``value`` as JSON with as few escapes as possible, so that a search finds the same text as a reader."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+# Files of documents -------------------------------------------------------------------------------------------------
+
+
+def secrets_of_json_file(source: Path) -> Iterator[Secret]:
+    """Yield the secrets of the document or documents of a file.
+
+    Raises:
+        DamagedTraceError: the file cannot be read as JSON.
+    """
+    for document in _documents(source):
+        yield from secrets_of_document(document)
+
+
+def scrub_json_file(source: Path, target: Path, known: Iterable[Secret] = ()) -> Outcome:
+    """Write a scrubbed copy of the JSON file ``source`` to ``target``.
+
+    Arguments and result: see :class:`~traceviz.scrub.formats.registry.FileFormat`.
+
+    Raises:
+        DamagedTraceError: ``source`` is not JSON.
+        OutputError: a secret would remain in the output.
+    """
+    documents = _documents(source)
+    secrets = [secret for document in documents for secret in secrets_of_document(document)]
+    redactor = Redactor.of([*secrets, *known], OWN_WORDS)
+    removed: Counter[str] = Counter()
+    content = b"".join(encoded(clean_document(document, redactor, removed)) + b"\n" for document in documents)
+    check_content(content, redactor)
+    target.write_bytes(content)
+    return +removed, len(redactor.secrets), len(content)
+
+
+def check_content(content: bytes, redactor: Redactor) -> None:
+    """Raise :class:`OutputError` if a text that is about to be written contains a secret."""
+    if redactor.position_in(content) >= 0:
+        raise leak("in a description of the run")
+
+
+def _documents(source: Path) -> list[Any]:
+    """Return the document of a file, or the documents of its lines. A truncated last line is skipped."""
+    try:
+        if source.stat().st_size > MOST_BYTES:
+            raise DamagedTraceError(f"{source} is too long for a description.")
+        text = source.read_bytes().decode("utf-8", "replace")
+        if not source.name.endswith(".jsonl"):
+            return [document_of(text, most_bytes=MOST_BYTES)]
+        lines = [line for line in text.splitlines() if line.strip()]
+        whole = lines if text.endswith("\n") else lines[:-1]
+        return [document_of(line) for line in whole]
+    except (OSError, ValueError) as error:
+        raise DamagedTraceError(f"{source} is no JSON that can be written again.", str(error)) from error

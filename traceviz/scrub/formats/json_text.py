@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -127,19 +127,17 @@ def segments(path: Path, max_size: int | None = None) -> Iterator[Segment]:
     stream = TextStream(path, max_size)
     walk = TraceWalk(Window(stream.blocks(BLOCK_BYTES), name=str(path)), _scan, strict=True)
     try:
-        yield from _checked(walk.segments())
+        for segment in walk.segments():
+            # The scan checks events; values of headers are checked here.
+            is_header = segment.kind is SegmentKind.HEADER
+            if is_header and _first_wrong(segment.block, segment.begin, segment.end) is not None:
+                why = f"The value of its member {segment.key!r} is no JSON."
+                raise DamagedTextError(why)  # noqa: TRY301 (reported as damage that the walk finds)
+            yield segment
     except DamagedTextError as error:
         raise _damaged(path, stream.damage or str(error)) from None
     if stream.damage:
         raise _damaged(path, stream.damage)
-
-
-def _checked(segments: Iterable[Segment]) -> Iterator[Segment]:
-    """Yield the same segments, checking that values of headers are valid JSON. The scan checks events."""
-    for segment in segments:
-        if segment.kind is SegmentKind.HEADER and _first_wrong(segment.block, segment.begin, segment.end) is not None:
-            raise DamagedTextError(f"The value of its member {segment.key!r} is no JSON.")
-        yield segment
 
 
 def _damaged(path: Path, why: str) -> DamagedTraceError:
@@ -151,26 +149,24 @@ def _scan(text: bytes, place: int) -> Step:
 
     See :data:`traceviz.parsers.shared.json.walk.Scan`.
     """
-    step = _whole_elements(text, place)
-    wrong = _first_wrong(text, place, step.place)
-    return step if wrong is None else Step(Stop.BROKEN, place, wrong)
-
-
-def _whole_elements(text: bytes, place: int) -> Step:
+    begin = place
     while True:
         match = _ELEMENTS.match(text, place)
         assert match is not None
         place = match.end()
+        step = Step(Stop.MORE, place, place)
         if text[place : place + 1] == b"]":
-            return Step(Stop.END, place + 1, place + 1)
-        if place == len(text):
-            return Step(Stop.MORE, place, place)
-        try:
-            place = skip_value(text, place)
-        except CutError:
-            return Step(Stop.MORE, place, place)
-        except BrokenError as error:
-            return Step(Stop.BROKEN, place, error.place)
+            step = Step(Stop.END, place + 1, place + 1)
+        elif place < len(text):
+            try:
+                place = skip_value(text, place)
+                continue
+            except CutError:
+                pass
+            except BrokenError as error:
+                step = Step(Stop.BROKEN, place, error.place)
+        wrong = _first_wrong(text, begin, step.place)
+        return step if wrong is None else Step(Stop.BROKEN, begin, wrong)
 
 
 def _first_wrong(text: bytes, begin: int, end: int) -> int | None:

@@ -81,7 +81,16 @@ def scrub_json_trace(source: Path, target: Path, known: Iterable[Secret] = ()) -
     with _explained(source), _new_text(target, compressed=compressed) as output:
         for segment in json_text.segments(source):
             output.write(writer.segment(segment))
-    return +writer.removed, len(redactor.secrets), _check(target, redactor)
+    # The written file is searched again: its raw text, and its decoded texts.
+    size = check_stream(TextStream(target).blocks(BLOCK_BYTES), redactor)
+    seen: set[bytes] = set()
+    for segment in json_text.segments(target) if redactor.secrets else ():
+        new = {token for token in json_text.tokens(segment.text) if b"\\" in token} - seen
+        seen = (seen | new) if len(seen) < _MOST_KNOWN else new
+        for token in map(parsed, new):
+            if any(redactor.holds(_decoded(text)) for text in (token.key, token.value) if text is not None):
+                raise leak("in a text")
+    return +writer.removed, len(redactor.secrets), size
 
 
 @contextmanager
@@ -131,25 +140,22 @@ def _survey(source: Path, *, lenient: bool = False, has_names: bool = True) -> t
                     seen = seen if len(seen) < _MOST_KNOWN else set()
                     new = set(json_text.tokens(text)) - seen
                     seen |= new
-                    secrets.update(_secrets_of_tokens(new))
+                    for token in map(parsed, new):
+                        value = _decoded(token.value) if token.value is not None else b""
+                        key = _decoded(token.key) if token.key is not None else b""
+                        word = key.decode("utf-8", "replace")
+                        secrets.update(secrets_of_property(word, value))
+                        secrets.update(secrets_of_text(key))
+                        if value and is_private_text(word):
+                            secrets.update(secrets_of_variable(key, value))
                     if any(map(_opens_private, new)):
-                        for begin, end, key in json_text.containers(text, _is_private):
-                            name = _decoded(key).decode("utf-8", "replace")
+                        for begin, end, quoted in json_text.containers(text, _is_private):
+                            name = _decoded(quoted).decode("utf-8", "replace")
                             secrets.update(secrets_of_document(_value(text[begin:end]), name))
     except DamagedTraceError:
         if not lenient:
             raise
     return list(secrets), names
-
-
-def _secrets_of_tokens(tokens: Iterable[bytes]) -> Iterator[Secret]:
-    for token in map(parsed, tokens):
-        text = _decoded(token.value) if token.value is not None else b""
-        key = _decoded(token.key) if token.key is not None else b""
-        yield from secrets_of_property(key.decode("utf-8", "replace"), text)
-        yield from secrets_of_text(key)
-        if text and is_private_text(key.decode("utf-8", "replace")):
-            yield from secrets_of_variable(key, text)
 
 
 def _opens_private(token: bytes) -> bool:
@@ -197,24 +203,29 @@ class _Writer:
             value = _value(text)
             if not isinstance(value, str | dict | list):
                 return text
-            return encoded(clean_document(value, self._redactor, self.removed, _keeps_header, segment.key))
+            return encoded(
+                clean_document(
+                    value,
+                    self._redactor,
+                    self.removed,
+                    lambda key, text: key in _KEPT_HEADERS or keeps_setting(key, text),
+                    segment.key,
+                )
+            )
         if segment.kind is SegmentKind.EVENTS:
             distinct = set(json_text.tokens(text))
             if any(map(_opens_private, distinct)):
-                text = self._without_containers(text)
+                parts, at = [], 0
+                for begin, end, _ in json_text.containers(text, _is_private):
+                    empty = not text[begin + 1 : end - 1].strip()
+                    self.removed[PROPERTIES] += not empty
+                    parts += [text[at:begin], text[begin:end] if empty else b'"%b"' % REMOVED]
+                    at = end
+                text = b"".join([*parts, text[at:]])
             changes = any(self._result(token)[0] != token for token in distinct)
         else:
             changes = text.startswith(b'"')
         return json_text.replaced(text, self._token) if changes else text
-
-    def _without_containers(self, text: bytes) -> bytes:
-        parts, at = [], 0
-        for begin, end, _ in json_text.containers(text, _is_private):
-            empty = not text[begin + 1 : end - 1].strip()
-            self.removed[PROPERTIES] += not empty
-            parts += [text[at:begin], text[begin:end] if empty else b'"%b"' % REMOVED]
-            at = end
-        return b"".join([*parts, text[at:]])
 
     def _token(self, token: bytes) -> bytes:
         new, noun = self._result(token)
@@ -225,30 +236,26 @@ class _Writer:
     def _result(self, token: bytes) -> tuple[bytes, str]:
         """Return the output for ``token``, and the kind of data that this removes."""
         known = self._known.get(token)
-        if known is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            known = self._known[token] = self._fresh(token)
-        return known
-
-    def _fresh(self, token: bytes) -> tuple[bytes, str]:
+        if known is not None:
+            return known
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
         key, between, value, opens = parsed(token)
-        noun = ""
-        name = b""
+        noun, word, new = "", "", b""
         if key is not None:
-            name = _decoded(key)
+            word = _decoded(key).decode("utf-8", "replace")
             key, changed = _changed(key, self._redactor.clean)
             noun = CLEANED if changed else ""
+            new = b'"%b"' % key + between
         if value is not None:
-            word = name.decode("utf-8", "replace")
             if is_private_text(word) and value:
                 noun = PROPERTIES if value != REMOVED else noun
                 value = REMOVED
             else:
                 value, changed = _changed(value, self._cleaner(word))
                 noun = CLEANED if changed else noun
-        texts = b'"%b"' % key + between if key is not None else b""
-        return texts + (b'"%b"' % value if value is not None else opens), noun
+        self._known[token] = new + (b'"%b"' % value if value is not None else opens), noun
+        return self._known[token]
 
     def _cleaner(self, key: str) -> Callable[[bytes], bytes]:
         """Return the cleaning function for texts under ``key``."""
@@ -265,23 +272,3 @@ def _changed(quoted: bytes, clean: Callable[[bytes], bytes]) -> tuple[bytes, boo
         return REMOVED, True
     new = clean(text)
     return (quoted, False) if new == text else (quoted_of(new), True)
-
-
-def _keeps_header(key: str, text: str) -> bool:
-    return key in _KEPT_HEADERS or keeps_setting(key, text)
-
-
-# --- the check -------------------------------------------------------------------------------------------------------
-
-
-def _check(target: Path, redactor: Redactor) -> int:
-    """Search the written file again: its raw text, and its decoded texts."""
-    size = check_stream(TextStream(target).blocks(BLOCK_BYTES), redactor)
-    seen: set[bytes] = set()
-    for segment in json_text.segments(target) if redactor.secrets else ():
-        new = {token for token in json_text.tokens(segment.text) if b"\\" in token} - seen
-        seen = (seen | new) if len(seen) < _MOST_KNOWN else new
-        for token in map(parsed, new):
-            if any(redactor.holds(_decoded(text)) for text in (token.key, token.value) if text is not None):
-                raise leak("in a text")
-    return size

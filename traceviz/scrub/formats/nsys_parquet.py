@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -95,25 +95,28 @@ class _Layout:
 
     def declaration(self) -> str:
         """Return SQL that creates the table."""
-        columns = ", ".join(f"{quoted(column.name)} {_declared(self.name, column)}" for column in self.schema)
-        return f"CREATE TABLE {quoted(self.name)} ({columns})"
+        columns = []
+        for column in self.schema:
+            kind = _values(column.type)
+            if _is_name(self.name, column) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+                declared = "INTEGER"
+            else:
+                declared = "REAL" if pa.types.is_floating(kind) else "TEXT"
+            columns.append(f"{quoted(column.name)} {declared}")
+        return f"CREATE TABLE {quoted(self.name)} ({', '.join(columns)})"
 
 
-@dataclass(slots=True)
-class _Strings:
+class _Strings(dict[str, int]):
     """Numbers of names that columns hold instead of a number."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
 
     def numbered(self, values: Any) -> Any:
         """Convert an array of texts to an array of numbers."""
         encoded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-        ids = [None if text is None else self._number(text) for text in encoded.dictionary.to_pylist()]
+        ids = []
+        for value in encoded.dictionary.to_pylist():
+            text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+            ids.append(None if text is None else self.setdefault(text, _FIRST_OF_NAMES + len(self)))
         return pc.take(pa.array(ids, pa.int64()), encoded.indices)
-
-    def _number(self, value: str | bytes) -> int:
-        text = value if isinstance(value, str) else value.decode("utf-8", "replace")
-        return self.numbers.setdefault(text, _FIRST_OF_NAMES + len(self.numbers))
 
 
 def _write_database(source: Path, database: Path, takes: Callable[[pa.Schema], bool] = lambda _: True) -> list[_Layout]:
@@ -124,10 +127,10 @@ def _write_database(source: Path, database: Path, takes: Callable[[pa.Schema], b
         db.execute("PRAGMA synchronous = OFF")
         strings = _Strings()
         layouts = [layout for path in files if (layout := _load(db, path, strings, takes)) is not None]
-        if strings.numbers:
+        if strings:
             if all(layout.name != _STRINGS for layout in layouts):
                 db.execute(f"CREATE TABLE {_STRINGS} (id INTEGER, value TEXT)")
-            rows = ((number, text) for text, number in strings.numbers.items())
+            rows = ((number, text) for text, number in strings.items())
             db.executemany(f"INSERT INTO {_STRINGS} (id, value) VALUES (?, ?)", rows)  # noqa: S608 (a constant)
         db.commit()
     return layouts
@@ -150,13 +153,6 @@ def _load(db: sqlite3.Connection, path: Path, strings: _Strings, takes: Callable
     except DAMAGE as error:
         raise DamagedTraceError(f"{path} cannot be read.", str(error), "Export the report again.") from error
     return layout
-
-
-def _declared(table: str, column: pa.Field[Any]) -> str:
-    kind = _values(column.type)
-    if _is_name(table, column) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return "INTEGER"
-    return "REAL" if pa.types.is_floating(kind) else "TEXT"
 
 
 def _is_name(table: str, column: pa.Field[Any]) -> bool:
@@ -194,7 +190,12 @@ def _write_parquet(db: sqlite3.Connection, layout: _Layout, target: Path) -> Non
     plain = pa.schema(
         [(field.name, pa.string() if _is_text(_values(field.type)) else field.type) for field in layout.schema]
     )
-    columns = ", ".join(_selected(layout.name, column) for column in layout.schema)
+    columns = ", ".join(
+        f"(SELECT value FROM {_STRINGS} WHERE id = {quoted(layout.name)}.{quoted(column.name)})"  # noqa: S608 (quoted)
+        if _is_name(layout.name, column)
+        else quoted(column.name)
+        for column in layout.schema
+    )
     last = f" WHERE id < {_FIRST_OF_NAMES}" if layout.name == _STRINGS else ""
     rows = db.execute(f"SELECT {columns} FROM {quoted(layout.name)}{last}")  # noqa: S608 (quoted)
     try:
@@ -205,12 +206,6 @@ def _write_parquet(db: sqlite3.Connection, layout: _Layout, target: Path) -> Non
                 writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=plain))
     except (OSError, pa.ArrowException) as error:
         raise OutputError(f"{layout.name}{SUFFIX} cannot be written.", str(error)) from error
-
-
-def _selected(table: str, column: pa.Field[Any]) -> str:
-    if _is_name(table, column):
-        return f"(SELECT value FROM {_STRINGS} WHERE id = {quoted(table)}.{quoted(column.name)})"  # noqa: S608
-    return quoted(column.name)
 
 
 def _array(values: tuple[Any, ...], kind: pa.DataType) -> Any:

@@ -89,16 +89,29 @@ def scrubbed_database(source: Path, target: Path, known: Iterable[Secret] = ()) 
     """
     with explained(source), closing(attached(source, target)) as db:
         tables = tables_of(db)
-        _check_is_of_nsys(tables, source)
+        if not any(
+            name.startswith(("CUPTI_", "TARGET_INFO_", "NVTX_EVENTS")) or name == "StringIds" for name in tables
+        ):
+            raise UnknownFormatError(
+                f"{source} is a SQLite database, but not one of Nsight Systems.",
+                f"Its tables: {', '.join(sorted(tables)[:8]) or 'none'}.",
+                "scrub rewrites exports of nsys and folders of traceviz convert.",
+            )
         removed: Counter[str] = Counter()
         _create_owners(db, tables)
         redactor = Redactor.of([*_secrets_of(db, tables, removed), *known], _vocabulary(db, tables))
         _define_functions(db, redactor)
         for name, columns in tables.items():
             if name != "StringIds":
-                removed.update(
-                    _copy(db, name, columns, _row_filter(name, columns, has_samples="COMPOSITE_EVENTS" in tables))
-                )
+                condition = _row_filter(name, columns, has_samples="COMPOSITE_EVENTS" in tables)
+                kept = copy_rows(db, name, columns, _value, condition)
+                rows = number(db, f"SELECT count(*) FROM source.{quoted(name)}")
+                removed[_row_noun(name)] += rows - kept
+                nouns, tests = zip(*map(_change, columns), strict=True)
+                sums = ", ".join(f"coalesce(sum({test}), 0)" for test in tests)  # one pass over the table
+                counts = db.execute(f"SELECT {sums} FROM source.{quoted(name)} WHERE {condition}").fetchone()
+                for noun, count in zip(nouns, counts, strict=True):
+                    removed[noun] += count
         if "StringIds" in tables:
             references = (
                 (column, column.name == "module")
@@ -107,17 +120,14 @@ def scrubbed_database(source: Path, target: Path, known: Iterable[Secret] = ()) 
             )
             removed.update(copy_strings(db, "StringIds", "id INTEGER NOT NULL PRIMARY KEY", references))
         db.commit()
-        _check_texts(db, tables, redactor)
+        # Every text of the output is searched, also those that the file stores in several pieces.
+        for column in chain.from_iterable(tables.values()) if redactor.secrets else ():
+            if policy.treatment(column.table, column.name) in _FUNCTIONS:
+                text = f"CAST({column.quoted} AS BLOB)"
+                held = f"CASE WHEN typeof({column.quoted}) IN {TEXTUAL} THEN holds_secret({text}) END"
+                if number(db, f"SELECT EXISTS (SELECT 1 FROM main.{quoted(column.table)} WHERE {held})"):
+                    raise leak(f"in a text of {column.table}.{column.name}")
     return +removed, redactor
-
-
-def _check_is_of_nsys(tables: Iterable[str], source: Path) -> None:
-    if not any(name.startswith(("CUPTI_", "TARGET_INFO_", "NVTX_EVENTS")) or name == "StringIds" for name in tables):
-        raise UnknownFormatError(
-            f"{source} is a SQLite database, but not one of Nsight Systems.",
-            f"Its tables: {', '.join(sorted(tables)[:8]) or 'none'}.",
-            "scrub rewrites exports of nsys and folders of traceviz convert.",
-        )
 
 
 # --- secrets of this file --------------------------------------------------------------------------------------------
@@ -139,17 +149,14 @@ def _secrets_of(db: sqlite3.Connection, tables: Iterable[str], removed: Counter[
         if any(column.name == "uuid" for column in columns_of(db, table)):
             rows = db.execute(f"SELECT DISTINCT CAST(uuid AS BLOB) FROM source.{table} WHERE length(uuid) >= 16")
             secrets += [Secret(uuid, certain=True) for (uuid,) in rows]
-    return [*secrets, *_secrets_of_texts(db, tables)]
-
-
-def _secrets_of_texts(db: sqlite3.Connection, tables: Iterable[str]) -> Iterator[Secret]:
-    """Yield the secrets in all texts that may be kept, by their shape. Facts are judged with their keys."""
+    # All texts that may be kept are judged by their shape. Facts are judged with their keys.
     for column in chain.from_iterable(columns_of(db, table) for table in tables):
         if column.table in policy.KEY_VALUE_TABLES or policy.treatment(column.table, column.name) not in _FUNCTIONS:
             continue
         texts = f"SELECT DISTINCT CAST({column.quoted} AS BLOB) FROM source.{quoted(column.table)}"
         for (text,) in db.execute(f"{texts} WHERE typeof({column.quoted}) IN {TEXTUAL}"):
-            yield from secrets_of_text(text)
+            secrets += secrets_of_text(text)
+    return secrets
 
 
 def _secrets_of_facts(facts: list[tuple[bytes, bytes]], removed: Counter[str]) -> Iterator[Secret]:
@@ -265,13 +272,6 @@ def _row_filter(table: str, columns: tuple[Column, ...], *, has_samples: bool) -
     return f"{owner[0]} & {_PROCESS_BITS} IN (SELECT process FROM owners)"
 
 
-def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condition: str) -> Counter[str]:
-    """Create ``table`` in the output and fill it; return the counts of removed data."""
-    kept = copy_rows(db, table, columns, _value, condition)
-    rows = number(db, f"SELECT count(*) FROM source.{quoted(table)}")
-    return Counter({_row_noun(table): rows - kept}) + _removed_values(db, table, columns, condition)
-
-
 def _value(column: Column) -> str:
     """Return SQL of the output's values of ``column``."""
     treatment = policy.treatment(column.table, column.name)
@@ -283,17 +283,6 @@ def _value(column: Column) -> str:
         f"CASE typeof({column.quoted}) WHEN 'null' THEN NULL WHEN 'text' THEN {column.nothing} "
         f"WHEN 'blob' THEN {column.nothing} ELSE {number} END"
     )
-
-
-def _removed_values(db: sqlite3.Connection, table: str, columns: tuple[Column, ...], condition: str) -> Counter[str]:
-    """Count the values that were removed or changed in the kept rows."""
-    nouns, tests = zip(*(_change(column) for column in columns), strict=True)
-    sums = ", ".join(f"coalesce(sum({test}), 0)" for test in tests)  # one pass over the table
-    counts = db.execute(f"SELECT {sums} FROM source.{quoted(table)} WHERE {condition}").fetchone()
-    removed: Counter[str] = Counter()
-    for noun, count in zip(nouns, counts, strict=True):
-        removed[noun] += count
-    return removed
 
 
 def _change(column: Column) -> tuple[str, str]:
@@ -309,26 +298,9 @@ def _change(column: Column) -> tuple[str, str]:
 
 
 def _row_noun(table: str) -> str:
-    if table in policy.DROPPED_TABLES:
-        return policy.DROPPED_TABLES[table]
-    if table in policy.SYSTEM_WIDE_TABLES:
-        return policy.SYSTEM_WIDE_TABLES[table][1]
-    return (
-        "stack frames of other processes" if table == "SAMPLING_CALLCHAINS" else "facts about machine, user and export"
-    )
-
-
-# --- checking the result ---------------------------------------------------------------------------------------------
-
-
-def _check_texts(db: sqlite3.Connection, tables: dict[str, tuple[Column, ...]], redactor: Redactor) -> None:
-    """Check every text of the output for secrets, including texts that the file stores in several pieces."""
-    if not redactor.secrets:
-        return
-    for column in chain.from_iterable(tables.values()):
-        if policy.treatment(column.table, column.name) in _FUNCTIONS:
-            held = (
-                f"CASE WHEN typeof({column.quoted}) IN {TEXTUAL} THEN holds_secret(CAST({column.quoted} AS BLOB)) END"
-            )
-            if number(db, f"SELECT EXISTS (SELECT 1 FROM main.{quoted(column.table)} WHERE {held})"):
-                raise leak(f"in a text of {column.table}.{column.name}")
+    nouns = {
+        **policy.DROPPED_TABLES,
+        **{name: noun for name, (_, noun) in policy.SYSTEM_WIDE_TABLES.items()},
+        "SAMPLING_CALLCHAINS": "stack frames of other processes",
+    }
+    return nouns.get(table, "facts about machine, user and export")

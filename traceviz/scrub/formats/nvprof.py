@@ -76,7 +76,14 @@ def scrub_nvprof(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
         db.create_function("holds_secret", 1, redactor.holds, deterministic=True)
         for name, columns in tables.items():
             if name != STRINGS:
-                removed.update(_copy(db, name, columns))
+                copy_rows(db, name, columns, _value)
+                for column in columns:
+                    kept = f" AND NOT ({_stays(column)})" if column.name in _BYTES else ""
+                    lost = f"typeof({column.quoted}) IN {TEXTUAL} AND length({column.quoted}) > 0{kept}"
+                    noun = (
+                        MESSAGES if column.name == "cubin" else HARDWARE_IDS if column.name in _IDS else UNKNOWN_TEXTS
+                    )
+                    removed[noun] += number(db, f"SELECT count(*) FROM source.{quoted(name)} WHERE {lost}")
         if STRINGS in tables:
             references = (
                 (column, column.name in _FILE_NAMES)
@@ -107,18 +114,6 @@ def _vocabulary(db: sqlite3.Connection, tables: Tables) -> Iterator[bytes]:
             ids = f"SELECT name FROM source.{quoted(name)}"
             for (text,) in db.execute(f"SELECT CAST(value AS BLOB) FROM source.{STRINGS} WHERE _id_ IN ({ids})"):
                 yield text or b""
-
-
-def _copy(db: sqlite3.Connection, table: str, columns: tuple[Column, ...]) -> Counter[str]:
-    """Create ``table`` in the output and fill it; return the counts of removed data."""
-    copy_rows(db, table, columns, _value)
-    removed: Counter[str] = Counter()
-    for column in columns:
-        kept = f" AND NOT ({_stays(column)})" if column.name in _BYTES else ""
-        lost = f"typeof({column.quoted}) IN {TEXTUAL} AND length({column.quoted}) > 0{kept}"
-        noun = MESSAGES if column.name == "cubin" else HARDWARE_IDS if column.name in _IDS else UNKNOWN_TEXTS
-        removed[noun] += number(db, f"SELECT count(*) FROM source.{quoted(table)} WHERE {lost}")
-    return removed
 
 
 def _value(column: Column) -> str:

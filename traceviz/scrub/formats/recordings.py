@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -25,8 +26,14 @@ from traceviz.parsers.run.folder import read_run
 from traceviz.parsers.run.layout import MANIFEST, TABLES, is_run_folder
 from traceviz.parsers.run.readers import ResourceSamplesReader
 from traceviz.parsers.run.samples import PART_SCHEMA
-from traceviz.scrub.formats.documents import clean_document, encoded, kept_command, secrets_of_document
-from traceviz.scrub.formats.json_files import OWN_WORDS, check_content
+from traceviz.scrub.formats.documents import (
+    OWN_WORDS,
+    check_content,
+    clean_document,
+    encoded,
+    kept_command,
+    secrets_of_document,
+)
 from traceviz.scrub.formats.registry import file_format, format_of, secrets_of_file
 from traceviz.scrub.formats.tables import clean_texts, scrub_folder, secrets_of_folder
 from traceviz.scrub.result import MANIFEST as OUR_MANIFEST
@@ -73,6 +80,13 @@ class _Copy:
         self.redactor = Redactor.of(self.known, OWN_WORDS)
         self.secrets = len(self.redactor.secrets)
 
+    def count(self, outcome: Outcome) -> None:
+        """Add the outcome of one file or of the tables."""
+        removed, secrets, size = outcome
+        self.removed.update(removed)
+        self.secrets = max(self.secrets, secrets)
+        self.searched += size
+
 
 def secrets_of_recordings(source: Path) -> Iterator[Secret]:
     """Yield the secrets of all files of a folder.
@@ -82,7 +96,12 @@ def secrets_of_recordings(source: Path) -> Iterator[Secret]:
     """
     for path in _files(source):
         yield from secrets_of_text(path.relative_to(source).as_posix().encode(errors="replace"))
-        yield from _secrets_of_samples(path) if _is_part(path) else secrets_of_file(path)
+        if not _is_part(path):
+            yield from secrets_of_file(path)
+            continue
+        with suppress(DamagedTraceError):  # the file is skipped
+            for text in _texts_of_samples(_samples(path)):
+                yield from secrets_of_text(text)
     tables = source / TABLES  # tables of a run folder
     if is_trace_folder(tables) and not tables.is_symlink():
         with suppress(TracevizError):  # the raw recordings have the same secrets, and the tables are rewritten
@@ -115,7 +134,13 @@ def scrub_recordings(source: Path, target: Path) -> tuple[Counter[str], int, int
             f"It holds {names}.",
             "Convert first, and scrub that: traceviz convert TRACE -o DIR.",
         )
-    _check_names(copy)
+    for path in target.rglob("*"):
+        if copy.redactor.holds(path.relative_to(target).as_posix().encode(errors="replace")):
+            raise OutputError(
+                "A secret of the source would have stayed in the name of a file of the output.",
+                "Nothing was written.",
+                "Rename the file in the source.",
+            )
     return +copy.removed, copy.secrets, copy.searched, copy.left_out
 
 
@@ -160,10 +185,7 @@ def _write_file(copy: _Copy, path: Path) -> None:
         target.unlink(missing_ok=True)
         copy.left_out.append((name, f"damaged: {_cleaned(copy, error.why or error.what)}"))
         return
-    removed, secrets, size = outcome
-    copy.removed.update(removed)
-    copy.secrets = max(copy.secrets, secrets)
-    copy.searched += size
+    copy.count(outcome)
     copy.target_paths[path.relative_to(copy.source).as_posix()] = target.relative_to(copy.target).as_posix()
 
 
@@ -173,7 +195,12 @@ def _cleaned(copy: _Copy, text: str) -> str:
 
 def _target_path(copy: _Copy, path: Path) -> PurePosixPath:
     """Return the path of a file in the output: without hosts and users, and numbered if two would be equal."""
-    parts = [_name(copy, part) for part in path.relative_to(copy.source).parts]
+    parts = []
+    for part in path.relative_to(copy.source).parts:
+        clean = copy.redactor.clean(part.encode(errors="replace"))
+        parts.append(
+            clean.replace(REMOVED, b"host").replace(PATH, b"path").decode("utf-8", "replace").replace("/", "_")
+        )
     target = PurePosixPath(*parts)
     taken = set(copy.target_paths.values())
     number = 1
@@ -182,11 +209,6 @@ def _target_path(copy: _Copy, path: Path) -> PurePosixPath:
         target = PurePosixPath(*parts[:-1], f"{stem}{number}{dot}{endings}")
         number += 1
     return target
-
-
-def _name(copy: _Copy, name: str) -> str:
-    clean = copy.redactor.clean(name.encode(errors="replace"))
-    return clean.replace(REMOVED, b"host").replace(PATH, b"path").decode("utf-8", "replace").replace("/", "_")
 
 
 def _is_part(path: Path) -> bool:
@@ -204,12 +226,6 @@ def _samples(path: Path) -> pa.Table:
 def _texts_of_samples(table: pa.Table) -> Iterator[bytes]:
     for name in ("metric", "unit"):
         yield from (text.encode() for text in table[name].unique().to_pylist() if text is not None)
-
-
-def _secrets_of_samples(path: Path) -> Iterator[Secret]:
-    with suppress(DamagedTraceError):  # the file is skipped
-        for text in _texts_of_samples(_samples(path)):
-            yield from secrets_of_text(text)
 
 
 def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
@@ -238,7 +254,11 @@ def _write_samples(copy: _Copy, path: Path, target: Path) -> Outcome:
 def _write_run(copy: _Copy) -> None:
     """Write the manifest of a run, and its tables. Missing tables are merged now."""
     _write_tables(copy)
-    stated = _manifest(copy.source / MANIFEST)
+    try:
+        stated = read_document(copy.source / MANIFEST)
+    except (OSError, ValueError) as error:
+        raise DamagedTraceError(f"{copy.source / MANIFEST} cannot be read.", str(error)) from error
+    stated = stated if isinstance(stated, dict) else {}
     command = kept_command(stated)
     known = Redactor.of([*secrets_of_document(stated), *copy.known], OWN_WORDS)
     clean = clean_document(stated, known, copy.removed)
@@ -264,31 +284,14 @@ def _write_tables(copy: _Copy) -> None:
             write_tables(tables, read_run(copy.source, ReadRequest(), trace_readers()), {"source": copy.source.name})
         except TracevizError as error:
             copy.left_out.append((TABLES, _cleaned(copy, error.what)))
-            _remove(tables)
+            shutil.rmtree(tables)
             return
     target.mkdir()
     try:
-        removed, secrets, size = scrub_folder(tables, target, copy.known)
+        copy.count(scrub_folder(tables, target, copy.known))
     finally:
         if tables.parent == copy.target:
-            _remove(tables)
-    copy.removed.update(removed)
-    copy.secrets = max(copy.secrets, secrets)
-    copy.searched += size
-
-
-def _remove(folder: Path) -> None:
-    for path in folder.iterdir():
-        path.unlink()
-    folder.rmdir()
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    try:
-        stated = read_document(path)
-    except (OSError, ValueError) as error:
-        raise DamagedTraceError(f"{path} cannot be read.", str(error)) from error
-    return stated if isinstance(stated, dict) else {}
+            shutil.rmtree(tables)
 
 
 def _moved(sources: Any, target_paths: Mapping[str, str]) -> list[str]:
@@ -300,14 +303,3 @@ def _moved(sources: Any, target_paths: Mapping[str, str]) -> list[str]:
         for level, parent in enumerate(PurePosixPath(old).parents)
     }
     return [target_paths.get(path) or folders[path] for path in stated if path in target_paths or path in folders]
-
-
-def _check_names(copy: _Copy) -> None:
-    """Raise :class:`OutputError` if a name of a file or folder in the output holds a secret."""
-    for path in copy.target.rglob("*"):
-        if copy.redactor.holds(path.relative_to(copy.target).as_posix().encode(errors="replace")):
-            raise OutputError(
-                "A secret of the source would have stayed in the name of a file of the output.",
-                "Nothing was written.",
-                "Rename the file in the source.",
-            )

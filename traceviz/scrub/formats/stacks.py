@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import msgspec
 
 from traceviz.parsers.run.stack_lines import (
     ROLES,
-    About,
     CostLine,
     FrameLine,
     MetricLine,
@@ -101,21 +100,16 @@ def _cleaned(line: Any, redactor: Redactor) -> Any:
         case MetricLine():
             changed = {"name": clean(line.name), "source": line.source if line.source in schema.METRIC_SOURCES else ""}
         case ProcessLine():
-            changed = {"about": _clean_about(line.about, clean)}
+            about, name = line.about, line.about.name
+            role = about.role if about.role in ROLES else ROLES[0]
+            name = None if name is None else base_name(name.encode()).decode("utf-8", "replace")
+            changed = {"about": msgspec.structs.replace(about, name=clean(name), role=role)}
         case SamplesLine():
             known = (*schema.THREAD_STATES, None)
             changed = {"rows": [(*row[:-1], row[-1] if row[-1] in known else None) for row in line.rows]}
         case StoppedLine():  # the notes of the run have the reason; an error may name files
             changed = {"reason": ""}
         case CostLine():
-            changed = {"stated": {key: value for key, value in line.stated.items() if _is_cost(key, value)}}
+            numbers = {key: value for key, value in line.stated.items() if isinstance(value, int | float)}
+            changed = {"stated": {key: numbers[key] for key in numbers if key in {"cpu_ns", "ticks", "late_ns"}}}
     return msgspec.structs.replace(line, **changed)
-
-
-def _clean_about(about: About, clean: Callable[[str | None], str | None]) -> About:
-    name = None if about.name is None else base_name(about.name.encode()).decode("utf-8", "replace")
-    return msgspec.structs.replace(about, name=clean(name), role=about.role if about.role in ROLES else ROLES[0])
-
-
-def _is_cost(key: str, value: object) -> bool:
-    return key in {"cpu_ns", "ticks", "late_ns"} and isinstance(value, int | float)

@@ -91,7 +91,16 @@ def scrub_folder(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
     path = target / MANIFEST
     written = {**read_document(path), "redacted": dict(listed(scrubbing.removed))}
     path.write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
-    return scrubbing.removed, len(scrubbing.redactor.secrets), _check(target, scrubbing.redactor)
+    # All files are read back. Pages are compressed, so their texts are decoded. The raw bytes are searched, too, for
+    # data that no reader shows.
+    size = 0
+    for name, file_path in load(target).sources.items():
+        if isinstance(file_path, Path):
+            columns = [column.name for column in _columns_of_text(name)]  # numbers hold no text
+            with pq.ParquetFile(file_path) as file:
+                size += _check_texts(name, file.read(columns), scrubbing.redactor)
+    size += _check_files(target, scrubbing.redactor)
+    return scrubbing.removed, len(scrubbing.redactor.secrets), size
 
 
 def scrub_tables(
@@ -135,10 +144,23 @@ class _Scrubbing:
     @classmethod
     def of(cls, tables: TraceTables, facts: Mapping[str, Any], known: Iterable[Secret]) -> _Scrubbing:
         secrets = [*secrets_of_tables(tables), *secrets_of_text(encoded(_stated(facts))), *known]
-        return cls(tables, Redactor.of(secrets, _vocabulary(tables)), Redactor.of(secrets, _ENDINGS), Counter())
+        vocabulary = [*map(base_name, _distinct_texts(tables.arrow("processes").column("name")))]
+        for name in ("kernels", "cuda_api", "os_calls"):
+            if name in tables:
+                vocabulary += _distinct_texts(tables.arrow(name).column("name"))
+        return cls(tables, Redactor.of(secrets, vocabulary), Redactor.of(secrets, _ENDINGS), Counter())
 
     def tables(self) -> Iterator[tuple[str, pa.Table]]:
-        return _scrubbed(self.source, self.redactor, self.removed)
+        """Yield tables without secrets, one at a time."""
+        for name in self.source:
+            table = self.source.arrow(name)
+            if name in _PROPERTY_TABLES:
+                table = _without_properties(table, _PROPERTY_TABLES[name], name, self.redactor, self.removed)
+            if name == "stack_frames":
+                table = _without_private_folders(table, self.removed)
+            declared = schema.table(name)
+            columns = [_scrub_column(table, name, column, self.redactor, self.removed) for column in declared.columns]
+            yield name, pa.table(columns, schema=declared.arrow)  # the schema carries no metadata of the source
 
     def facts(self, stated: Mapping[str, Any]) -> dict[str, Any]:
         """Return the manifest's facts about the source, cleaned."""
@@ -150,22 +172,24 @@ def _stated(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if key not in _OWN_KEYS}
 
 
-def _secrets_of_capture(tables: TraceTables) -> list[Secret]:
-    """Return the secrets in the command line and host of a capture whose tables were read with ``keep_private``."""
+def secrets_of_tables(tables: TraceTables) -> list[Secret]:
+    """Return the secrets of tables: stored command line, host name and device ids, and shapes in all texts."""
     run = tables.run_facts()
     program, *arguments = (run.get("command") or "").encode().split() or [b""]
     host = (run.get("host") or "").encode()
-    return [*secrets_of_text(program), *secrets_of_arguments(arguments), *secrets_of_identity(host)]
-
-
-def secrets_of_tables(tables: TraceTables) -> list[Secret]:
-    """Return the secrets of tables: stored command line, host name and device ids, and shapes in all texts."""
-    secrets = _secrets_of_capture(tables)
+    secrets = [*secrets_of_text(program), *secrets_of_arguments(arguments), *secrets_of_identity(host)]
     uuids = _distinct_texts(tables.arrow("devices").column("uuid"))
     secrets += [Secret(uuid, certain=True) for uuid in uuids if len(uuid) >= 16]
     for name, column in _PROPERTY_TABLES.items():
-        if name in tables:
-            secrets += _secrets_of_properties(tables.arrow(name), column)
+        if name not in tables:
+            continue
+        table = tables.arrow(name)
+        for text in _distinct_texts(table[column].filter(pa.array(~_versions(table, column)))):
+            secrets += secrets_of_text(text)
+        private = _rows_of(table["key"], is_private)
+        for row in table.select(["key", column]).filter(pa.array(private)).to_pylist():
+            if row[column] is not None and not keeps_setting(row["key"], row[column]):
+                secrets += secrets_of_variable(row["key"].encode(), row[column].encode())
     for name in tables:
         for stated in _columns_of_text(name):
             if _PROPERTY_TABLES.get(name) != stated.name:  # these are judged with their keys
@@ -175,53 +199,24 @@ def secrets_of_tables(tables: TraceTables) -> list[Secret]:
     return secrets
 
 
-def _secrets_of_properties(table: pa.Table, values: str) -> Iterator[Secret]:
-    """Yield texts of private properties, and secrets in other properties by their shape."""
-    for text in _distinct_texts(table[values].filter(pa.array(~_versions(table, values)))):
-        yield from secrets_of_text(text)
-    private = _rows_of(table["key"], is_private)
-    for row in table.select(["key", values]).filter(pa.array(private)).to_pylist():
-        if row[values] is not None and not keeps_setting(row["key"], row[values]):
-            yield from secrets_of_variable(row["key"].encode(), row[values].encode())
-
-
-def _vocabulary(tables: TraceTables) -> Iterator[bytes]:
-    yield from map(base_name, _distinct_texts(tables.arrow("processes").column("name")))
-    for name in ("kernels", "cuda_api", "os_calls"):
-        if name in tables:
-            yield from _distinct_texts(tables.arrow(name).column("name"))
-
-
 def _distinct_texts(values: Column) -> list[bytes]:
     """Return the distinct texts of a column, without nulls."""
     return [text.encode() for text in pc.unique(values).to_pylist() if text is not None]
 
 
-def _scrubbed(tables: TraceTables, redactor: Redactor, removed: Counter[str]) -> Iterator[tuple[str, pa.Table]]:
-    """Yield tables without secrets, one at a time. Removed data is counted in ``removed``."""
-    for name in tables:
-        table = tables.arrow(name)
-        if name in _PROPERTY_TABLES:
-            table = _without_properties(table, _PROPERTY_TABLES[name], name, redactor, removed)
-        if name == "stack_frames":
-            table = _without_private_folders(table, removed)
-        columns = [_scrub_column(table, name, column, redactor, removed) for column in schema.table(name).columns]
-        yield name, pa.table(columns, schema=schema.table(name).arrow)  # the schema carries no metadata of the source
-
-
 def _without_private_folders(frames: pa.Table, removed: Counter[str]) -> pa.Table:
     """Return ``frames`` with files shortened by :func:`source_file`."""
     stated, origins = (frames[name].cast(pa.string()) for name in ("file", "origin"))
-    files = _source_files(stated, "")
+
+    def shortened(origin: str) -> Column:
+        clean = clean_texts(stated, lambda file: source_file(file.decode(), origin).encode(), Counter())
+        return clean.cast(pa.string())
+
+    files = shortened("")
     for origin in ("library", "standard"):
-        files = pc.if_else(pc.is_in(origins, pa.array([origin])), _source_files(stated, origin), files)
+        files = pc.if_else(pc.is_in(origins, pa.array([origin])), shortened(origin), files)
     removed[CLEANED] += int(pc.sum(pc.not_equal(files, stated).cast(pa.int64())).as_py() or 0)
     return frames.set_column(frames.column_names.index("file"), "file", files)
-
-
-def _source_files(files: Column, origin: str) -> Column:
-    clean = clean_texts(files, lambda file: source_file(file.decode(), origin).encode(), Counter())
-    return clean.cast(pa.string())
 
 
 def _without_properties(table: pa.Table, values: str, name: str, redactor: Redactor, removed: Counter[str]) -> pa.Table:
@@ -272,17 +267,14 @@ def _scrub_column(
     if column.type not in (schema.TEXT, schema.NAME):
         return values
     if _PROPERTY_TABLES.get(table) == column.name:
-        return _clean_values(rows, column.name, redactor, removed).cast(column.type)
+        # Versions look like addresses: only secrets are removed from them.
+        with_secret = _rows_of(rows[column.name], lambda text: redactor.holds(text.encode()))
+        versions = _versions(rows, column.name) & ~with_secret
+        texts = rows[column.name].cast(pa.string()).combine_chunks()
+        others = pa.chunked_array([texts.filter(pa.array(~versions))])
+        clean = clean_texts(others, redactor.clean_message, removed).cast(pa.string()).combine_chunks()
+        return pa.chunked_array([_replaced(texts, ~versions, clean)]).cast(column.type)
     return clean_texts(values, _cleaner(table, column.name, redactor), removed).cast(column.type)
-
-
-def _clean_values(rows: pa.Table, values: str, redactor: Redactor, removed: Counter[str]) -> Column:
-    """Clean the texts of properties. Only secrets are removed from versions."""
-    versions = _versions(rows, values) & ~_rows_of(rows[values], lambda text: redactor.holds(text.encode()))
-    texts = rows[values].cast(pa.string()).combine_chunks()
-    others = pa.chunked_array([texts.filter(pa.array(~versions))])
-    clean = clean_texts(others, redactor.clean_message, removed).cast(pa.string()).combine_chunks()
-    return pa.chunked_array([_replaced(texts, ~versions, clean)])
 
 
 def _cleaner(table: str, column: str, redactor: Redactor) -> Callable[[bytes], bytes]:
@@ -329,25 +321,16 @@ def _clean_json(value: Any, redactor: Redactor) -> Any:
     return value
 
 
-def _check(target: Path, redactor: Redactor) -> int:
-    """Read all files back and search them for secrets; return the number of searched bytes of text.
-
-    Pages are compressed, so their texts are decoded. The raw bytes are searched, too, for data that no reader shows.
-    """
-    tables, size = load(target), 0
-    for name, path in tables.sources.items():
-        if isinstance(path, Path):
-            columns = [column.name for column in _columns_of_text(name)]
-            with pq.ParquetFile(path) as file:
-                size += _check_texts(name, file.read(columns), redactor)  # numbers hold no text
-    return size + _check_files(target, redactor)
-
-
 def _check_texts(name: str, table: pa.Table, redactor: Redactor) -> int:
     """Search the texts of a table for secrets; return their number of bytes."""
     size = 0
     for column in _columns_of_text(name):
-        texts = _held_texts(table.column(column.name))
+        # Unused entries of dictionaries are searched, since they are written, too.
+        values = table.column(column.name)
+        if pa.types.is_dictionary(values.type):
+            words = [chunk.dictionary for chunk in values.chunks if isinstance(chunk, pa.DictionaryArray)]
+            values = pa.chunked_array(words, pa.string())
+        texts = _distinct_texts(values)
         size += sum(map(len, texts))
         if any(map(redactor.holds, texts)):
             raise _leak(f"{name}.{column.name}")
@@ -356,14 +339,6 @@ def _check_texts(name: str, table: pa.Table, redactor: Redactor) -> int:
 
 def _columns_of_text(name: str) -> list[schema.Column]:
     return [column for column in schema.table(name).columns if column.type in (schema.TEXT, schema.NAME)]
-
-
-def _held_texts(values: Column) -> list[bytes]:
-    """Return the distinct texts of a column, including unused entries of its dictionaries, which are written, too."""
-    if pa.types.is_dictionary(values.type):
-        words = [chunk.dictionary for chunk in values.chunks if isinstance(chunk, pa.DictionaryArray)]
-        values = pa.chunked_array(words, pa.string())
-    return _distinct_texts(values)
 
 
 def _check_files(target: Path, redactor: Redactor) -> int:

@@ -60,14 +60,41 @@ def scrub_xplane(source: Path, target: Path, known: Iterable[Secret] = ()) -> Ou
         OutputError: a secret would remain in the output.
     """
     data, compressed = _content(source)
-    space = _whole_space(source, data)
-    redactor = Redactor.of([*_secrets_of(space, source), *known], _vocabulary(space))
+    space = read_space(data)
+    if not any(plane.name for plane in space.planes):
+        raise UnknownFormatError(
+            f"{source} is no trace that scrub can write again.",
+            "It holds no plane with a name.",
+            "Scrub an XPlane file, what nsys export --type sqlite wrote, or a folder of traceviz convert.",
+        )
+    if space.damage:
+        damage = space.damage[0]
+        what = f"{source} is damaged: what cannot be read cannot be checked."
+        raise DamagedTraceError(what, f"{damage.where}: {damage.what}", _AGAIN)
+    # Names of kernels and operations: all on devices, but on the host no annotations of the program.
+    vocabulary = (
+        name.encode()
+        for plane in space.planes
+        for name in plane.names
+        if plane.name.startswith("/device:") or _OPERATION.fullmatch(name)
+    )
+    redactor = Redactor.of([*_secrets_of(space, source), *known], vocabulary)
     writer = _Writer(redactor)
     try:
         clean = writer.space(data, space)
     except BrokenMessageError as error:
         raise DamagedTraceError(f"{source} is damaged.", "A name in it is no message.", _AGAIN) from error
-    _check(clean, redactor)
+    # The content is searched: its raw bytes, and its texts. Short secrets are searched as whole words, in the texts
+    # only: in the raw bytes, the length before a text may look like a letter.
+    position = redactor.position_in(clean, PACKED)
+    if position >= 0:
+        raise leak(f"at byte {position}")
+    written = read_space(clean)
+    texts = [*written.errors, *written.warnings, *written.hostnames]
+    for plane in written.planes:
+        texts += [plane.name, *(line.name for line in plane.lines), *plane.names, *plane.display_names, *plane.texts]
+    if any(redactor.holds(text.encode()) for text in texts):
+        raise leak("in a text")
     target.write_bytes(gzip.compress(clean, mtime=0) if compressed else clean)
     return +writer.removed, len(redactor.secrets), len(clean)
 
@@ -78,24 +105,6 @@ def _content(source: Path) -> tuple[bytes, bool]:
         return (gzip.decompress(raw), True) if raw.startswith(GZIP_MAGIC) else (raw, False)
     except (OSError, EOFError) as error:
         raise DamagedTraceError(f"{source} cannot be read.", str(error)) from error
-
-
-def _whole_space(source: Path, data: bytes) -> Space:
-    space = read_space(data)
-    if not any(plane.name for plane in space.planes):
-        raise UnknownFormatError(
-            f"{source} is no trace that scrub can write again.",
-            "It holds no plane with a name.",
-            "Scrub an XPlane file, what nsys export --type sqlite wrote, or a folder of traceviz convert.",
-        )
-    if space.damage:
-        damage = space.damage[0]
-        raise DamagedTraceError(
-            f"{source} is damaged: what cannot be read cannot be checked.",
-            f"{damage.where}: {damage.what}",
-            _AGAIN,
-        )
-    return space
 
 
 # --- secrets of this file --------------------------------------------------------------------------------------------
@@ -115,13 +124,6 @@ def _secrets_of(space: Space, path: Path) -> Iterator[Secret]:
         for key, value in _texts_by_key(plane):
             if is_private(key):
                 yield from secrets_of_variable(key.encode(), value.encode())
-
-
-def _vocabulary(space: Space) -> Iterator[bytes]:
-    """Yield names of kernels and operations: all on devices, but on the host no annotations of the program."""
-    for plane in space.planes:
-        is_of_device = plane.name.startswith("/device:")
-        yield from (name.encode() for name in plane.names if is_of_device or _OPERATION.fullmatch(name))
 
 
 def _texts_by_key(plane: Plane) -> Iterator[tuple[str, str]]:
@@ -186,14 +188,28 @@ class _PlaneWriter:
 
     def plane(self, content: bytes) -> bytes:
         """Rewrite the plane."""
-        self._keys = dict(_stat_names(content))
+        for number, wire, begin, end in read_fields(content, 0, len(content)):
+            if (number, wire) == (5, BYTES):
+                entry = content[begin:end]
+                self._keys[_last_number(entry, 1)] = _last_text(_last_text(entry, 2), 2).decode("utf-8", "replace")
         return _rewritten(
             content,
             {
                 2: self.name,
                 3: self.line,
-                4: lambda entry: _rewritten(entry, {2: self.event_name}),
-                5: lambda entry: _rewritten(entry, {2: self.stat_name}),
+                # ``metadata`` (3) of an event name is an embedded message, 6 a list of numbers.
+                4: lambda entry: _rewritten(
+                    entry,
+                    {
+                        2: lambda name: _rewritten(
+                            name, {2: self.name, 3: self.embedded, 4: self.name, 5: self.stat, 6: _same}
+                        )
+                    },
+                ),
+                # A stat name is a key, or a text that stats refer to.
+                5: lambda entry: _rewritten(
+                    entry, {2: lambda name: _rewritten(name, {2: self._key_or_text, 3: self.text})}
+                ),
                 6: lambda stat: self.stat(stat, of_plane=True),
             },
         )
@@ -210,14 +226,6 @@ class _PlaneWriter:
     def source(self, content: bytes) -> bytes:
         """Clean a text that names places in source code."""
         return _counted(content, self._clean_source(content), self.removed)
-
-    def event_name(self, content: bytes) -> bytes:
-        """Rewrite an entry of the event names. ``metadata`` (3) is an embedded message, 6 a list of numbers."""
-        return _rewritten(content, {2: self.name, 3: self.embedded, 4: self.name, 5: self.stat, 6: _same})
-
-    def stat_name(self, content: bytes) -> bytes:
-        """Rewrite an entry of the stat names: a key, or a text that stats refer to."""
-        return _rewritten(content, {2: self._key_or_text, 3: self.text})
 
     def _key_or_text(self, content: bytes) -> bytes:
         text = content.decode("utf-8", "replace")
@@ -252,16 +260,14 @@ class _PlaneWriter:
         # events, stats, texts and bytes, and that of the line reduced to events and stats. Protobuf computes both
         # without a Python object per event.
         if _size_of_known(_WITH_TEXTS, content) != _size_of_known(_SHELL, content):
-            return _rewritten(content, {2: self.name, 4: self.event, 11: self.name})
+            return _rewritten(
+                content, {2: self.name, 4: lambda event: _rewritten(event, {4: self.stat}), 11: self.name}
+            )
         shell = _SHELL.FromString(content)
         name, shown = self.name(shell.name), self.name(shell.display_name)
         if (name, shown) == (shell.name, shell.display_name):
             return content
         return _rewritten(content, {2: lambda _: name, 4: _same, 11: lambda _: shown})
-
-    def event(self, content: bytes) -> bytes:
-        """Rewrite an event with texts of its own."""
-        return _rewritten(content, {4: self.stat})
 
     def stat(self, content: bytes, *, of_plane: bool = False) -> bytes | None:
         """Rewrite a stat; return ``None`` to remove it."""
@@ -275,10 +281,13 @@ class _PlaneWriter:
             return self.source(value) if is_source(key) else self.text(value)
 
         def message(value: bytes) -> bytes | None:
-            if key in _KEPT_MESSAGES:
-                return _numbers(value)
-            self.embedded(value)
-            return None
+            if key not in _KEPT_MESSAGES:
+                self.embedded(value)
+                return None
+            try:
+                return _rewritten(value, {})  # only its numbers
+            except BrokenMessageError:
+                return None
 
         return _rewritten(content, {5: text, 6: message})
 
@@ -290,15 +299,6 @@ def _counted(before: bytes, after: bytes, removed: Counter[str]) -> bytes:
 
 def _same(content: bytes) -> bytes:
     return content
-
-
-def _stat_names(plane: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the keys of the stats of ``plane`` with their numbers."""
-    for number, wire, begin, end in read_fields(plane, 0, len(plane)):
-        if (number, wire) == (5, BYTES):
-            entry = plane[begin:end]
-            described = _last_text(entry, 2)
-            yield _last_number(entry, 1), _last_text(described, 2).decode("utf-8", "replace")
 
 
 def _last_number(message: bytes, field_number: int) -> int:
@@ -331,14 +331,6 @@ def _rewritten(content: bytes, rules: Mapping[int, Rule]) -> bytes:
             parts.append(_varint(number << 3 | BYTES) + _varint(len(after)) + after)
         at = end
     return b"".join(parts)
-
-
-def _numbers(content: bytes) -> bytes | None:
-    """Return the number fields of a message; ``None`` if it is not a message."""
-    try:
-        return _rewritten(content, {})
-    except BrokenMessageError:
-        return None
 
 
 def _varint(number: int) -> bytes:
@@ -380,24 +372,3 @@ def _size_of_known(message_class: Any, line: bytes) -> int:
     message = message_class.FromString(line)
     message.DiscardUnknownFields()
     return int(message.ByteSize())
-
-
-# --- the check -------------------------------------------------------------------------------------------------------
-
-
-def _check(content: bytes, redactor: Redactor) -> None:
-    """Search the content that is about to be written: its raw bytes, and its texts.
-
-    Short secrets are searched as whole words, in the texts only. In the raw bytes, the length before a text may look
-    like a letter.
-    """
-    position = redactor.position_in(content, PACKED)
-    if position >= 0:
-        raise leak(f"at byte {position}")
-    space = read_space(content)
-    texts = [*space.errors, *space.warnings, *space.hostnames]
-    for plane in space.planes:
-        texts += [plane.name, *(line.name for line in plane.lines), *plane.names, *plane.display_names, *plane.texts]
-    for text in texts:
-        if redactor.holds(text.encode()):
-            raise leak("in a text")

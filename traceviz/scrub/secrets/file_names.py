@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from traceviz.scrub.secrets.addresses import names_machine
 from traceviz.scrub.secrets.values import Secret, is_distinctive, secrets_of_identity
 
 _ENDINGS = re.compile(rb"(?:\.(?:gz|json|trace|pt|xplane|pb))*$", re.IGNORECASE)
@@ -23,12 +24,6 @@ _FULL_NAME = re.compile(
     rb"|[A-Za-z][A-Za-z0-9\-]*(?:\.[A-Za-z0-9\-]+)+\.(?:com|org|net|edu|gov|io|ai|de|fr|uk|ch|jp|cn|us|eu)"
 )
 """``node17.example.org``, ``adas-laptop.local``: a machine with the name of its network."""
-_MACHINE = re.compile(
-    rb"ip-(?:\d+-){3}\d+|t1v-n-[0-9a-f]+-w-\d+|(?:desktop|laptop|win)-[a-z0-9]{6,}|[\w\-]*(?:macbook|imac)[\w\-]*"
-    rb"|(?:[a-z0-9]+-)*(?:node|host|server|srv|dgx|hgx|nid|login|compute|vm|instance|workstation|laptop|desktop)-?\d+",
-    re.IGNORECASE,
-)
-"""``gpu-node-17``, ``dgx03``: words for machines with a number."""
 _PROFILE = re.compile(r"\.xplane\.pb(?:\.gz)?$|(?<!\.pt)\.trace\.json(?:\.gz)?$")
 _TIME = re.compile(r"\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d")
 """Folders that TensorFlow and JAX write, below ``plugins/profile``."""
@@ -54,17 +49,10 @@ def secrets_of_file_name(path: PurePath) -> Iterator[Secret]:
     span = _SPAN.match(stem)
     if span:
         yield from secrets_of_host(span["host"])
-    elif _is_named_by_profiler(path) or _is_machine(stem):
-        yield from (secret for secret in secrets_of_host(stem) if secret.certain)
-
-
-def _is_named_by_profiler(path: PurePath) -> bool:
-    if not _PROFILE.search(path.name):
-        return False
-    return path.parent.parent.name == "profile" or _TIME.fullmatch(path.parent.name) is not None
-
-
-def _is_machine(stem: bytes) -> bool:
+        return
+    in_profile = path.parent.parent.name == "profile" or _TIME.fullmatch(path.parent.name) is not None
+    is_of_profiler = in_profile and _PROFILE.search(path.name) is not None
     without_port = _PORT.sub(b"", stem)
-    shapes = (_FULL_NAME, _MACHINE)
-    return _ADDRESS.fullmatch(stem) is not None or any(shape.fullmatch(without_port) for shape in shapes)
+    is_machine = _ADDRESS.fullmatch(stem) or _FULL_NAME.fullmatch(without_port) or names_machine(without_port)
+    if is_of_profiler or is_machine:
+        yield from (secret for secret in secrets_of_host(stem) if secret.certain)

@@ -1,7 +1,7 @@
 """Removal of a trace's secrets from its texts.
 
 One pattern with shared prefixes searches all secrets, so that the time does not grow with their number. A text is
-searched as written and decoded (:mod:`traceviz.scrub.secrets.encodings`).
+searched as written and decoded (:mod:`traceviz.scrub.secrets.spellings`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from functools import cached_property, lru_cache
 from itertools import chain
 
 from traceviz.scrub.secrets.addresses import is_version
-from traceviz.scrub.secrets.alternatives import any_of
-from traceviz.scrub.secrets.encodings import Reading, readings, spellings
 from traceviz.scrub.secrets.properties import without_folders
 from traceviz.scrub.secrets.secrets import base_name
 from traceviz.scrub.secrets.shapes import PATH, REMOVED, Hit, any_paths, first_folder, hits, path_pattern
+from traceviz.scrub.secrets.spellings import any_of, readings, spellings
 from traceviz.scrub.secrets.values import SHORT, Secret, is_word
 
 SQL_WORDS = b"create table integer real text blob numeric null primary key index sqlite format"
@@ -157,8 +156,13 @@ class Redactor:
         if self._pattern is None:
             return
         for reading in readings(text):
-            for begin, end in _whole_words(reading, self._pattern):
-                yield Hit(*reading.place(begin, end))
+            at = 0
+            while match := self._pattern.search(reading.text, at):
+                before = _LETTERS_BEFORE.search(reading.text, max(at, match.start() - _LONGEST_PART), match.start())
+                after = _LETTERS_AFTER.match(reading.text, match.end())
+                begin = before.start() if before and match.group()[:1].isalnum() else match.start()
+                at = after.end() if after and match.group()[-1:].isalnum() else match.end()
+                yield Hit(*reading.place(begin, at))
 
 
 def cached(function: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
@@ -184,18 +188,6 @@ def _replaced(text: bytes, found: Iterable[Hit]) -> bytes:
     return b"".join([*parts, text[at:]])
 
 
-def _whole_words(reading: Reading, pattern: re.Pattern[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the words that hold a secret."""
-    text, at = reading.text, 0
-    while match := pattern.search(text, at):
-        before = _LETTERS_BEFORE.search(text, max(at, match.start() - _LONGEST_PART), match.start())
-        after = _LETTERS_AFTER.match(text, match.end())
-        begin = before.start() if before and match.group()[:1].isalnum() else match.start()
-        end = after.end() if after and match.group()[-1:].isalnum() else match.end()
-        yield begin, end
-        at = end
-
-
 # --- one pattern of many texts ---------------------------------------------------------------------------------------
 
 
@@ -203,19 +195,15 @@ def _pattern(texts: Iterable[bytes], folded: frozenset[bytes] = frozenset()) -> 
     """Return a pattern of the longest of ``texts`` at a position: ``folded`` ones in any case, words only whole."""
     groups: dict[tuple[bytes, bytes, bool], set[bytes]] = {}
     for text in texts:
+        before, after = b"", b""
+        if is_word(text):
+            before, after = rb"(?<![A-Za-z0-9])", rb"(?![A-Za-z0-9])"
+        elif text.replace(b".", b"").isdigit():  # 10.0.0.1 is not a part of 110.0.0.12
+            before, after = rb"(?<![0-9])", rb"(?![0-9]|\.[0-9])"
         folds = text in folded
-        groups.setdefault((*_bounds(text), folds), set()).add(text.lower() if folds else text)
+        groups.setdefault((before, after, folds), set()).add(text.lower() if folds else text)
     branches = []
     for (before, after, folds), members in groups.items():
         inner = any_of(members)
         branches.append(before + (b"(?i:%b)" % inner if folds else b"(?:%b)" % inner) + after)
     return re.compile(b"|".join(branches)) if branches else None
-
-
-def _bounds(text: bytes) -> tuple[bytes, bytes]:
-    """Return patterns of the context before and after a secret."""
-    if is_word(text):
-        return rb"(?<![A-Za-z0-9])", rb"(?![A-Za-z0-9])"
-    if text.replace(b".", b"").isdigit():  # 10.0.0.1 is not a part of 110.0.0.12
-        return rb"(?<![0-9])", rb"(?![0-9]|\.[0-9])"
-    return b"", b""

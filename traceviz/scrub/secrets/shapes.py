@@ -2,7 +2,7 @@
 
 A kind finds the parts of a text to remove, their replacement, and the secrets in them to search in all other texts of
 the trace. In ``/home/ada/x.bin``, the folder is removed, and ``ada`` is searched. All kinds read a text as written and
-decoded (:mod:`traceviz.scrub.secrets.encodings`). The table in ``docs/privacy.md`` is generated from :data:`KINDS`.
+decoded (:mod:`traceviz.scrub.secrets.spellings`). The table in ``docs/privacy.md`` is generated from :data:`KINDS`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from traceviz.core.plain_arguments import CREDENTIAL_SHAPE, CREDENTIAL_SIGNS
-from traceviz.scrub.secrets.addresses import spans_of_addresses
-from traceviz.scrub.secrets.alternatives import any_of
-from traceviz.scrub.secrets.encodings import readings
-from traceviz.scrub.secrets.hosts import is_machine, names_machine, spans_of_machines
+from traceviz.scrub.secrets.addresses import is_machine, names_machine, spans_of_addresses, spans_of_machines
+from traceviz.scrub.secrets.spellings import any_of, readings
 from traceviz.scrub.secrets.values import Secret, is_common, is_distinctive, secrets_of_address, secrets_of_identity
 
 REMOVED = b"[removed]"
@@ -147,7 +146,10 @@ def _stated(text: bytes) -> Iterator[Hit]:
         elif match["keys"] is not None:
             goes = is_distinctive(value, 6)
         else:
-            goes = is_distinctive(value, 6) and _looks_random(value, is_secret=name == b"secret")
+            # ``token: layer_2`` is an identifier, ``secret: hunter2z`` is not.
+            looks_random = _THREE_DIGITS.match(value) or _LONG_WORD.fullmatch(value)
+            is_mixed = name == b"secret" and _MIXED_WORD.fullmatch(value)
+            goes = is_distinctive(value, 6) and bool(looks_random or is_mixed)
         if goes:
             yield from _value_hits(match, value)
 
@@ -183,13 +185,6 @@ def _cookies(text: bytes) -> Iterator[Hit]:
         if values or is_distinctive(line.strip(), 6):
             sought = (found for value in values or [line.strip()] for found in _sought(value))
             yield Hit(*match.span("line"), REMOVED, tuple(sought))
-
-
-def _looks_random(value: bytes, *, is_secret: bool) -> bool:
-    """Return whether a value is not an identifier: ``token: layer_2`` is one, ``secret: hunter2z`` is not."""
-    if _THREE_DIGITS.match(value) or _LONG_WORD.fullmatch(value):
-        return True
-    return is_secret and _MIXED_WORD.fullmatch(value) is not None
 
 
 def _is_user_and_password(value: bytes) -> bool:
@@ -286,25 +281,19 @@ def _urls(text: bytes) -> Iterator[Hit]:
         host = match["host"] or b""
         if match["login"] and match["login"] != b"git":
             user, _, password = match["login"].partition(b":")
-            yield Hit(*match.span("login"), REMOVED, (*_passwords(password), *secrets_of_identity(user)))
+            of_password = [Secret(password, certain=True)] if is_distinctive(password, 6) else []
+            yield Hit(*match.span("login"), REMOVED, (*of_password, *secrets_of_identity(user)))
         if scheme is not None and scheme.group().lower() in _STORES:
-            yield from _stored(text, begin, match.end())
+            # Of a store, the folder is removed: in ``s3://bucket/a/x.bin`` the name of the file is kept.
+            whole = _STORED.match(text, match.end())
+            path = text[begin : whole.end() if whole else match.end()].rstrip(b"/")
+            folder = path.rpartition(b"/")[0]
+            if match.end() > begin and path:
+                yield (
+                    Hit(begin, begin + len(folder) + 1, PATH + b"/") if folder else Hit(begin, begin + len(path), PATH)
+                )
         elif host and is_machine(host):
             yield Hit(*match.span("host"), REMOVED, tuple(_hosts(host)))
-
-
-def _passwords(value: bytes) -> Iterator[Secret]:
-    if is_distinctive(value, 6):
-        yield Secret(value, certain=True)
-
-
-def _stored(text: bytes, begin: int, end: int) -> Iterator[Hit]:
-    """Yield the folder of a store's URL. In ``s3://bucket/a/x.bin`` the name of the file is kept."""
-    whole = _STORED.match(text, end)
-    path = text[begin : whole.end() if whole else end].rstrip(b"/")
-    if end > begin and path:
-        folder = path.rpartition(b"/")[0]
-        yield Hit(begin, begin + len(folder) + 1, PATH + b"/") if folder else Hit(begin, begin + len(path), PATH)
 
 
 def _addresses(text: bytes) -> Iterator[Hit]:
@@ -486,14 +475,9 @@ def hits(text: bytes, paths: re.Pattern[bytes] = _PATHS) -> Iterator[Hit]:
     """
     for reading in readings(text):
         folded = reading.text.lower()
-        for kind in KINDS if _SIGNS.search(folded) else _OF_SIGNS_ONLY:
-            if any(sign in folded for sign in kind.signs):
-                yield from (_placed(hit, *reading.place(hit.begin, hit.end)) for hit in kind.find(reading.text))
+        kinds = KINDS if _SIGNS.search(folded) else _OF_SIGNS_ONLY
+        found = [kind.find(reading.text) for kind in kinds if any(sign in folded for sign in kind.signs)]
         if b"/" in folded:
-            yield from (
-                _placed(hit, *reading.place(hit.begin, hit.end)) for hit in map(_folder, paths.finditer(reading.text))
-            )
-
-
-def _placed(hit: Hit, begin: int, end: int) -> Hit:
-    return hit if (begin, end) == hit[:2] else Hit(begin, end, hit.instead, hit.secrets)
+            found.append(map(_folder, paths.finditer(reading.text)))
+        for hit in chain.from_iterable(found):
+            yield Hit(*reading.place(hit.begin, hit.end), hit.instead, hit.secrets)

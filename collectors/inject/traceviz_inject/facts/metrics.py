@@ -10,7 +10,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..keras_callbacks import CALLBACK_LISTS, telling_after, telling_before
+from ..calls import CALLBACK_LISTS, call_after, call_before
 from ..stacks.recording import note_metric
 from ..step_clock import CLOCK
 
@@ -43,23 +43,19 @@ def install(settings: Settings) -> None:  # noqa: ARG001 all of these modules ha
 def _tell(source: str, figures: Mapping[Any, Any] | None, *, step: Any, epoch: Any, before: str = "") -> None:
     """Note those of ``figures`` that are single numbers."""
     for name, value in dict(figures or {}).items():
-        if str(name) not in _NOT_OF_QUALITY and not str(name).endswith(_SPEEDS) and _is_number(value):
+        is_number = hasattr(value, "__float__") and all(extent == 1 for extent in getattr(value, "shape", ()))
+        if str(name) not in _NOT_OF_QUALITY and not str(name).endswith(_SPEEDS) and is_number:
             note_metric(f"{before}{name}", value, step, epoch, source)
-
-
-def _is_number(value: Any) -> bool:
-    shape = getattr(value, "shape", ())
-    return hasattr(value, "__float__") and all(extent == 1 for extent in shape)
 
 
 # Keras
 
 
 def _hook_keras(module: ModuleType) -> None:
-    _wrap(module.CallbackList, "on_epoch_begin", telling_before(lambda callbacks, *_: _in_epoch.add(id(callbacks))))
-    _wrap(module.CallbackList, "on_epoch_end", telling_after(_keras_epoch_ended))
-    _wrap(module.CallbackList, "on_train_end", telling_before(lambda callbacks, *_: _in_epoch.discard(id(callbacks))))
-    _wrap(module.CallbackList, "on_test_end", telling_after(_keras_test_ended))
+    _wrap(module.CallbackList, "on_epoch_begin", call_before(lambda callbacks, *_: _in_epoch.add(id(callbacks))))
+    _wrap(module.CallbackList, "on_epoch_end", call_after(_keras_epoch_ended))
+    _wrap(module.CallbackList, "on_train_end", call_before(lambda callbacks, *_: _in_epoch.discard(id(callbacks))))
+    _wrap(module.CallbackList, "on_test_end", call_after(_keras_test_ended))
 
 
 def _keras_epoch_ended(callbacks: Any, epoch: int = 0, logs: Any = None, *_: Any) -> None:
@@ -77,11 +73,11 @@ def _keras_test_ended(callbacks: Any, logs: Any = None, *_: Any) -> None:
 
 
 def _hook_lightning(module: ModuleType) -> None:
-    _wrap(module._FitLoop, "on_advance_end", telling_after(_lightning_epoch_ended))  # noqa: SLF001 the loop itself
+    _wrap(module._FitLoop, "on_advance_end", call_after(_lightning_epoch_ended))  # noqa: SLF001 the loop itself
 
 
 def _hook_lightning_evaluation(module: ModuleType) -> None:
-    _wrap(module._EvaluationLoop, "run", telling_after(_lightning_tested))  # noqa: SLF001
+    _wrap(module._EvaluationLoop, "run", call_after(_lightning_tested))  # noqa: SLF001
 
 
 def _lightning_epoch_ended(loop: Any, *_: Any) -> None:
@@ -103,7 +99,7 @@ def _lightning_tested(loop: Any, *_: Any) -> None:
 
 
 def _hook_transformers(module: ModuleType) -> None:
-    _wrap(module.Trainer, "log", telling_before(_transformers_logs))
+    _wrap(module.Trainer, "log", call_before(_transformers_logs))
 
 
 def _transformers_logs(trainer: Any, logs: Any = None, *_: Any) -> None:

@@ -10,9 +10,9 @@ import sys
 from typing import TYPE_CHECKING
 
 from .. import hooks
+from ..calls import call_after, call_before
 from ..phases.run_phases import TRAIN, VALIDATION, current, is_within
 from ..stacks.recording import note_fact
-from ..status import guarded
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -44,7 +44,7 @@ def install(settings: Settings) -> None:  # noqa: ARG001 all of these modules ha
 def _hook_gradients(module: ModuleType) -> None:
     for path in DIFFERENTIATION[module.__name__]:
         owner = functools.reduce(getattr, path[:-1], module)
-        hooks.replace(owner, path[-1], _learning, mark=_MARK)
+        hooks.replace(owner, path[-1], call_before(lambda *_: note_fact(GRADIENTS, 1)), mark=_MARK)
     none_yet()
 
 
@@ -53,44 +53,24 @@ def none_yet() -> None:
     note_fact(GRADIENTS, 0, unless_known=True)
 
 
-def _learning(function: Any) -> Any:
-    @functools.wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
-        note_fact(GRADIENTS, 1)
-        return function(*arguments, **named)
-
-    return call
-
-
 def _hook_keras(module: ModuleType) -> None:
-    hooks.replace(module.EpochIterator, "__init__", _told_by_keras, mark=_MARK)
+    hooks.replace(module.EpochIterator, "__init__", call_after(_note_keras_batches), mark=_MARK)
 
 
-def _told_by_keras(make: Any) -> Any:
+def _note_keras_batches(epochs: Any, *_: Any) -> None:
     """Note the batch size; in ``fit``, the first iterator trains, and later ones evaluate; outside, it predicts."""
-
-    @functools.wraps(make)
-    def made(self: Any, *arguments: Any, **named: Any) -> None:
-        make(self, *arguments, **named)
-        train = current(TRAIN)
-        if train is not None and not is_within(VALIDATION) and not train.batch_is_told:
-            train.batch_is_told = True
-            _tell_of_keras(self)
-        elif train is None and not is_within(VALIDATION):
-            _tell_of_keras(self, unless_known=True)
-
-    return made
-
-
-@guarded
-def _tell_of_keras(epochs: Any, *, unless_known: bool = False) -> None:
+    train = current(TRAIN)
+    if is_within(VALIDATION) or (train is not None and train.batch_is_told):
+        return
+    if train is not None:
+        train.batch_is_told = True
     adapter = epochs.data_adapter
     size = whole(getattr(adapter, "batch_size", None))
     size = size or of_dataset(getattr(adapter, "_dataset", None))
     size = size or whole(getattr(getattr(adapter, "py_dataset", None), "batch_size", None))
     if size:
         each = whole(getattr(epochs, "steps_per_execution", 1)) or 1
-        note_fact(BATCH, size * each, unless_known=unless_known)
+        note_fact(BATCH, size * each, unless_known=train is None)
 
 
 def of_loader(loader: Any) -> int | None:

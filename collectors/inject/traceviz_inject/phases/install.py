@@ -73,14 +73,11 @@ def install(settings: Settings) -> None:
 
     NVTX ranges mark all parts. The JAX profiler marks the taking of batches, which happens outside of JAX.
     """
-    for module in (*STEP_HOOKS, *_modules_with_parts(settings.collectors)):
+    collectors, parts = settings.collectors, list(BATCH_HOOKS) if "jax" in settings.collectors else []
+    if "nvtx" in collectors:
+        parts = [name for name in RANGE_HOOKS if name not in SEEN_BY_TENSORFLOW or "tensorflow" not in collectors]
+    for module in (*STEP_HOOKS, *parts):
         hooks.when_imported(module, _hook)
-
-
-def _modules_with_parts(collectors: tuple[str, ...]) -> list[str]:
-    if "nvtx" not in collectors:
-        return list(BATCH_HOOKS) if "jax" in collectors else []
-    return [name for name in RANGE_HOOKS if name not in SEEN_BY_TENSORFLOW or "tensorflow" not in collectors]
 
 
 def _hook(module: ModuleType) -> None:

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..keras_callbacks import telling_after, telling_before
+from ..calls import call_after, call_before
 from . import step_parts
 from .step_parts import PARTS
 
@@ -34,31 +34,36 @@ def hook_callbacks(module: ModuleType) -> None:
     """Hook epochs and batches through the list of callbacks that ``fit`` keeps, with any contents."""
     callbacks = module.CallbackList
     batch = ExitStack()
-    _wrap(callbacks, "on_epoch_begin", telling_after(lambda *_: PARTS.epoch_begins()))
-    _wrap(callbacks, "on_epoch_end", telling_after(lambda *_: PARTS.epoch_ends()))
-    _wrap(callbacks, "on_train_batch_begin", telling_after(lambda *_: _work_begins(batch)))
-    _wrap(callbacks, "on_train_batch_end", telling_before(lambda *_: batch.close()))
+
+    def begin_work(*_: Any) -> None:
+        batch.close()
+        batch.enter_context(PARTS.part(step_parts.COMPUTE))
+
+    _wrap(callbacks, "on_epoch_begin", call_after(lambda *_: PARTS.epoch_begins()))
+    _wrap(callbacks, "on_epoch_end", call_after(lambda *_: PARTS.epoch_ends()))
+    _wrap(callbacks, "on_train_batch_begin", call_after(begin_work))
+    _wrap(callbacks, "on_train_batch_end", call_before(lambda *_: batch.close()))
 
 
 def hook_batches(module: ModuleType) -> None:
     """Hook batches of Keras on the backends that take them in Python."""
-    _wrap(module.EpochIterator, "__next__", _seen_batch)
+    _wrap(module.EpochIterator, "__next__", _mark_taking)
 
 
 def hook_iterators(module: ModuleType) -> None:
     """Hook batches that Keras on JAX takes after it has announced them."""
     epochs = getattr(module, "JAXEpochIterator", None)
     if epochs is not None and "__next__" in epochs.__dict__:  # else it takes them where the other backends do
-        _wrap(epochs, "_get_iterator", _giving_seen)
+        _wrap(epochs, "_get_iterator", _return_marked)
 
 
-class _SeenIterator:
-    """Iterates as ``batches`` do."""
+class _MarkedIterator:
+    """Iterates as ``batches`` do; the taking of each is a part of the step."""
 
     def __init__(self, batches: Any) -> None:
         self._batches = iter(batches)
 
-    def __iter__(self) -> _SeenIterator:
+    def __iter__(self) -> _MarkedIterator:
         return self
 
     def __next__(self) -> Any:
@@ -66,51 +71,46 @@ class _SeenIterator:
             return next(self._batches)
 
 
-def _giving_seen(get_iterator: Any) -> Any:
+def _return_marked(get_iterator: Any) -> Any:
     @functools.wraps(get_iterator)
-    def given(self: Any) -> Any:
-        return _SeenIterator(get_iterator(self))
+    def get_marked(self: Any) -> Any:
+        return _MarkedIterator(get_iterator(self))
 
-    return given
+    return get_marked
 
 
 def hook_trainer(module: ModuleType) -> None:
     """Hook batches that Keras would take within a compiled function."""
-    _wrap(module.TensorFlowTrainer, "make_train_function", _taking_batches)
+    _wrap(module.TensorFlowTrainer, "make_train_function", _take_in_python)
 
 
 def hook_iterator(module: ModuleType) -> None:
     """Hook batches that a loop in Python takes from tf.data."""
-    _wrap(module.OwnedIterator, "__next__", _seen_batch)
+    _wrap(module.OwnedIterator, "__next__", _mark_taking)
 
 
-def _taking_batches(make: Any) -> Any:
+def _take_in_python(make: Any) -> Any:
     @functools.wraps(make)
     def made(self: Any, *arguments: Any, **named: Any) -> Any:
         result = make(self, *arguments, **named)
         function = self.train_function
         if function is not None and not getattr(function, _MARK, False):
-            self.train_function = _given_batches(function, self)
+            # Return a training function that takes each batch in Python if it would use a plain tf.data iterator.
+            @functools.wraps(function)
+            def step(iterator: Any) -> Any:
+                plain = getattr(sys.modules.get("tensorflow.python.data.ops.iterator_ops"), "OwnedIterator", None)
+                if plain is None or type(iterator) is not plain or self.steps_per_execution != 1:
+                    return function(iterator)
+                return function(_take_one(iterator))
+
+            setattr(step, _MARK, True)
+            self.train_function = step
         return result
 
     return made
 
 
-def _given_batches(function: Any, trainer: Any) -> Any:
-    """Return a training function that takes each batch in Python if it would use a plain tf.data iterator."""
-
-    @functools.wraps(function)
-    def step(iterator: Any) -> Any:
-        plain = getattr(sys.modules.get("tensorflow.python.data.ops.iterator_ops"), "OwnedIterator", None)
-        if plain is None or type(iterator) is not plain or trainer.steps_per_execution != 1:
-            return function(iterator)
-        return function(_batches(iterator))
-
-    setattr(step, _MARK, True)
-    return step
-
-
-def _batches(iterator: Any) -> Iterator[Any]:
+def _take_one(iterator: Any) -> Iterator[Any]:
     """Yield the next batch of ``iterator``. It ends with the error of compiled code, which Keras expects."""
     batch = next(iterator, _END)
     if batch is _END:
@@ -118,15 +118,10 @@ def _batches(iterator: Any) -> Iterator[Any]:
     yield batch
 
 
-def _seen_batch(take: Any) -> Any:
+def _mark_taking(take: Any) -> Any:
     @functools.wraps(take)
-    def seen(self: Any) -> Any:
+    def take_marked(self: Any) -> Any:
         with PARTS.part(step_parts.INPUT):
             return take(self)
 
-    return seen
-
-
-def _work_begins(batch: ExitStack) -> None:
-    batch.close()
-    batch.enter_context(PARTS.part(step_parts.COMPUTE))
+    return take_marked

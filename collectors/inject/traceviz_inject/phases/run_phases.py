@@ -2,6 +2,9 @@
 
 A hook around each such function records its start and end in any case. Phases of the same kind within a phase are part
 of it: Keras' callback for checkpoints calls the model, which calls the library.
+
+JAX reports a compilation at its end, torch.compile at its start and end. Epochs of Keras are those of its list of
+callbacks.
 """
 
 from __future__ import annotations
@@ -9,10 +12,10 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .. import hooks
+from ..calls import CALLBACK_LISTS, call_after, call_before
 from ..stacks.recording import note_phase
 from ..status import guarded
 
@@ -22,10 +25,8 @@ if TYPE_CHECKING:
 
     from ..config import Settings
 
-TRAIN, EPOCH, VALIDATION, SAVING, LOADING, COMPILATION = (
-    *("train", "epoch", "validation"),
-    *("saving", "loading", "compilation"),
-)
+TRAIN, EPOCH, VALIDATION = "train", "epoch", "validation"
+SAVING, LOADING, COMPILATION = "saving", "loading", "compilation"
 """Kinds of phases."""
 
 SHORTEST_NS = 1_000_000
@@ -143,28 +144,24 @@ FUNCTIONS: dict[str, tuple[tuple[str, str, str], ...]] = {
 }
 """Module -> its functions and methods, the kind of phase of each, and its name."""
 
-OTHERS = {
-    "jax._src.monitoring": ("phases.compiling", "hook_jax"),
-    "torch._dynamo.callback": ("phases.compiling", "hook_dynamo"),
-    "keras.src.callbacks.callback_list": ("phases.keras", "hook_epochs"),
-    "tf_keras.src.callbacks": ("phases.keras", "hook_epochs"),
-}
-"""Module -> our module and the function in it that installs hooks there."""
+_JAX_COMPILES = "/jax/core/compile/"
+"""Events of tracing a function, lowering it, and compiling it for the devices; they end in ``_duration``."""
 
 _within = threading.local()
+"""By kind: the phase of this thread in progress. As ``compiling_ns``: the start of a compilation of torch."""
+
+_epochs: dict[int, tuple[int, int]] = {}
+"""By Keras' list of callbacks: number of the epoch in progress, and its start time."""
 
 
 def install(settings: Settings) -> None:  # noqa: ARG001 all of these modules have one signature
     """Wait for all modules with such functions."""
     for module in FUNCTIONS:
         hooks.when_imported(module, _hook_functions)
-    for module in OTHERS:
-        hooks.when_imported(module, _hook)
-
-
-def _hook(module: ModuleType) -> None:
-    name, function = OTHERS[module.__name__]
-    getattr(import_module(f"..{name}", __package__), function)(module)
+    hooks.when_imported("jax._src.monitoring", hook_jax)
+    hooks.when_imported("torch._dynamo.callback", hook_dynamo)
+    for module in CALLBACK_LISTS:
+        hooks.when_imported(module, hook_epochs)
 
 
 def _hook_functions(module: ModuleType) -> None:
@@ -172,10 +169,10 @@ def _hook_functions(module: ModuleType) -> None:
         holder, _, attribute = path.rpartition(".")
         owner = getattr(module, holder, None) if holder else module
         if owner is not None:
-            hooks.replace(owner, attribute, functools.partial(_telling, kind, name), mark=_MARK)
+            hooks.replace(owner, attribute, functools.partial(_record_calls, kind, name), mark=_MARK)
 
 
-def _telling(kind: str, name: str, function: Any) -> Any:
+def _record_calls(kind: str, name: str, function: Any) -> Any:
     """Return ``function`` so that it records when it ran."""
 
     @functools.wraps(function)
@@ -184,6 +181,54 @@ def _telling(kind: str, name: str, function: Any) -> Any:
             return function(*arguments, **named)
 
     return call
+
+
+def hook_jax(module: ModuleType) -> None:
+    """Have JAX report each compilation once it is done."""
+    if hasattr(module, "register_event_duration_secs_listener") and not hasattr(module, _MARK):
+        setattr(module, _MARK, True)
+        module.register_event_duration_secs_listener(_note_jax_compilation)
+
+
+@guarded
+def _note_jax_compilation(event: str, seconds: float, **_: Any) -> None:
+    if event.startswith(_JAX_COMPILES) and event.endswith("_duration"):
+        ended = time.monotonic_ns()
+        tell(COMPILATION, "jax.jit", ended - int(seconds * 1e9), ended)
+
+
+def hook_dynamo(module: ModuleType) -> None:
+    """Hook the calls of the callbacks around each compilation; the program may clear the callbacks themselves."""
+    handler = getattr(module, "CompilationCallbackHandler", None)
+    if handler is not None:
+        hooks.replace(handler, "run_start_callbacks", call_before(_start_compilation), mark=_MARK)
+        hooks.replace(handler, "run_end_callbacks", call_before(_end_compilation), mark=_MARK)
+
+
+def _start_compilation(*_: Any) -> None:
+    _within.compiling_ns = time.monotonic_ns()
+
+
+def _end_compilation(*_: Any) -> None:
+    started = _within.__dict__.pop("compiling_ns", None)
+    if started is not None:
+        tell(COMPILATION, "torch.compile", started, time.monotonic_ns())
+
+
+def hook_epochs(module: ModuleType) -> None:
+    """Hook the start and end of epochs of Keras."""
+    hooks.replace(module.CallbackList, "on_epoch_begin", call_before(_start_epoch), mark=_MARK)
+    hooks.replace(module.CallbackList, "on_epoch_end", call_after(_end_epoch), mark=_MARK)
+
+
+def _start_epoch(callbacks: Any, epoch: int = 0, *_: Any) -> None:
+    _epochs[id(callbacks)] = (int(epoch), time.monotonic_ns())
+
+
+def _end_epoch(callbacks: Any, *_: Any) -> None:
+    epoch = _epochs.pop(id(callbacks), None)
+    if epoch is not None:
+        tell(EPOCH, "keras", epoch[1], time.monotonic_ns(), epoch[0])
 
 
 def current(kind: str) -> Phase | None:
@@ -195,7 +240,7 @@ def current(kind: str) -> Phase | None:
 class Phase:
     """Context whose body is a phase of the run, unless one of its kind is around it on the same thread."""
 
-    __slots__ = ("_begun", "_kind", "_name", "_outer", "batch_is_told")
+    __slots__ = ("_kind", "_name", "_outer", "_started", "batch_is_told")
 
     def __init__(self, kind: str, name: str) -> None:
         self._kind = kind
@@ -207,12 +252,12 @@ class Phase:
         kinds = _within.__dict__
         self._outer = self._kind not in kinds
         kinds.setdefault(self._kind, self)
-        self._begun = time.monotonic_ns()
+        self._started = time.monotonic_ns()
 
     def __exit__(self, *raised: object) -> None:
         if self._outer:
             _within.__dict__.pop(self._kind, None)
-            tell(self._kind, self._name, self._begun, time.monotonic_ns())
+            tell(self._kind, self._name, self._started, time.monotonic_ns())
 
 
 def is_within(kind: str) -> bool:

@@ -100,15 +100,20 @@ class Ranges:
         """Have the program's own ranges recorded if its package would leave them out.
 
         From 0.2.12 on it asks the tool whether a domain is enabled, and emits nothing if the answer is no. Older tools
-        do not
-        know the question, and the missing answer counts as no. Yet they record the domains.
+        do not know the question, and the missing answer counts as no. Yet they record the domains.
         """
         facts: dict[str, Any] = {"program_nvtx": _version_of_package()}
         if hasattr(package, "DomainHandle") and hasattr(package.DomainHandle, "enabled") and self._is_open():
             answers = package.DomainHandle(DOMAIN).enabled()
             facts["program_nvtx_mended"] = not answers
             if not answers:
-                package.Domain.__new__ = staticmethod(_always_real(package))
+                # This constructor of domains asks no tool: they record everything.
+                def new(cls: Any, name: str | None = None) -> Any:
+                    made = object.__new__(cls)
+                    made.handle = package.DomainHandle(name)
+                    return made
+
+                package.Domain.__new__ = staticmethod(new)
         self._facts_of_package = facts
 
     _facts_of_package: dict[str, Any] = {}  # noqa: RUF012 replaced, never changed
@@ -161,14 +166,3 @@ def _version_of_package() -> str:
     from importlib.metadata import version  # noqa: PLC0415 only if the program has the package
 
     return version("nvtx")
-
-
-def _always_real(package: ModuleType) -> Any:
-    """Return a constructor of domains that record everything, to replace one that asks the tool first."""
-
-    def new(cls: Any, name: str | None = None) -> Any:
-        made = object.__new__(cls)
-        made.handle = package.DomainHandle(name)
-        return made
-
-    return new

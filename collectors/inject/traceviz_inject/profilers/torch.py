@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import hooks, process, status
+from ..calls import call_before
 from .window import NotYetError, Profiler, attach_once
 
 if TYPE_CHECKING:
@@ -72,7 +73,10 @@ class TorchProfiler(Profiler):
         in_main_thread(self._start, anyway=not self._is_timed)
 
     def _start(self) -> None:
-        if self._is_timed and _is_importing():
+        # A start by time may fall between any two instructions of the program, even within an import. The profiler
+        # needs parts of torch that are only imported at their first use.
+        parts = [module for name, module in tuple(sys.modules.items()) if name.startswith("torch")]
+        if self._is_timed and any(getattr(getattr(part, "__spec__", None), "_initializing", False) for part in parts):
             raise NotYetError
         self._is_ours = True
         self._thread = threading.get_ident()
@@ -141,7 +145,7 @@ class TorchProfiler(Profiler):
     def _watch_autograd(self, module: ModuleType, recorder: Recorder) -> None:
         """Stop recording if the program records itself, before its profiler finds ours running."""
         hooks.replace(module.profile, "_prepare_trace", functools.partial(self._giving_way, recorder=recorder))
-        hooks.replace(module.profile, "__exit__", self._noting_end)
+        hooks.replace(module.profile, "__exit__", call_before(lambda profile, *_: self._others.discard(id(profile))))
 
     def _giving_way(self, prepare: Any, recorder: Recorder) -> Any:
         @functools.wraps(prepare)
@@ -152,14 +156,6 @@ class TorchProfiler(Profiler):
             return prepare(profile)
 
         return prepared_by_the_program
-
-    def _noting_end(self, leave: Any) -> Any:
-        @functools.wraps(leave)
-        def left(profile: Any, *arguments: Any) -> Any:
-            self._others.discard(id(profile))
-            return leave(profile, *arguments)
-
-        return left
 
     def _activities(self) -> list[Any]:
         """Return the CPU's operators, and the GPU's work if no other collector traces it."""
@@ -177,19 +173,6 @@ class TorchProfiler(Profiler):
             return {"experimental_config": make(profile_all_threads=True)}
         except TypeError:  # an older torch
             return {}
-
-
-def _is_importing() -> bool:
-    """Return whether a part of torch is half imported.
-
-    A start by time may fall between any two instructions of the program, even within an import. The profiler needs
-    parts of
-    torch that are only imported at their first use.
-    """
-    specs = [
-        getattr(module, "__spec__", None) for name, module in tuple(sys.modules.items()) if name.startswith("torch")
-    ]
-    return any(getattr(spec, "_initializing", False) for spec in specs)
 
 
 @contextmanager

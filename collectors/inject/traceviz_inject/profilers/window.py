@@ -1,4 +1,11 @@
-"""A profiler's window on the step clock: started before its first step, stopped after its last, always saved."""
+"""A profiler's window on the step clock: started before its first step, stopped after its last, always saved.
+
+A profiler keeps its events in memory, and the program waits while it saves them: 5 to 50 µs of processor time each.
+No profiler reports how many it holds. So it is tried for one step before the window, and these events are counted::
+
+    step   8        9 (trial)       10       11       12
+                    start .. stop   start ............. stop: 3 steps of 70,000 events
+"""
 
 from __future__ import annotations
 
@@ -17,14 +24,95 @@ from ..facts import frameworks
 from ..stacks.recording import in_window, note_phase
 from ..status import Status, explain, guarded
 from ..step_clock import CLOCK, SOURCES
-from .window_bounds import EVENTS, STEPS, TIME, TOO_MANY, TRIAL_S, WINDOW_S, Bounds, Load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
     from typing import Any
 
-    from ..config import Settings
+    from ..config import Settings, Window
+
+EVENTS = 200_000
+"""Number of events after which a window of steps ends with the step in progress."""
+MOST_EVENTS = 3 * EVENTS
+"""Number of events at which it ends at once, within a step."""
+TRIAL_S = 0.25
+"""A trial ends within its step after this time, in seconds: the first step of some programs lasts for hours."""
+WINDOW_S = 60.0
+"""Time after which a window of steps ends with the step in progress, in seconds."""
+LEAST_STEPS = 2
+"""Complete steps that are recorded even with more than :data:`EVENTS` events: one step alone shows no variation."""
+
+STEPS, TIME, TOO_MANY = "window", "time", "events"
+"""Causes of the end of a window: its number of steps, :data:`WINDOW_S`, or its events."""
+
+
+class Load:
+    """The events of a trial, and the processor time in which they were recorded.
+
+    Args:
+        events: Number of events.
+        cpu_ns: Processor time of the process during the trial.
+        is_step: True if it was one complete step, false for a part of one.
+    """
+
+    __slots__ = ("cpu_ns", "events", "is_step")
+
+    def __init__(self, events: int, cpu_ns: int, *, is_step: bool) -> None:
+        self.events = events
+        self.cpu_ns = max(cpu_ns, 1)
+        self.is_step = is_step
+
+    @property
+    def is_heavy(self) -> bool:
+        """True if a window may reach :data:`MOST_EVENTS` before its first steps end."""
+        return not self.is_step or LEAST_STEPS * self.events > EVENTS
+
+    def after(self, steps: int, cpu_ns: int) -> int:
+        """Return the probable number of events after complete ``steps``, and this processor time in all.
+
+        Steps count if the trial was a complete step: a step may compute for long without any event.
+        """
+        by_time = round(self.events * cpu_ns / self.cpu_ns)
+        return min(by_time, self.events * (steps + 1)) if self.is_step else by_time
+
+
+class Bounds:
+    """The bounds of one window; made when the profiler has started.
+
+    Args:
+        load: The result of a trial; ``None`` without a trial: then events do not bound the window.
+        window: The steps to record. Time bounds them only if the user named none.
+    """
+
+    __slots__ = ("_began_cpu_ns", "_began_s", "_most_s", "_steps", "load")
+
+    def __init__(self, load: Load | None, window: Window) -> None:
+        self.load = load
+        self._steps = window.steps
+        self._most_s = WINDOW_S if window.is_default else float("inf")
+        self._began_s, self._began_cpu_ns = time.monotonic(), time.process_time_ns()
+
+    def reached_after(self, recorded: int) -> str | None:
+        """Return what ends the window after ``recorded`` complete steps; ``None`` if it continues."""
+        if self._steps is not None and recorded >= self._steps:
+            return STEPS
+        if self.load is not None and recorded:
+            used_ns = time.process_time_ns() - self._began_cpu_ns
+            events = self.load.events * recorded if self.load.is_step else self.load.after(recorded, used_ns)
+            fits = events + events // (2 * recorded) <= EVENTS
+            if not fits and (recorded >= LEAST_STEPS or events >= MOST_EVENTS):
+                return TOO_MANY
+        return TIME if time.monotonic() - self._began_s > self._most_s else None
+
+    def reached_within(self, recorded: int) -> str | None:
+        """Return what ends the window within a step; ``None`` if it continues."""
+        if self.load is not None:
+            used_ns = time.process_time_ns() - self._began_cpu_ns
+            if self.load.after(recorded, used_ns) > MOST_EVENTS:
+                return TOO_MANY
+        return None
+
 
 WAITING, TRIAL, RECORDING, DONE = "waiting", "trial", "recording", "saved"
 
@@ -32,6 +120,8 @@ RETRY_S = 0.1
 """Time between two checks of a framework that is not in use when recording should start."""
 LOOK_S = 0.25
 """Time between two estimates of the events of long steps."""
+_TICKS_PER_SECOND = 100
+"""Unit of times under /proc, on every Linux."""
 TRIAL_FOLDER = "trial"
 """Folder below that of the process for the files of a trial; it is removed with them."""
 
@@ -102,10 +192,8 @@ class Recorder:
 
     It records ``window.steps`` steps from ``window.first_step`` on, or ``window.duration_s`` seconds from
     ``window.delay_s`` on. A window of steps also ends by events, which a trial in the previous step estimates, and by
-    time
-    (see :mod:`.window_bounds`). A better source of steps may appear after other calls were taken for steps, such as a
-    pass
-    over the data before Keras trains. Then it records again and drops the first recording.
+    time (see :class:`Bounds`). A better source of steps may appear after other calls were taken for steps, such as a
+    pass over the data before Keras trains. Then it records again and drops the first recording.
     """
 
     def __init__(self, profiler: Profiler, settings: Settings) -> None:
@@ -136,7 +224,15 @@ class Recorder:
         CLOCK.listen(self._on_step, self._on_step_end, outermost=True)
         exits.on_end(self._at_end)
         if self._window.is_timed:
-            self._due = time.monotonic() + (self._window.delay_s or 0.0) - _seconds_since_start()
+            # How long this process has been running; its processor time if the system does not report it.
+            try:
+                with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+                    ticks = int(file.read().rpartition(b")")[2].split()[19])
+                with open("/proc/uptime", "rb") as file:  # noqa: PTH123
+                    ran_s = float(file.read().split()[0]) - ticks / _TICKS_PER_SECOND
+            except (OSError, ValueError, IndexError):
+                ran_s = time.process_time()
+            self._due = time.monotonic() + (self._window.delay_s or 0.0) - ran_s
             self._wait_until_due()
 
     def _wait_until_due(self) -> None:
@@ -194,7 +290,13 @@ class Recorder:
         elif self._is_at_work():
             if self._status is None:
                 self._tell().update(version=guarded(self._profiler.version)())
-            if self._begins_at(number):
+            # A clock with a better source of steps than that of the recording supersedes the recording.
+            is_better = CLOCK.rank < self._rank and self.state in (RECORDING, DONE)
+            if number >= self._window.first_step and (self.state == WAITING or is_better):
+                if is_better:
+                    if self.state == RECORDING:
+                        self._stop()
+                    shutil.rmtree(self._folder, ignore_errors=True)
                 self._start(number)
             elif number == self._window.first_step - 1 and CLOCK.rank < self._tried_rank:
                 self._try()
@@ -218,24 +320,11 @@ class Recorder:
         """Return whether the program uses the framework; checked until it does.
 
         Many programs import a framework that they do not use. Starting its profiler would make it take devices, and
-        their
-        memory, from the framework in use.
+        their memory, from the framework in use.
         """
         if not self._was_at_work:
             self._was_at_work = bool(guarded(frameworks.is_at_work)(self._profiler.framework))
         return self._was_at_work
-
-    def _begins_at(self, number: int) -> bool:
-        return number >= self._window.first_step and (self.state == WAITING or self._supersedes())
-
-    def _supersedes(self) -> bool:
-        """Return whether the clock now has a better source of steps than when the recording was made."""
-        if CLOCK.rank >= self._rank or self.state not in (RECORDING, DONE):
-            return False
-        if self.state == RECORDING:
-            self._stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        return True
 
     def _try(self) -> None:
         """Start the profiler for one step, to count its events; a failure occurs again at the window, and is reported.
@@ -294,7 +383,17 @@ class Recorder:
                 self.state = "failed"
                 exits.cancel(self._at_end)
                 status.update(state=self.state, detail=explain(error), first_step=number)
-                status.problem(*_why_not(error, self._profiler.framework))
+                framework = self._profiler.framework
+                if "already" in str(error).lower() or "another profile" in str(error).lower():
+                    status.problem(
+                        "profiler-taken",
+                        f"The program runs the {framework} profiler itself, and there is only one: "
+                        "traceviz recorded nothing.",
+                        "Read the program's own trace, or switch its profiling off "
+                        "(the profile_batch of a TensorBoard callback).",
+                    )
+                else:
+                    status.problem("not-started", f"The {framework} profiler did not start: {explain(error)}")
                 return
             self.state = RECORDING
             in_window(begins=True)
@@ -363,18 +462,19 @@ class Recorder:
             )
             exits.disarm()
             if reason in (TIME, TOO_MANY):
-                status.problem(*self._why_shorter(reason), aloud=False)
+                self._explain_short_window(status, reason)
 
-    def _why_shorter(self, reason: str) -> tuple[str, str, str]:
-        """Return code, message and remedy for a window that ended before its steps were recorded."""
-        framework, steps = self._profiler.framework, f"{self._recorded} {'step' if self._recorded == 1 else 'steps'}"
-        wanted = "all" if self._window.steps is None else f"{self._window.steps}"
+    def _explain_short_window(self, status: Status, reason: str) -> None:
+        """Report a window that ended before its steps were recorded."""
         why, load = f"The window had lasted {WINDOW_S:g} s.", self._load_of_steps()
         if reason == TOO_MANY:
-            each = f"A step has about {load.events:,} events" if load and load.is_step else "Its steps have many events"
+            known = load is not None and load.is_step
+            each = f"A step has about {load.events:,} events" if known and load else "Its steps have many events"
             why = f"{each}, and a window ends at about {EVENTS:,}: the program waits while they are saved."
-        message = f"The {framework} profiler recorded {steps} instead of {wanted}. {why}"
-        return "window-shortened", message, "To record other steps: --steps FIRST:END."
+        steps = f"{self._recorded} {'step' if self._recorded == 1 else 'steps'}"
+        wanted = "all" if self._window.steps is None else f"{self._window.steps}"
+        message = f"The {self._profiler.framework} profiler recorded {steps} instead of {wanted}. {why}"
+        status.problem("window-shortened", message, "To record other steps: --steps FIRST:END.", aloud=False)
 
     def _cost_since(self, begun: int) -> int:
         """Return nanoseconds since a start time, in which the program waited for the profiler: not part of its run."""
@@ -391,20 +491,19 @@ class Recorder:
             self._stop(reason)
         elif self.state == WAITING and not process.is_helper() and (self._is_at_work() or not CLOCK.steps_seen):
             # A recording is expected, except of an unused framework while another one trained.
+            seen, first = CLOCK.steps_seen, self._window.first_step
+            if self._window.is_timed:
+                why = f"it ended before recording was to begin, after {self._window.delay_s} s"
+            elif not seen:
+                why = "no training step was seen: use --delay and --duration to record by time"
+            else:  # half of the steps that there are
+                why = f"it ended after {seen} steps; recording begins at step {first}; use --steps {seen // 2}:{seen}"
             self._tell().update(
                 state="not-started",
                 version=guarded(self._profiler.version)(),
                 steps_seen=CLOCK.steps_seen,
-                detail=self._why_not_started(),
+                detail=why,
             )
-
-    def _why_not_started(self) -> str:
-        if self._window.is_timed:
-            return f"it ended before recording was to begin, after {self._window.delay_s} s"
-        seen, first = CLOCK.steps_seen, self._window.first_step
-        if not seen:
-            return "no training step was seen: use --delay and --duration to record by time"
-        return f"it ended after {seen} steps; recording begins at step {first}; use --steps {_steps_within(seen)}"
 
     def _tell(self) -> Status:
         if self._status is None:
@@ -446,39 +545,3 @@ def giving_way(start: Any, recorder: Recorder) -> Any:
         return start(*arguments, **named)
 
     return started_by_the_program
-
-
-def _why_not(error: Exception, framework: str) -> tuple[str, str, str]:
-    """Return code, message and remedy for a profiler that did not start."""
-    if "already" in str(error).lower() or "another profile" in str(error).lower():
-        return (
-            "profiler-taken",
-            f"The program runs the {framework} profiler itself, and there is only one: traceviz recorded nothing.",
-            "Read the program's own trace, or switch its profiling off (the profile_batch of a TensorBoard callback).",
-        )
-    return ("not-started", f"The {framework} profiler did not start: {explain(error)}", "")
-
-
-def _steps_within(seen: int) -> str:
-    """Return the second half of the steps in the form of the command line.
-
-    >>> _steps_within(7), _steps_within(1)
-    ('3:7', '0:1')
-    """
-    return f"{seen // 2}:{seen}"
-
-
-def _seconds_since_start() -> float:
-    """Return how long this process has been running; its processor time if the system does not report it."""
-    try:
-        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
-            ticks = int(file.read().rpartition(b")")[2].split()[19])
-        with open("/proc/uptime", "rb") as file:  # noqa: PTH123
-            uptime = float(file.read().split()[0])
-    except (OSError, ValueError, IndexError):
-        return time.process_time()
-    return uptime - ticks / _TICKS_PER_SECOND
-
-
-_TICKS_PER_SECOND = 100
-"""Unit of times under /proc, on every Linux."""

@@ -91,18 +91,12 @@ def _count(code: CodeType, innermost: FrameType) -> None:
     if len(path) == 1:
         _replace_function(frame, code)
     elif "<locals>" not in path:
-        _replace_method(frame, code, path)
-
-
-def _replace_method(frame: FrameType, code: CodeType, path: list[str]) -> None:
-    owner: Any = frame.f_globals.get(path[0])
-    for name in path[1:-1]:
-        owner = getattr(owner, name, None)
-    if not isinstance(owner, type):
-        return
-    function = owner.__dict__.get(path[-1])
-    if _is_of(function, code):
-        setattr(owner, path[-1], counting(function))
+        owner: Any = frame.f_globals.get(path[0])
+        for name in path[1:-1]:
+            owner = getattr(owner, name, None)
+        method = owner.__dict__.get(path[-1]) if isinstance(owner, type) else None
+        if _is_of(method, code):
+            setattr(owner, path[-1], counting(method))
 
 
 def _replace_function(frame: FrameType, code: CodeType) -> None:
@@ -152,19 +146,18 @@ class _Counting:
             done: True if it returned.
         """
         self._within.depth -= 1
-        if self._within.depth or not done or not self._leader.leads(thing, _reference(thing)):
+        if self._within.depth or not done:
+            return
+        try:
+            reference: Callable[[], Any] = weakref.ref(thing)
+        except TypeError:  # objects with slots
+            reference = lambda: thing  # noqa: E731
+        if not self._leader.leads(thing, reference):
             return
         self._calls += 1
         if self._calls >= _FEWEST:
             LEADING[0] = name
             self.clock_of_steps().boundary(FOUND)
-
-
-def _reference(thing: Any) -> Any:
-    try:
-        return weakref.ref(thing)
-    except TypeError:
-        return lambda: thing
 
 
 LEADING = [""]

@@ -32,6 +32,12 @@ numbers."""
 MOST_STACKS = 200_000
 """Stacks that are known at once."""
 
+LONGEST = 100
+"""Characters of the name of a called function that are kept."""
+_MOST_INSTRUCTIONS = 20_000
+MATRIX_PRODUCT = "operator.matmul"
+"""Name of the operator ``@``."""
+
 END_STEPS = frozenset(
     {
         *("step", "update", "apply_gradients", "train_step", "training_step", "train_batch", "train_on_batch"),
@@ -111,30 +117,17 @@ class Interning:
             self._calls[key] = -1
             return stack
         if found < 0:
-            name = self._name_of_call(frame)
-            found = self._calls[key] = stack if not name else self._add_stack(stack, self._add_called(name))
+            code, name = frame.f_code, ""
+            if not code.co_filename.startswith(OURS):
+                names = self._names.get(id(code))
+                if names is None:
+                    self._codes[id(code)] = code
+                    names = self._names[id(code)] = called_names(code)
+                name = names.get(frame.f_lasti, "")
+            if name and name not in self._called:
+                self._called[name] = self._define_frame(name, "", None, NATIVE)
+            found = self._calls[key] = self._add_stack(stack, self._called[name]) if name else stack
         return found
-
-    def _name_of_call(self, frame: FrameType) -> str:
-        code = frame.f_code
-        if code.co_filename.startswith(OURS):
-            return ""
-        names = self._names.get(id(code))
-        if names is None:
-            from .called_names import called_names  # noqa: PLC0415 not for programs that end before
-
-            self._codes[id(code)] = code
-            names = self._names[id(code)] = called_names(code)
-        return names.get(frame.f_lasti, "")
-
-    def _add_called(self, name: str) -> int:
-        """Return the number of the frame of compiled code with this name."""
-        number = self._called.get(name)
-        if number is None:
-            number, self._next_frame = self._next_frame, self._next_frame + 1
-            self._called[name] = number
-            self._lines.append(f'["frame",{number},{quoted(name)},"",null,"{NATIVE}"]\n')
-        return number
 
     def _add(self, parent: int, frame: FrameType) -> int:
         """Return the number of a stack that was not seen at this instruction."""
@@ -143,8 +136,10 @@ class Interning:
         key = (id(code), line)
         number = self._frames.get(key)
         if number is None:
-            number = self._frames[key] = self._add_frame(code, line, module_of(frame))
-        if number < 0:
+            named = self._places.name(code.co_filename, module_of(frame))
+            number = -1 if named is None else self._define_frame(function_of(code), named[0], line, named[1])
+            self._frames[key] = number
+        if number < 0:  # it is ours
             return parent
         stack = self._add_stack(parent, number)
         if code.co_name in END_STEPS and stack not in self.stepping:
@@ -161,13 +156,44 @@ class Interning:
             self._lines.append(f'["stack",{stack},{parent if parent >= 0 else "null"},{number}]\n')
         return stack
 
-    def _add_frame(self, code: CodeType, line: int | None, module: str) -> int:
-        named = self._places.name(code.co_filename, module)
-        if named is None:
-            return -1
+    def _define_frame(self, function: str, file: str, line: int | None, origin: str) -> int:
         number, self._next_frame = self._next_frame, self._next_frame + 1
         shown = "null" if line is None else str(line)
-        self._lines.append(
-            f'["frame",{number},{quoted(function_of(code))},{quoted(named[0])},{shown},"{named[1]}"]\n',
-        )
+        self._lines.append(f'["frame",{number},{quoted(function)},{quoted(file)},{shown},"{origin}"]\n')
         return number
+
+
+def called_names(code: CodeType) -> dict[int, str]:
+    """Return the names of called functions in ``code``, by the offset of the call (``frame.f_lasti``).
+
+    Compiled functions have no frame: only the call shows them. For example ``{24: "os.fsync"}``; empty before Python
+    3.11, which knows the source columns of each instruction. The names at the start of a call were loaded from the
+    columns where the call itself starts. It costs a pass over the instructions: cache it.
+    """
+    if not hasattr(code, "co_positions"):
+        return {}
+    import dis  # noqa: PLC0415 not for programs that end before
+
+    found: dict[int, str] = {}
+    started: dict[object, list[str]] = {}  # names by the start of the expression that contains them
+    for number, instruction in enumerate(dis.get_instructions(code)):
+        if number >= _MOST_INSTRUCTIONS:
+            break
+        where = getattr(instruction, "positions", None)
+        names = started.setdefault((where.lineno, where.col_offset) if where is not None else None, [])
+        operation, called = instruction.opname, ""
+        if operation.startswith(("CALL", "PRECALL")):
+            called = ".".join(names)
+        elif operation in ("BEFORE_WITH", "BEFORE_ASYNC_WITH"):
+            called = ".".join([*names, "__enter__"])
+        elif operation == "BINARY_OP" and instruction.argrepr in ("@", "@="):
+            called = MATRIX_PRODUCT
+        if called:
+            found[instruction.offset] = called[-LONGEST:]
+        if operation.startswith("CALL"):  # its result has no name
+            names.clear()
+        elif operation.startswith("LOAD_") and operation != "LOAD_CONST" and isinstance(instruction.argval, str):
+            if operation not in ("LOAD_ATTR", "LOAD_METHOD"):
+                names.clear()
+            names.append(instruction.argval)
+    return found

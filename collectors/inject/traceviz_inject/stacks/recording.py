@@ -100,23 +100,23 @@ def begin(run: str, rate_hz: float, around: tuple[frozenset[int], CodeType | Non
         return
     _STATE.folder = os.path.join(os.path.abspath(run), "raw", COLLECTOR)  # noqa: PTH100, PTH118
     _STATE.rate_hz = rate_hz
-    _STATE.places = Places(_working_folder())
+    try:
+        working = os.getcwd()  # noqa: PTH109
+    except OSError:  # it was removed
+        working = ""
+    _STATE.places = Places(working)
     sampler = _begin_here()
     if around is not None:
         sampler.leave_out(*around)
     if not _STATE.is_watching:
         _STATE.is_watching = True
-        _watch()
-
-
-def _watch() -> None:
-    atexit.register(finish)  # the first to register is the last to be called
-    gc.callbacks.append(_on_collection)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=pause, after_in_parent=_go_on, after_in_child=_begin_in_child)
-    hooks.replace(os, "_exit", _saving, mark="__traceviz_stacks__")
-    for replacing in ("execv", "execve"):
-        hooks.replace(os, replacing, _saving_before_replaced, mark="__traceviz_stacks__")
+        atexit.register(finish)  # the first to register is the last to be called
+        gc.callbacks.append(_on_collection)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(before=pause, after_in_parent=_go_on, after_in_child=_begin_in_child)
+        hooks.replace(os, "_exit", _saving, mark="__traceviz_stacks__")
+        for replacing in ("execv", "execve"):
+            hooks.replace(os, replacing, _saving_before_replaced, mark="__traceviz_stacks__")
 
 
 def note_phase(kind: str, name: str, start_ns: int, end_ns: int, number: int | None = None) -> None:
@@ -195,7 +195,11 @@ def clock_of_steps() -> Any:
 
         def step_ends(number: int, complete: bool) -> None:  # noqa: FBT001 called by the clock
             if complete:
-                _STEPS.end(_name_of_source(step_clock.CLOCK.source or ""), number)
+                source = step_clock.CLOCK.source or ""
+                found = sys.modules.get(f"{__package__}.discovered_loop")
+                if source.startswith("found_") and found is not None:
+                    source = f"{source} {found.LEADING[0]}"
+                _STEPS.end(source, number)
 
         step_clock.CLOCK.listen(_STEPS.begin, step_ends)
     return step_clock.CLOCK
@@ -213,23 +217,10 @@ class ProgramStep:
         clock_of_steps().boundary("program_step", more=False)
 
 
-def _name_of_source(source: str) -> str:
-    """Return the source, and the name of the discovered function."""
-    found = sys.modules.get(f"{__package__.rpartition('.')[0]}.stacks.discovered_loop")
-    return f"{source} {found.LEADING[0]}" if source.startswith("found_") and found is not None else source
-
-
 def _seeker() -> Any:
     from . import discovered_loop  # noqa: PLC0415 most programs have no such function
 
     return discovered_loop.Seeker(clock_of_steps)
-
-
-def _working_folder() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109
-    except OSError:  # it was removed
-        return ""
 
 
 def _begin_here() -> Sampler:

@@ -24,8 +24,7 @@ from _thread import allocate_lock, get_ident, get_native_id, start_new_thread
 
 from ..status import explain
 from .interning import Interning
-from .thread_ids import ThreadIds, cpu_ns
-from .thread_states import LATELY_NS, States
+from .threads import LATELY_NS, States, ThreadIds, cpu_ns, read_kernel_file
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
 if TYPE_CHECKING:
@@ -67,19 +66,8 @@ class _Thread:
     """A thread of the program, and its unfinished row."""
 
     __slots__ = (
-        *(
-            "cpu_ns",
-            "end_ns",
-            "name",
-            "native",
-            "number",
-            "ran_lately",
-            "ran_ns",
-            "row_cpu_ns",
-            "samples",
-            "seen",
-        ),
-        *("stack", "start_ns", "state", "used_ns"),
+        *("cpu_ns", "end_ns", "name", "native", "number", "ran_lately", "ran_ns", "row_cpu_ns"),
+        *("samples", "seen", "stack", "start_ns", "state", "used_ns"),
     )
 
     def __init__(self, number: int, native: int | None) -> None:
@@ -142,7 +130,8 @@ class Sampler:
         self.late_ns = 0
         self._cpu_before_ns = 0
         self._has_clocks = cpu_ns(get_native_id()) is not None
-        self._clock_is_exact = _is_exact()
+        # The clock of a thread moves whenever it runs; some containers count in larger units.
+        self._clock_is_exact = len({_own_cpu_ns() for _ in range(8)}) > 4
         self.apart: frozenset[int] = frozenset()
         """Threads that are not inspected: those of a notebook's kernel."""
         self.is_wanted = False
@@ -189,17 +178,19 @@ class Sampler:
             self._stops = True
             self._wake.release()
             if self._ended.acquire(True, _PATIENCE_S):
-                self._await_system()
-        if ends:
-            self._finish()
-
-    def _await_system(self) -> None:
-        """Wait until the system has removed the thread: Python warns if a process with threads is forked."""
-        path = f"/proc/self/task/{self._native}"
-        for _ in range(200):
-            if not os.path.exists(path):  # noqa: PTH110
-                return
-            _sleep(0.0001)
+                # The system removes the thread a little later. Python warns if a process with threads is forked.
+                path = f"/proc/self/task/{self._native}"
+                for _ in range(200):
+                    if not os.path.exists(path):  # noqa: PTH110
+                        break
+                    _sleep(0.0001)
+        # A process that was too short leaves no file.
+        is_short = _monotonic_ns() - self._began_ns < FIRST_FLUSH_NS
+        if ends and (not is_short or self._file.exists or self.metrics or self.is_wanted):
+            now = _monotonic_ns()
+            self._flush(now)
+            self._file.append(f'["end",{now}]\n')
+            self._file.tell(self._status("stopped" if self._is_lost or self._file.is_broken else "saved"))
 
     def _run(self) -> None:
         try:
@@ -212,11 +203,18 @@ class Sampler:
             self._ended.release()
 
     def _sample(self) -> None:
-        _leave_signals_to_others()
+        # Block the program's signals in this thread, except those for faults of the thread itself.
+        kept = {getattr(_signal, name) for name in _SYNCHRONOUS if hasattr(_signal, name)}
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - kept)
         self._own, self._native = get_ident(), get_native_id()
         due = _monotonic_ns()
         while True:
-            due += self._next_interval_ns()
+            if self._is_lost:
+                due += FLUSH_NS
+            else:  # between half and one and a half times the mean
+                self._random = (self._random * 1103515245 + 12345) & 0x7FFFFFFF
+                mean = self._shortest_ns if self.is_judged else self._interval_ns
+                due += mean // 2 + mean * (self._random >> 8) // 0x7FFFFF
             now = _monotonic_ns()
             if due < now:  # the machine was busy, or the process stopped
                 due = now + self._interval_ns // 4
@@ -234,7 +232,16 @@ class Sampler:
             if now - self._flushed_ns >= (FLUSH_NS if self._file.exists else FIRST_FLUSH_NS):
                 self.cpu_ns = self._cpu_before_ns + _own_cpu_ns()
                 self._flush(now)
-                self._adapt(now)
+                # Lower the rate if sampling costs too much, and raise it again if it does not.
+                self._flushed_ns = now
+                ticks = self.ticks - self._flushed_ticks
+                if ticks >= JUDGED_TICKS:
+                    cost_ns = (self.cpu_ns - self._flushed_cpu_ns) / ticks
+                    self._flushed_cpu_ns, self._flushed_ticks = self.cpu_ns, self.ticks
+                    self._interval_ns = max(self._shortest_ns, min(SLOWEST_NS, int(cost_ns / MOST_OF_A_CORE)))
+                if self._file.bytes > self._next_bytes:
+                    self._shortest_ns = min(LEAST_NS, self._shortest_ns * 2)
+                    self._next_bytes += (MOST_BYTES - self._next_bytes) // 2
 
     def _lose(self, error: BaseException) -> None:
         """Take no more samples, and note the time of the last one."""
@@ -244,14 +251,6 @@ class Sampler:
         reason = explain(error)
         self._lines.append(f'["stopped",{self._last_ns},{quoted(reason[:500])}]\n')
         self._file.note_loss(reason)
-
-    def _next_interval_ns(self) -> int:
-        """Return a time between half and one and a half times the mean."""
-        if self._is_lost:
-            return FLUSH_NS
-        self._random = (self._random * 1103515245 + 12345) & 0x7FFFFFFF
-        mean = self._shortest_ns if self.is_judged else self._interval_ns
-        return mean // 2 + mean * (self._random >> 8) // 0x7FFFFF
 
     def _tick(self, now: int) -> None:
         """Inspect all threads. Garbage collection is paused, so that it does not happen in this thread."""
@@ -292,7 +291,8 @@ class Sampler:
         if thread is None or thread.native != native:
             if thread is not None:
                 self._close(thread)
-            thread = self._threads[ident] = self._new_thread(native)
+            thread = self._threads[ident] = _Thread(self._numbers, native)
+            self._numbers += 1
             self._name(ident, thread)  # at once: it may have ended when all are written
         before, thread.cpu_ns = thread.cpu_ns, cpu
         if cpu is None:
@@ -316,8 +316,13 @@ class Sampler:
         last, used = self._last_ns, thread.used_ns
         stays = used == 0 and thread.seen and self._clock_is_exact
         stack = thread.stack if stays else self._interning.number(frame)
-        if self._interning.stepping:
-            self._seek(thread, stack, frame)
+        if self._interning.stepping and (code := self._interning.stepping.get(stack)) is not None:
+            # Search for the loop of an unknown framework.
+            if self._seeker is None and self.make_seeker is not None:
+                self._seeker = self.make_seeker()
+            if self._seeker is not None:
+                again = self._interning.stepping.get(thread.stack) is code and thread.seen == self.ticks - 1
+                self._seeker.seen(code, frame, again=again)
         state = self._states.state(thread, frame, now - last, is_first=used == most > 0)
         if stack == thread.stack and state == thread.state and thread.samples and thread.seen == self.ticks - 1:
             thread.samples += 1
@@ -328,17 +333,6 @@ class Sampler:
             thread.stack, thread.state, thread.start_ns = stack, state, last
             thread.samples, thread.row_cpu_ns = 1, used
         thread.seen, thread.end_ns = self.ticks, now
-
-    def _seek(self, thread: _Thread, stack: int, frame: FrameType) -> None:
-        """Search for the loop of an unknown framework."""
-        code = self._interning.stepping.get(stack)
-        if code is not None:
-            if self._seeker is None:
-                if self.make_seeker is None:
-                    return
-                self._seeker = self.make_seeker()
-            again = self._interning.stepping.get(thread.stack) is code and thread.seen == self.ticks - 1
-            self._seeker.seen(code, frame, again=again)
 
     def _close(self, thread: _Thread) -> None:
         """End the row of a thread, whose last sample is at the last tick in which it was seen."""
@@ -352,19 +346,20 @@ class Sampler:
             )
         thread.samples = 0
 
-    def _new_thread(self, native: int | None) -> _Thread:
-        thread = _Thread(self._numbers, native)
-        self._numbers += 1
-        return thread
-
     def _flush(self, now: int) -> None:
         """Write all data."""
         if not self._file.exists:
-            if _is_tracker():
+            # The resource tracker of multiprocessing only waits for others to end, to clean up.
+            tracker = "multiprocessing.resource_tracker"
+            if tracker in sys.modules and tracker.encode() in read_kernel_file("/proc/self/cmdline", 4096):
                 self._file.is_broken = True
                 return
             self._states.load()
-        self._describe()
+        # Write the description of this process, again if it has changed: a fork may turn out to train.
+        described = describe_process(self._asked_hz, self._started_unix_ns, self.facts)
+        if described != self._described:
+            self._lines.insert(0, described)
+            self._described = described
         if now - self._clocked_ns >= CLOCK_NS or not self._clocked_ns:
             self._clocked_ns = now
             self._lines.append(f'["clock",{_monotonic_ns()},{_time_ns()}]\n')
@@ -379,7 +374,16 @@ class Sampler:
         if self._rows:
             self._lines.append(f'["samples",[{",".join(self._rows)}]]\n')
             self._rows.clear()
-        self._write_noted()
+        # Write the notes of hooks and the program, which may be adding more.
+        phases, metrics = len(self.phases), len(self.metrics)
+        for kind, name, number, start_ns, end_ns, native in self.phases[:phases]:
+            shown = "null" if number is None else str(int(number))
+            times = f"{start_ns},{max(0, end_ns - start_ns)}"
+            self._lines.append(f'["phase",{quoted(kind)},{quoted(name[:200])},{shown},{times},{native}]\n')
+        for name, value, step, epoch, at_ns, source in self.metrics[:metrics]:
+            numbers = ",".join(["null" if number is None else repr(number) for number in (value, step, epoch)])
+            self._lines.append(f'["metric",{quoted(name)},{numbers},{at_ns},{quoted(source)}]\n')
+        del self.phases[:phases], self.metrics[:metrics]
         self._lines.append(f'["cost",{{"cpu_ns":{self.cpu_ns},"ticks":{self.ticks},"late_ns":{self.late_ns}}}]\n')
         text = "".join(self._lines)
         self._lines.clear()
@@ -391,53 +395,18 @@ class Sampler:
         if self._file.bytes > END_BYTES:
             self._file.fail("they fill 256 MB")
 
-    def _write_noted(self) -> None:
-        """Write the notes of hooks and the program, which may be adding more."""
-        phases, metrics = len(self.phases), len(self.metrics)
-        self._lines.extend([_line_of_phase(phase) for phase in self.phases[:phases]])
-        self._lines.extend([_line_of_metric(metric) for metric in self.metrics[:metrics]])
-        del self.phases[:phases], self.metrics[:metrics]
-
-    def _describe(self) -> None:
-        """Write the description of this process, again if it has changed: a fork may turn out to train."""
-        described = describe_process(self._asked_hz, self._started_unix_ns, self.facts)
-        if described != self._described:
-            self._lines.insert(0, described)
-            self._described = described
-
     def _name(self, ident: int, thread: _Thread) -> None:
         """Write the name of the thread, again if it has changed."""
         known = getattr(sys.modules.get("threading"), "_active", {}).get(ident)
         name = getattr(known, "_name", None)
         if not isinstance(name, str):
-            name = thread.name or _name_in_system(thread.native) or "thread"
+            comm = f"/proc/self/task/{thread.native}/comm"
+            name = thread.name or read_kernel_file(comm, 64).decode("utf-8", "replace").strip() or "thread"
         if name != thread.name:
             thread.name = name
             native = "null" if thread.native is None else str(thread.native)
             is_main = "true" if ident == self._main else "false"
             self._lines.append(f'["thread",{thread.number},{native},{quoted(name[:100])},{is_main},{ident}]\n')
-
-    def _adapt(self, now: int) -> None:
-        """Lower the rate if sampling costs too much, and raise it again if it does not."""
-        self._flushed_ns = now
-        ticks = self.ticks - self._flushed_ticks
-        if ticks >= JUDGED_TICKS:
-            cost_ns = (self.cpu_ns - self._flushed_cpu_ns) / ticks
-            self._flushed_cpu_ns, self._flushed_ticks = self.cpu_ns, self.ticks
-            self._interval_ns = max(self._shortest_ns, min(SLOWEST_NS, int(cost_ns / MOST_OF_A_CORE)))
-        if self._file.bytes > self._next_bytes:
-            self._shortest_ns = min(LEAST_NS, self._shortest_ns * 2)
-            self._next_bytes += (MOST_BYTES - self._next_bytes) // 2
-
-    def _finish(self) -> None:
-        """Write the end; a process that was too short leaves no file."""
-        now = _monotonic_ns()
-        is_short = now - self._began_ns < FIRST_FLUSH_NS
-        if is_short and not (self._file.exists or self.metrics or self.is_wanted):
-            return
-        self._flush(now)
-        self._file.append(f'["end",{now}]\n')
-        self._file.tell(self._status("stopped" if self._is_lost or self._file.is_broken else "saved"))
 
     def _status(self, state: str) -> str:
         return (
@@ -467,54 +436,3 @@ def describe_process(rate_hz: float, started_unix_ns: int, facts: dict[str, int]
         f'["process",{{"pid":{os.getpid()},"ppid":{os.getppid()},"role":"{"worker" if is_worker else "program"}",'
         f'"name":{quoted(name[:100])},"python":"{python}","rate_hz":{rate_hz:g},"started_unix_ns":{started_unix_ns}{known}}}]\n'
     )
-
-
-def _line_of_phase(phase: Phase) -> str:
-    kind, name, number, start_ns, end_ns, native = phase
-    shown = "null" if number is None else str(int(number))
-    return f'["phase",{quoted(kind)},{quoted(name[:200])},{shown},{start_ns},{max(0, end_ns - start_ns)},{native}]\n'
-
-
-def _line_of_metric(metric: Metric) -> str:
-    name, value, step, epoch, at_ns, source = metric
-    shown = ["null" if number is None else repr(number) for number in (value, step, epoch)]
-    return f'["metric",{quoted(name)},{",".join(shown)},{at_ns},{quoted(source)}]\n'
-
-
-def _is_tracker() -> bool:
-    """Return whether this is multiprocessing's resource tracker, which only waits for others to end, to clean up."""
-    return "multiprocessing.resource_tracker" in sys.modules and b"multiprocessing.resource_tracker" in _command_line()
-
-
-def _command_line() -> bytes:
-    try:
-        handle = os.open("/proc/self/cmdline", os.O_RDONLY)
-        try:
-            return os.read(handle, 4096)
-        finally:
-            os.close(handle)
-    except OSError:
-        return b""
-
-
-def _is_exact() -> bool:
-    """Return whether the clock of a thread moves whenever it runs: some containers count in larger units."""
-    readings = {_own_cpu_ns() for _ in range(8)}
-    return len(readings) > 4
-
-
-def _name_in_system(native: int | None) -> str:
-    try:
-        handle = os.open(f"/proc/self/task/{native}/comm", os.O_RDONLY)
-        try:
-            return os.read(handle, 64).decode("utf-8", "replace").strip()
-        finally:
-            os.close(handle)
-    except OSError:
-        return ""
-
-
-def _leave_signals_to_others() -> None:
-    """Block the program's signals in this thread, except those for faults of the thread itself."""
-    kept = {getattr(_signal, name) for name in _SYNCHRONOUS if hasattr(_signal, name)}
-    _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - kept)

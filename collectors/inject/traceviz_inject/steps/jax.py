@@ -14,6 +14,7 @@ from types import MethodType
 from typing import TYPE_CHECKING
 
 from .. import hooks
+from ..calls import call_after, call_before
 from ..status import guarded
 from ..step_clock import CLOCK, Leader
 
@@ -32,12 +33,9 @@ class InFlight:
     """Limits the steps in flight to one while steps are recorded.
 
     A call of a jitted function returns before its work is done. A loop that never reads a result queues tens of steps:
-    the
-    steps would show how fast work is queued, and none of the work. So each call waits for the work of the previous
-    call.
-    Preparing the next batch still overlaps with the devices' work, as in a loop without a recording. A step lasts as
-    long
-    as the slower of the two::
+    the steps would show how fast work is queued, and none of the work. So each call waits for the work of the previous
+    call. Preparing the next batch still overlaps with the devices' work, as in a loop without a recording. A step lasts
+    as long as the slower of the two::
 
         host     batch 1 call 1 wait 0 | batch 2 call 2 wait 1      | batch 3 ...
         device   0 0 0 0 0 0 0 0 0 0 0   1 1 1 1 1 1 1 1 1 1 1 1 1 1  2 2 2 ...
@@ -61,10 +59,8 @@ class InFlight:
         """Wait for the work of the previous call, after a call has returned ``result``.
 
         All results of a call complete at the same time, so the smallest represents them. If the earlier one was donated
-        to this
-        call, only this call's own result can be waited for. An error of the devices belongs to the program, which gets
-        it when
-        it reads the result.
+        to this call, only this call's own result can be waited for. An error of the devices belongs to the program,
+        which gets it when it reads the result.
         """
         array, earlier = _smallest_array(result), self._earlier
         self._earlier = array
@@ -90,32 +86,12 @@ def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have o
 
 
 def _hook_annotation(module: ModuleType) -> None:
-    hooks.replace(module.StepTraceAnnotation, "__init__", _declaring)
-    module.StepTraceAnnotation.__exit__ = _declared(module.StepTraceAnnotation.__exit__)
-
-
-def _declaring(begin: Any) -> Any:
-    """Return an ``__init__`` that starts the recording before the annotation of its first step."""
-
-    @functools.wraps(begin)
-    def annotation(self: Any, *arguments: Any, **named: Any) -> None:
-        CLOCK.begin("jax_step")
-        begin(self, *arguments, **named)
-
-    return annotation
-
-
-def _declared(end: Any) -> Any:
-    if getattr(end, "__traceviz__", False):
-        return end
-
-    def annotation(self: Any, *raised: Any) -> Any:
-        result = end(self, *raised)
-        CLOCK.boundary("jax_step")
-        return result
-
-    annotation.__traceviz__ = True  # type: ignore[attr-defined]
-    return annotation
+    """Start the recording before the annotation of the first step; a step ends once its annotation has ended."""
+    annotation = module.StepTraceAnnotation
+    hooks.replace(annotation, "__init__", call_before(lambda *_: CLOCK.begin("jax_step")))
+    if not getattr(annotation.__exit__, "__traceviz__", False):  # inherited: it is no attribute of this class
+        annotation.__exit__ = call_after(lambda *_: CLOCK.boundary("jax_step"))(annotation.__exit__)
+        annotation.__exit__.__traceviz__ = True
 
 
 def _hook_compilers(module: ModuleType) -> None:

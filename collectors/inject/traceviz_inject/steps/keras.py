@@ -9,11 +9,10 @@ as there is no foreign one. Another callback would slow the program down, and wo
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from .. import hooks
-from ..keras_callbacks import CALLBACK_LISTS, telling_after, telling_before
+from ..calls import CALLBACK_LISTS, call_after, call_before
 from ..step_clock import CLOCK
 
 if TYPE_CHECKING:
@@ -40,9 +39,9 @@ def install(settings: Settings) -> None:  # noqa: ARG001 all step sources have o
 
 def _hook_callbacks(module: ModuleType) -> None:
     for method, tell in _BEFORE_CALLBACKS.items():
-        hooks.replace(module.CallbackList, method, telling_before(tell))
+        hooks.replace(module.CallbackList, method, call_before(tell))
     for method, tell in _AFTER_CALLBACKS.items():
-        hooks.replace(module.CallbackList, method, telling_after(tell))
+        hooks.replace(module.CallbackList, method, call_after(tell))
 
 
 def _batch_ended(callbacks: Any, batch: int = 0, *_: Any) -> None:
@@ -64,15 +63,6 @@ _AFTER_CALLBACKS = {
 
 
 def _hook_trainer(module: ModuleType) -> None:
-    hooks.replace(getattr(module, TRAINERS[module.__name__]), "train_on_batch", _stepping)
-
-
-def _stepping(train_on_batch: Any) -> Any:
-    @functools.wraps(train_on_batch)
-    def step(self: Any, *arguments: Any, **named: Any) -> Any:
-        CLOCK.begin("keras")
-        result = train_on_batch(self, *arguments, **named)
-        CLOCK.boundary("keras")
-        return result
-
-    return step
+    trainer = getattr(module, TRAINERS[module.__name__])
+    begin, end = call_before(lambda *_: CLOCK.begin("keras")), call_after(lambda *_: CLOCK.boundary("keras"))
+    hooks.replace(trainer, "train_on_batch", lambda step: end(begin(step)))

@@ -207,7 +207,12 @@ class Loop:
             self._training_loader, self._exhausted = self._last_loader, False
             self._own_batches = self._own_steps = 0
         self._waiting_batches = 0
-        self._tell_batch()
+        # Note the samples per step, more precisely over time: a step may take several batches.
+        loader, steps = self._training_loader(), self._own_steps
+        if loader is not None and loader.batch and not steps & (steps - 1):  # none, one, two, four, eight ...
+            batches = round(self._own_batches / steps) if steps else 1
+            note_fact(training.BATCH, loader.batch * max(batches, 1))
+        self._own_steps += 1
         self._stepping_thread = threading.get_ident()
         CLOCK.boundary(self._optimizer, more=not (self._exhausted or self._was_last))
         self._last_step_ns = time.monotonic_ns()
@@ -217,14 +222,6 @@ class Loop:
         if self._exhausted:
             self._epoch_is_over()
             PARTS.epoch_ends()
-
-    def _tell_batch(self) -> None:
-        """Note the samples per step, more precisely over time: a step may take several batches."""
-        loader, steps = self._training_loader(), self._own_steps
-        if loader is not None and loader.batch and not steps & (steps - 1):  # none, one, two, four, eight ...
-            batches = round(self._own_batches / steps) if steps else 1
-            note_fact(training.BATCH, loader.batch * max(batches, 1))
-        self._own_steps += 1
 
     def _epoch_is_over(self) -> None:
         """Report the epoch of these steps, unless a trainer around the loop does."""

@@ -11,8 +11,8 @@ import time
 from typing import TYPE_CHECKING
 
 from .. import hooks
+from ..calls import call_after, call_before
 from ..facts import training
-from ..keras_callbacks import telling_after, telling_before
 from ..phases.run_phases import EPOCH, tell
 from ..status import guarded
 from ..step_clock import CLOCK, Leader
@@ -38,18 +38,8 @@ _begun: dict[int, int] = {}
 
 def hook_optimizer(module: ModuleType) -> None:
     """Hook the steps of every optimizer: a class that defines them is known once the program makes an instance."""
-    hooks.replace(module.Optimizer, "__init__", functools.partial(_watching, module.Optimizer))
-
-
-def _watching(base: type, make: Any) -> Any:
-    watch = guarded(functools.partial(_watch, base))
-
-    @functools.wraps(make)
-    def made(self: Any, *arguments: Any, **named: Any) -> None:
-        watch(type(self))
-        make(self, *arguments, **named)
-
-    return made
+    base = module.Optimizer
+    hooks.replace(base, "__init__", call_before(lambda optimizer, *_: _watch(base, type(optimizer))))
 
 
 def _watch(base: type, kind: type) -> None:
@@ -65,35 +55,19 @@ def _seen_minimize(minimize: Any) -> Any:
 
     @functools.wraps(minimize)
     def seen(*arguments: Any, **named: Any) -> Any:
-        return (counted if _is_dynamic() else minimize)(*arguments, **named)
+        ask = getattr(sys.modules.get("paddle"), "in_dynamic_mode", None)
+        return (counted if ask is None or ask() else minimize)(*arguments, **named)
 
     return seen
 
 
-def _is_dynamic() -> bool:
-    ask = getattr(sys.modules.get("paddle"), "in_dynamic_mode", None)
-    return ask is None or bool(ask())
-
-
 def hook_tensor(module: ModuleType) -> None:
     """Hook every backward pass, once the method exists: this module adds it to the compiled class."""
-    hooks.replace(module, "monkey_patch_tensor", _with_backward)
+    hooks.replace(module, "monkey_patch_tensor", call_after(_hook_backward))
     training.none_yet()
 
 
-def _with_backward(patch: Any) -> Any:
-    see = guarded(_see_backward)
-
-    @functools.wraps(patch)
-    def patched(*arguments: Any, **named: Any) -> Any:
-        result = patch(*arguments, **named)
-        see()
-        return result
-
-    return patched
-
-
-def _see_backward() -> None:
+def _hook_backward(*_: Any) -> None:
     tensor = sys.modules["paddle.base.core"].eager.Tensor
     hooks.replace(tensor, "backward", functools.partial(seen_backward, LOOP))
 
@@ -113,12 +87,12 @@ def hook_iterators(module: ModuleType) -> None:
 def hook_callbacks(module: ModuleType) -> None:
     """Hook batches and epochs of ``Model.fit`` through its list of callbacks, as in Keras."""
     callbacks = module.CallbackList
-    hooks.replace(callbacks, "on_epoch_begin", telling_after(_epoch_begins))
-    hooks.replace(callbacks, "on_batch_begin", telling_after(_batch_begins))
-    hooks.replace(callbacks, "on_batch_end", telling_after(_batch_ended))
-    hooks.replace(callbacks, "on_epoch_end", telling_before(_epoch_ended))
-    hooks.replace(callbacks, "on_begin", telling_before(lambda *_: CLOCK.pause(FIT)))
-    hooks.replace(callbacks, "on_end", telling_before(_ended))
+    hooks.replace(callbacks, "on_epoch_begin", call_after(_epoch_begins))
+    hooks.replace(callbacks, "on_batch_begin", call_after(_batch_begins))
+    hooks.replace(callbacks, "on_batch_end", call_after(_batch_ended))
+    hooks.replace(callbacks, "on_epoch_end", call_before(_epoch_ended))
+    hooks.replace(callbacks, "on_begin", call_before(lambda *_: CLOCK.pause(FIT)))
+    hooks.replace(callbacks, "on_end", call_before(_ended))
 
 
 def _epoch_begins(callbacks: Any, *_: Any) -> None:

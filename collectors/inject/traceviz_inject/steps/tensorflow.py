@@ -15,6 +15,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 from .. import hooks
+from ..calls import call_after
 from ..facts import training
 from ..phases.run_phases import EPOCH, tell
 from ..stacks.recording import note_fact
@@ -142,7 +143,7 @@ def _counting_calls(call: Any) -> Any:
 
 def _hook_trace(module: ModuleType) -> None:
     hooks.replace(module.Trace, "__init__", _declaring)
-    hooks.replace(module.Trace, "__exit__", _declared)
+    hooks.replace(module.Trace, "__exit__", call_after(_end_declared))
 
 
 def _declaring(begin: Any) -> Any:
@@ -158,11 +159,6 @@ def _declaring(begin: Any) -> Any:
     return annotation
 
 
-def _declared(end: Any) -> Any:
-    @functools.wraps(end)
-    def annotation(self: Any, *raised: Any) -> None:
-        end(self, *raised)
-        if getattr(self, "_traceviz_step", False):
-            CLOCK.boundary("tf_step")
-
-    return annotation
+def _end_declared(annotation: Any, *_: Any) -> None:
+    if getattr(annotation, "_traceviz_step", False):
+        CLOCK.boundary("tf_step")

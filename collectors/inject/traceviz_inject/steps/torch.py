@@ -87,9 +87,8 @@ def hook_module(module: ModuleType) -> None:
     """Hook calls of models.
 
     Hooks on modules would suffice, but the compiler warns about them and leaves its fast path. It inlines this
-    function, or
-    bypasses it, and must find nothing else to do in it. Therefore the function first asks whether the compiler reads
-    it.
+    function, or bypasses it, and must find nothing else to do in it. Therefore the function first asks whether the
+    compiler reads it.
     """
     hooks.replace(module.Module, "__call__", _seen_call)
 

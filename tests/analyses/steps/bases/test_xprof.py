@@ -11,7 +11,6 @@ from traceviz.analyses.options import BASES, OURS, AnalysisOptions
 from traceviz.analyses.run import analyze
 from traceviz.analyses.steps.bases.kineto import KINETO
 from traceviz.analyses.steps.bases.xprof import CLASSES, XPROF_RULES, xprof_steps
-from traceviz.analyses.steps.bases.xprof_sentences import Shares, conclusion, statements
 from traceviz.analyses.steps.breakdown import BreakdownAnalysis
 from traceviz.core.errors import UsageError
 from traceviz.report import Skipped
@@ -242,52 +241,6 @@ def test_with_a_gpu_such_steps_are_shown_with_a_caveat():
 def test_an_unknown_basis_lists_the_known_ones():
     with pytest.raises(UsageError, match=r"no basis .vtune.\. Known: kineto, tensorboard, traceviz, xprof"):
         report("vtune", **GPU_STEP)
-
-
-def some_shares(**given):
-    nothing = dict.fromkeys(("input", "output", "device_compute", "device_collectives", "kernel_launch", "other"), 0.0)
-    return Shares(**{**nothing, **given})
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"input": 0.2, "other": 0.5}, "HIGHLY input-bound because 20.0%"),
-        ({"input": 0.1999, "other": 0.5}, "MODERATELY input-bound because 20.0%"),
-        ({"input": 0.05, "other": 0.5}, "MODERATELY input-bound because 5.0%"),
-        ({"input": 0.0499, "other": 0.03}, "POTENTIALLY input-bound because 3.0%"),
-        ({"input": 0.0499, "other": 0.0299}, "NOT input-bound because only 5.0%"),
-    ],
-)
-def test_the_conclusion_follows_its_thresholds(given, words):
-    assert words in conclusion(some_shares(**given))
-
-
-@pytest.mark.parametrize(
-    ("given", "starts"),
-    [
-        ({"kernel_launch": 0.03}, ["3.0 % of the total step time sampled is spent on 'Kernel Launch'."]),
-        ({"kernel_launch": 0.0299}, []),
-        ({"device_collectives": 0.15}, ["15.0 % of the total step time sampled is spent on 'Device Collective"]),
-        ({"input": 0.05, "other": 0.03}, ["3.0 % of the total step time sampled is spent on 'All Others' time."]),
-        ({"input": 0.04, "other": 0.5}, []),
-        ({"output": 0.05}, ["Your program is MODERATELY output-bound because 5.0%"]),
-        ({"output": 0.2}, ["Your program is HIGHLY output-bound because 20.0%"]),
-    ],
-)
-def test_further_sentences_follow_their_thresholds(given, starts):
-    sentences = statements(some_shares(**given), tf_data=False)
-    assert len(sentences) == len(starts)
-    assert all(text.startswith(start) for text, start in zip(sentences, starts, strict=True))
-
-
-def test_kernel_launch_beside_tf_data_hints_at_its_threads():
-    (sentence,) = statements(some_shares(kernel_launch=0.2), tf_data=True)
-    assert "TF_GPU_THREAD_MODE=gpu_private" in sentence
-
-
-def test_idle_is_what_input_output_and_the_device_leave():
-    assert some_shares(input=0.1, device_compute=0.5, device_collectives=0.2).idle == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("basis", ["xprof", "tensorboard"])

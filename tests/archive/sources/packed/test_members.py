@@ -24,7 +24,7 @@ from tests.archive.packing import (
     zip_of,
 )
 from traceviz.archive.sources.discover import fetch
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.locations import Location
 from traceviz.archive.sources.names import unsafe
 from traceviz.archive.sources.packed import members, tars
@@ -397,9 +397,9 @@ def test_members_without_a_name_are_refused_or_are_folders(tmp_path, name):
 def test_many_tiny_members_are_listed_and_fetched_with_1_look_at_the_index(tmp_path, kind, monkeypatch, own_spool):
     made = pack(tmp_path / kind, [(f"d{number % 7}/{number}.sqlite", b"%d" % number) for number in range(1000)])
     looks, copies = [], []
-    checked, copied = members.checked, members._unpacked
-    monkeypatch.setattr(members, "checked", lambda *given: looks.append(1) or checked(*given))
-    monkeypatch.setattr(members, "_unpacked", lambda *given: copies.append(1) or copied(*given))
+    checked, copied = members.check_index, members._unpack
+    monkeypatch.setattr(members, "check_index", lambda *given: looks.append(1) or checked(*given))
+    monkeypatch.setattr(members, "_unpack", lambda *given: copies.append(1) or copied(*given))
     taken, refused = find_items(made)
     assert (len(taken), refused) == (1000, [])
     into = _room(tmp_path)
@@ -419,9 +419,9 @@ def test_a_compressed_tar_is_unpacked_once_for_all_processes_and_removed_by_the_
     assert (folder.stat().st_mode & 0o777, copy.stat().st_mode & 0o777) == (0o700, 0o400)
     script = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[2]\n"
-        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.item import Limits\n"
+        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.hashes import Limits\n"
         "from traceviz.archive.sources.locations import Location\n"
-        "members._unpacked = None\n"  # would fail if called
+        "members._unpack = None\n"  # would fail if called
         "print(list(members.index_of(Location(sys.argv[1], 't'), Limits()).entries))"
     )
     import subprocess
@@ -626,10 +626,10 @@ def test_processes_that_come_at_once_make_1_copy(tmp_path, own_spool):
     made = tar_of(tmp_path / "t.tar.zst", [(f"{number}.sqlite", os.urandom(100_000)) for number in range(30)])
     script = (
         "import sys, tempfile; tempfile.tempdir = sys.argv[2]\n"
-        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.item import Limits\n"
+        "from traceviz.archive.sources.packed import members; from traceviz.archive.sources.hashes import Limits\n"
         "from traceviz.archive.sources.locations import Location\n"
-        "made, unpacked = [], members._unpacked\n"
-        "members._unpacked = lambda *given: made.append(1) or unpacked(*given)\n"
+        "made, unpacked = [], members._unpack\n"
+        "members._unpack = lambda *given: made.append(1) or unpacked(*given)\n"
         "entries = members.index_of(Location(sys.argv[1], 't'), Limits()).entries\n"
         "print(len(entries), len(made), flush=True); sys.stdin.read()"
     )

@@ -7,7 +7,7 @@ import pytest
 
 from tests.archive.packing import SUFFIX, codes, fetched, find_items, tar_of, trace, zip_of
 from traceviz.archive.sources.discover import fetch
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.packed import members
 from traceviz.archive.storage.spool import SPOOL
 from traceviz.core.errors import UnknownFormatError
@@ -28,8 +28,8 @@ def contents():
 @pytest.fixture
 def copied(monkeypatch):
     """Counts how often an archive file is copied to this machine."""
-    copies, unpacked = [], members._unpacked
-    monkeypatch.setattr(members, "_unpacked", lambda *given: copies.append(1) or unpacked(*given))
+    copies, unpacked = [], members._unpack
+    monkeypatch.setattr(members, "_unpack", lambda *given: copies.append(1) or unpacked(*given))
     members._index.cache_clear()
     return copies
 

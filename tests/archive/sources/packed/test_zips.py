@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from tests.archive.packing import codes, find_items
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.packed import zips
 
 LIMITS = Limits(members=20)

@@ -4,9 +4,7 @@ import json
 import runpy
 import sys
 import threading
-from collections.abc import Iterator
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -15,29 +13,10 @@ import pytest
 from tests.collectors.inject.bench import HOOKS
 
 
-@pytest.fixture
-def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """Modules of what is injected, freshly imported; the process is none that trains."""
-    monkeypatch.syspath_prepend(HOOKS)
-    monkeypatch.setenv("TRACEVIZ_INJECT_OWNER", "")
+@pytest.fixture(autouse=True)
+def _without_frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("jax", "keras.src.backend.config", "tensorflow", "tensorflow.python.eager.context", "torch"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    names = {
-        "config": "config",
-        "frameworks": "facts.frameworks",
-        "jax_calls": "steps.jax",
-        "nvtx_ranges": "profilers.nvtx_ranges",
-        "parts": "phases.step_parts",
-        "process": "process",
-        "recorder": "profilers.window",
-        "steps": "step_clock",
-        "torch_profiler": "profilers.torch",
-        "torch_steps": "steps.torch",
-        "training_loop": "steps.loop",
-    }
-    yield SimpleNamespace(**{name: import_module(f"traceviz_inject.{place}") for name, place in names.items()})
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
 
 
 @pytest.fixture

@@ -4,26 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.collectors.inject.bench import HOOKS
 from tests.collectors.inject.runs import run_under
-
-
-@pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Modules of the hooks, by name; they are gone afterwards."""
-    monkeypatch.syspath_prepend(HOOKS)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    yield lambda name: import_module(f"traceviz_inject.{name}")
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
 
 
 @pytest.fixture

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from importlib import import_module
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-
-from tests.collectors.inject.bench import HOOKS
 
 S = 1_000_000_000
 LOOP = ("torch", "torch_optimizer", "torch_loader", "torch_call")
 
 
 @pytest.fixture
-def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+def inject(inject: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Modules of the hooks, a clock in seconds, the epochs and facts that they reported."""
-    monkeypatch.syspath_prepend(HOOKS)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    names = {
-        "facts": "facts.training",
-        "phases": "phases.run_phases",
-        "steps": "step_clock",
-        "stack_recording": "stacks.recording",
-        "tf_iterators": "steps.tensorflow",
-        "training_loop": "steps.loop",
-    }
-    modules = {name: import_module(f"traceviz_inject.{place}") for name, place in names.items()}
     told: list[tuple[str, float, float, int]] = []
     noted: dict[str, int] = {}
     clock = [0]
@@ -39,17 +25,16 @@ def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
         told.append((name, begun // S, ended // S, number))
 
     for name in ("training_loop", "tf_iterators"):
-        monkeypatch.setattr(modules[name], "tell", tell)
+        monkeypatch.setattr(getattr(inject, name), "tell", tell)
 
     def note(name: str, value: int, *, unless_known: bool = False) -> None:
         if not (unless_known and name in noted):
             noted[name] = value
 
     for name in ("facts", "training_loop", "tf_iterators"):
-        monkeypatch.setattr(modules[name], "note_fact", note)
-    yield SimpleNamespace(**modules, told=told, noted=noted, passes=lambda: clock.append(clock.pop() + 1))
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
+        monkeypatch.setattr(getattr(inject, name), "note_fact", note)
+    inject.told, inject.noted, inject.passes = told, noted, lambda: clock.append(clock.pop() + 1)
+    return inject
 
 
 class Training:

@@ -30,7 +30,18 @@ def test_the_manifest_has_the_versions_of_what_the_program_imported_and_of_nothi
     package(tmp_path / "lib", "jax", "__version__ = '0.8.0'\n")
     package(tmp_path / "lib", "keras", "raise SystemExit('nothing may import it')\n")
     program = f"import sys, time; sys.path.append({str(tmp_path / 'lib')!r}); import torch; time.sleep(0.7)"
-    line = [sys.executable, "-m", "traceviz", "collect", "--with", collectors, "-o", str(tmp_path / "run"), "--"]
+    line = [
+        sys.executable,
+        "-m",
+        "traceviz",
+        "collect",
+        "--no-report",
+        "--with",
+        collectors,
+        "-o",
+        str(tmp_path / "run"),
+        "--",
+    ]
     done = subprocess.run([*line, sys.executable, "-c", program], check=False, capture_output=True, cwd=REPOSITORY)
     assert done.returncode == 0
     document = json.loads((tmp_path / "run/manifest.json").read_text())

@@ -1,25 +1,20 @@
 """Phases of the run: reports of hooks around functions of frameworks, their times, and functions left alone."""
 
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
-
-from tests.collectors.inject.bench import HOOKS
 
 MS = 1_000_000
 
 
 @pytest.fixture
-def phases(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+def phases(hook: Any, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """The module, freshly imported; ``told`` has ``kind, name, number`` of each phase; ``clock`` is in ms."""
-    monkeypatch.syspath_prepend(HOOKS)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-    module = import_module("traceviz_inject.phases.run_phases")
+    module = hook("phases.run_phases")
     told, lasted = [], []
 
     def note_phase(kind, name, begun, ended, number=None):
@@ -29,11 +24,9 @@ def phases(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     monkeypatch.setattr(module, "note_phase", note_phase)
     clock = [0]
     monkeypatch.setattr(time, "monotonic_ns", lambda: clock[0] * MS)
-    yield SimpleNamespace(
+    return SimpleNamespace(
         module=module, told=told, lasted=lasted, clock=clock, passes=lambda ms: clock.append(clock.pop() + ms)
     )
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
 
 
 def framework(name: str, **contents: object) -> ModuleType:
@@ -114,7 +107,7 @@ def test_jax_tells_of_traces_and_compilations_once_they_are_done(phases) -> None
     monitoring = framework("jax._src.monitoring", register_event_duration_secs_listener=listeners.append)
     phases.clock[0] = 1_000
     for _ in range(2):
-        phases.module._hook(monitoring)
+        phases.module.hook_jax(monitoring)
     (listener,) = listeners
     listener("/jax/core/compile/backend_compile_duration", 0.25, fun_name="step")
     listener("/jax/checkpoint/write/duration_sec", 0.25)
@@ -127,7 +120,9 @@ def test_dynamo_tells_of_the_outermost_compilation(phases) -> None:
 
         def run_end_callbacks(self, arguments: object) -> None: ...
 
-    phases.module._hook(framework("torch._dynamo.callback", CompilationCallbackHandler=CompilationCallbackHandler))
+    phases.module.hook_dynamo(
+        framework("torch._dynamo.callback", CompilationCallbackHandler=CompilationCallbackHandler)
+    )
     handler = CompilationCallbackHandler()
     handler.run_end_callbacks(None)
     handler.run_start_callbacks(None)
@@ -143,7 +138,7 @@ def test_epochs_of_keras_have_their_numbers(phases) -> None:
         def on_epoch_end(self, epoch: int, logs: object = None) -> None:
             phases.passes(2)
 
-    phases.module._hook(framework("keras.src.callbacks.callback_list", CallbackList=CallbackList))
+    phases.module.hook_epochs(framework("keras.src.callbacks.callback_list", CallbackList=CallbackList))
     callbacks = CallbackList()
     for epoch in (3, 4):
         callbacks.on_epoch_begin(epoch)
@@ -155,8 +150,7 @@ def test_epochs_of_keras_have_their_numbers(phases) -> None:
 def test_every_module_that_is_waited_for_has_its_hook(phases) -> None:
     waiting = import_module("traceviz_inject.hooks")._waiting
     phases.module.install(None)
-    assert {*phases.module.FUNCTIONS, *phases.module.OTHERS} <= set(waiting)
-    for name, function in phases.module.OTHERS.values():
-        assert callable(getattr(import_module(f"traceviz_inject.{name}"), function))
+    reports = {"jax._src.monitoring", "torch._dynamo.callback", "keras.src.callbacks.callback_list"}
+    assert {*phases.module.FUNCTIONS, *reports, "tf_keras.src.callbacks"} <= set(waiting)
     kinds = {kind for entries in phases.module.FUNCTIONS.values() for _, kind, _ in entries}
     assert kinds == {"train", "epoch", "validation", "saving", "loading", "compilation"}

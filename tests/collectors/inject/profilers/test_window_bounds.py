@@ -1,15 +1,13 @@
 """A profiler's window ends by steps, by events or by time, and reports which."""
 
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from tests.collectors.inject.bench import HOOKS, LOOP, Bench, Left
+from tests.collectors.inject.bench import LOOP, Bench, Left
 from traceviz.collectors.base import Problem, Window
-from traceviz.collectors.frameworks.tensorflow import TensorFlowCollector
+from traceviz.collectors.frameworks.profilers import TensorFlowCollector
 
 DEFAULT = Window()
 EVENTS_OF_A_STEP = 60_000
@@ -28,19 +26,10 @@ ENDLESS = LOOP + (
 
 
 @pytest.fixture
-def bounds(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    """The module with the bounds; what it changed in the process is undone."""
-    monkeypatch.syspath_prepend(HOOKS)
-    import traceviz_inject.profilers.window_bounds
-
-    yield traceviz_inject.profilers.window_bounds
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bounds(hook: Any) -> ModuleType:
+    """The module with the bounds."""
+    module: ModuleType = hook("profilers.window")
+    return module
 
 
 def run(bench: Bench, text: str, window: Window = DEFAULT, steps: int = 40) -> Left:
@@ -101,16 +90,12 @@ def test_steps_of_60_000_events_are_recorded_three_times_and_a_note_says_why(ben
     assert problem.message.startswith("The tensorflow profiler recorded 3 steps instead of 20. A step has about 60,0")
 
 
-def test_a_healthy_loop_records_all_its_steps_and_no_note(bench: Bench) -> None:
+def test_a_healthy_loop_records_all_its_steps_and_no_note_and_nothing_of_the_trial_stays(bench: Bench) -> None:
     left = run(bench, LOOP)
     assert left.steps == list(range(10, 30))
     assert problems(left) == ()
     assert left.statuses[0]["ended_by"] == "window"
     assert left.statuses[0]["trial_cost_ns"] > 0
-
-
-def test_nothing_of_the_trial_stays(bench: Bench) -> None:
-    left = run(bench, LOOP)
     assert list(left.plan.raw("tensorflow").rglob("*trial*")) == []
     assert len(left.traces) == 1
 

@@ -3,20 +3,18 @@
 import sys
 import threading
 import time
-from importlib import import_module
 from types import CodeType, ModuleType
+from typing import Any
 
 import pytest
-
-from tests.collectors.inject.bench import HOOKS
 
 pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="older Pythons do not say where calls begin")
 
 
 @pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(HOOKS)
-    return import_module("traceviz_inject.stacks.called_names")
+def names(hook: Any) -> ModuleType:
+    module: ModuleType = hook("stacks.interning")
+    return module
 
 
 def compiled(source: str) -> CodeType:
@@ -81,12 +79,11 @@ def test_names_are_bounded_and_so_is_the_search(names: ModuleType, monkeypatch: 
     assert 0 < len(names.called_names(code)) < 20
 
 
-def test_a_stack_that_was_seen_before_has_what_its_innermost_frame_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stack_that_was_seen_before_has_what_its_innermost_frame_calls(hook: Any) -> None:
     """The first time nothing is looked up: most stacks of imports are seen once."""
-    monkeypatch.syspath_prepend(HOOKS)
-    places = import_module("traceviz_inject.stacks.frame_names").Places("/nowhere")
+    places = hook("stacks.frame_names").Places("/nowhere")
     lines: list[str] = []
-    interning = import_module("traceviz_inject.stacks.interning").Interning(lines, places)
+    interning = hook("stacks.interning").Interning(lines, places)
     lock, begun = threading.Lock(), threading.Event()
 
     def waits() -> None:

@@ -1,14 +1,11 @@
 """Loops of frameworks that no hook knows: found in samples of stacks."""
 
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from types import FrameType, ModuleType, SimpleNamespace
 
 import pytest
-
-from tests.collectors.inject.bench import HOOKS
 
 PROGRAM = """
 import sys
@@ -43,24 +40,11 @@ def update(watch=None):
 """
 
 
-@pytest.fixture
-def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """Modules of what is injected, freshly imported."""
-    monkeypatch.syspath_prepend(HOOKS)
-    monkeypatch.setenv("TRACEVIZ_INJECT_OWNER", "")
-    for name in ("jax", "keras", "mxnet", "paddle", "tensorflow", "tf_keras", "torch"):
+@pytest.fixture(autouse=True)
+def _without_frameworks_and_pools(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools = ("cloudpickle", "concurrent.futures.process", "joblib", "multiprocessing.pool")
+    for name in ("jax", "keras", "mxnet", "paddle", "tensorflow", "tf_keras", "torch", *pools):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    for name in ("cloudpickle", "concurrent.futures.process", "joblib", "multiprocessing.pool"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    names = {
-        "found_loop": "stacks.discovered_loop",
-        "process": "process",
-        "stack_interning": "stacks.interning",
-        "steps": "step_clock",
-    }
-    yield SimpleNamespace(**{name: import_module(f"traceviz_inject.{place}") for name, place in names.items()})
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
 
 
 @pytest.fixture

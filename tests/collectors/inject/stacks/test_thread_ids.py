@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from _thread import get_ident, get_native_id, start_new_thread
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.collectors.inject.bench import HOOKS
-
 
 @pytest.fixture
-def ids(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    monkeypatch.syspath_prepend(HOOKS)
-    before = set(sys.modules)
-    yield import_module("traceviz_inject.stacks.thread_ids")
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+def ids(hook: Any) -> Any:
+    return hook("stacks.threads")
 
 
 @pytest.fixture

@@ -2,36 +2,19 @@
 
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.collectors.inject.bench import HOOKS
-
 
 @pytest.fixture
-def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
-    """The injected modules, freshly imported, and the phases that were reported."""
-    monkeypatch.syspath_prepend(HOOKS)
-    monkeypatch.setenv("TRACEVIZ_INJECT_OWNER", "")
+def inject(inject: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The modules of the hooks, and the phases that were reported."""
     monkeypatch.delitem(sys.modules, "paddle", raising=False)
-    names = {
-        "frameworks": "facts.frameworks",
-        "mxnet_steps": "steps.mxnet",
-        "paddle_steps": "steps.paddle",
-        "phases": "phases.run_phases",
-        "process": "process",
-        "steps": "step_clock",
-        "torch_steps": "steps.torch",
-        "training_loop": "steps.loop",
-    }
-    modules = {name: import_module(f"traceviz_inject.{place}") for name, place in names.items()}
-    told: list[tuple[object, ...]] = []
-    monkeypatch.setattr(modules["phases"], "note_phase", lambda *phase: told.append(phase))
-    yield SimpleNamespace(told=told, **modules)
-    for name in [name for name in sys.modules if name.startswith("traceviz_inject")]:
-        del sys.modules[name]
+    inject.told = []
+    monkeypatch.setattr(inject.phases, "note_phase", lambda *phase: inject.told.append(phase))
+    return inject
 
 
 class Passing:

@@ -110,7 +110,8 @@ def unusable(trace: TraceView) -> str | None:
 
 def kineto_steps(trace: TraceView) -> KinetoSteps:
     """Break down the steps of every process by the plugin's rules; no rows if no operator was recorded."""
-    marks = _marks(trace)
+    marks = having(trace.frame("steps", *_MARK, "dur_ns", "marker"), "marker", "ProfilerStep")
+    marks = marks.select(*_MARK[:2], pl.col("step").cast(pl.String), end_ns()).sort("start_ns", "end_ns")
     parts, gpus = [_NO_STEPS], []
     for process in trace.ranks:
         host_steps, work = _host_steps(trace, marks, process), _device_work(trace, process)
@@ -120,12 +121,27 @@ def kineto_steps(trace: TraceView) -> KinetoSteps:
         if trace.is_window:  # the window's edges may have cut steps
             steps = steps.filter((pl.col("start_ns") > 0) & (pl.col("end_ns") < trace.span_ns))
         if steps.height:
-            parts.append(_broken_down(steps, _roles(trace, process, work)))
+            roles = _roles(trace, process, work)
+            starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
+            free = IntervalSet.of(starts, ends)
+            columns = []
+            for step_class in CLASSES[:-1]:
+                owned = roles[step_class.key].intersect(free)
+                free = free.subtract(owned)
+                columns.append(pl.Series(step_class.key, owned.overlap(starts, ends)))
+            columns.append(pl.Series(CLASSES[-1].key, free.overlap(starts, ends)))
+            length = (pl.col("end_ns") - pl.col("start_ns")).alias("step_ns")
+            parts.append(steps.select("process_id", "step", "start_ns", length).with_columns(columns))
             gpus += gpu_figures(trace, process, int(steps["start_ns"][0]), int(steps["end_ns"][-1]))
     frame = pl.concat(parts)
-    return KinetoSteps(frame, _shown(trace, frame), tuple(gpus), clues(trace), bool(marks.height))
+    tables = ("kernels", "memcpy", "memset", "cuda_api")
+    device = any(name in trace.tables and trace.tables.rows(name) for name in tables)
+    communicates = bool(frame[COMMUNICATION].sum()) or trace.host_names["name"].is_in(COLLECTIVES).any()
+    shown = tuple(c for c in CLASSES if (communicates if c.key == COMMUNICATION else device or not c.of_device))
+    return KinetoSteps(frame, shown, tuple(gpus), clues(trace), bool(marks.height))
 
 
+_MARK = ("process_id", "start_ns", "step")
 _NO_STEPS = pl.DataFrame(
     schema={
         "process_id": pl.Int32,
@@ -135,20 +151,6 @@ _NO_STEPS = pl.DataFrame(
         **{c.key: pl.Int64 for c in CLASSES},
     }
 )
-
-
-def _shown(trace: TraceView, frame: pl.DataFrame) -> tuple[KinetoClass, ...]:
-    tables = ("kernels", "memcpy", "memset", "cuda_api")
-    device = any(name in trace.tables and trace.tables.rows(name) for name in tables)
-    communicates = bool(frame[COMMUNICATION].sum()) or trace.host_names["name"].is_in(COLLECTIVES).any()
-    return tuple(c for c in CLASSES if (communicates if c.key == COMMUNICATION else device or not c.of_device))
-
-
-def _marks(trace: TraceView) -> pl.DataFrame:
-    """Return the host's marks of steps: ``process_id, step, start_ns, end_ns``, in order of time."""
-    steps = trace.frame("steps", "process_id", "step", "start_ns", "dur_ns", "marker")
-    own = having(steps, "marker", "ProfilerStep")
-    return own.select("process_id", pl.col("step").cast(pl.String), "start_ns", end_ns()).sort("start_ns", "end_ns")
 
 
 def _host_steps(trace: TraceView, marks: pl.DataFrame, process: int) -> pl.DataFrame:
@@ -199,7 +201,20 @@ def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
     Work that was launched before the first step, and ended before the first step's device work started, marks the end
     of the previous step.
     """
-    numbered = _launched_in(steps, work, calls)
+    # The step that encloses the launch call; null if there is none.
+    known = knowing(calls, "correlation_id").sort("start_ns", "end_ns")
+    latest = known.unique("correlation_id", keep="last", maintain_order=True)
+    called = latest.select("correlation_id", pl.col("start_ns").alias("call_start"), pl.col("end_ns").alias("call_end"))
+    joined = work.join(called, on="correlation_id", how="left", maintain_order="left")
+    marks = steps.select(
+        pl.col("start_ns").alias("mark_start"),
+        pl.col("end_ns").alias("call_end"),
+        pl.int_range(pl.len(), dtype=pl.Int64).alias("number"),
+    )
+    timed = joined.sort("call_end").set_sorted("call_end")
+    enclosed = timed.join_asof(marks.sort("call_end", "number"), on="call_end", strategy="forward")
+    inside = pl.col("call_start") >= pl.col("mark_start")
+    numbered = enclosed.with_columns(pl.when(inside).then(pl.col("number")).alias("number"))
     launched = numbered.filter(pl.col("number").is_not_null()).group_by("number")
     own = launched.agg(pl.len().alias("count"), pl.col("start_ns").min().alias("first"), pl.col("end_ns").max())
     if not own.height:
@@ -219,23 +234,6 @@ def _moved(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
     return moved.head(last if incomplete else last + 1)
 
 
-def _launched_in(steps: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Return ``work`` with the ``number`` of the step that encloses its launch call; null if there is none."""
-    known = knowing(calls, "correlation_id").sort("start_ns", "end_ns")
-    latest = known.unique("correlation_id", keep="last", maintain_order=True)
-    called = latest.select("correlation_id", pl.col("start_ns").alias("call_start"), pl.col("end_ns").alias("call_end"))
-    joined = work.join(called, on="correlation_id", how="left", maintain_order="left")
-    marks = steps.select(
-        pl.col("start_ns").alias("mark_start"),
-        pl.col("end_ns").alias("call_end"),
-        pl.int_range(pl.len(), dtype=pl.Int64).alias("number"),
-    )
-    timed = joined.sort("call_end").set_sorted("call_end")
-    enclosed = timed.join_asof(marks.sort("call_end", "number"), on="call_end", strategy="forward")
-    inside = pl.col("call_start") >= pl.col("mark_start")
-    return enclosed.with_columns(pl.when(inside).then(pl.col("number")).alias("number"))
-
-
 def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, IntervalSet]:
     """Return the time of each class but the last, overlaps included."""
     host = having(trace.host_ops(*_HOST), "process_id", process)
@@ -250,17 +248,3 @@ def _roles(trace: TraceView, process: int, work: pl.DataFrame) -> dict[str, Inte
         "data_loader": intervals(host.filter(loads)),
         "cpu_exec": intervals(host.filter(~loads & ~communicates)),
     }
-
-
-def _broken_down(steps: pl.DataFrame, roles: dict[str, IntervalSet]) -> pl.DataFrame:
-    """Return ``steps`` with the columns of :attr:`KinetoSteps.frame`."""
-    starts, ends = steps["start_ns"].to_numpy(), steps["end_ns"].to_numpy()
-    free = IntervalSet.of(starts, ends)
-    columns = []
-    for step_class in CLASSES[:-1]:
-        owned = roles[step_class.key].intersect(free)
-        free = free.subtract(owned)
-        columns.append(pl.Series(step_class.key, owned.overlap(starts, ends)))
-    columns.append(pl.Series(CLASSES[-1].key, free.overlap(starts, ends)))
-    length = (pl.col("end_ns") - pl.col("start_ns")).alias("step_ns")
-    return steps.select("process_id", "step", "start_ns", length).with_columns(columns)

@@ -151,6 +151,12 @@ def clues(trace: TraceView) -> Clues:
     known = stated.cast(pl.Float64, strict=False).drop_nulls().to_list()
     nccl = any(name.startswith("nccl:") for name in names)
     launched = _linked(trace, kernels).filter(pl.col("op").is_not_null())
+    # The first GPU whose allocator gave out more than :data:`FULL` of its memory.
+    events = trace.frame("memory_events", "device_id", "in_use_bytes").drop_nulls()
+    peaks = events.group_by("device_id").agg(pl.col("in_use_bytes").max().alias("peak"))
+    devices = trace.frame("devices", "device_id", "ordinal", "memory_bytes").drop_nulls()
+    full = peaks.join(devices, on="device_id").filter(pl.col("peak") > FULL * pl.col("memory_bytes"))
+    rows = full.sort("device_id")[["ordinal", "peak", "memory_bytes"]].head(1).rows()
     return Clues(
         data_parallel="DataParallel.forward" in names and kernels["device_id"].n_unique() > 1,
         without_nccl="DistributedDataParallel.forward" in names
@@ -159,7 +165,7 @@ def clues(trace: TraceView) -> Clues:
         first_major=int(known[0]) if known else None,
         tensor_core_share=_share(kernels, pl.col("name").is_in(_tensor_core_names(trace))),
         eligible_share=_share(launched, pl.col("op").is_in(list(_ELIGIBLE_OPS))) or 0.0,
-        full=_full_memory(trace),
+        full=FullMemory(*rows[0]) if rows else None,
     )
 
 
@@ -176,13 +182,3 @@ def _tensor_core_names(trace: TraceView) -> list[str]:
 def _share(kernels: pl.DataFrame, condition: pl.Expr) -> float | None:
     """Return the share of the time of ``kernels`` in those that meet ``condition``."""
     return ratio(int(kernels.filter(condition)["dur_ns"].sum()), int(kernels["dur_ns"].sum()))
-
-
-def _full_memory(trace: TraceView) -> FullMemory | None:
-    """Return the first GPU whose allocator had given out more than the share :data:`FULL` of its memory."""
-    events = trace.frame("memory_events", "device_id", "in_use_bytes").drop_nulls()
-    peaks = events.group_by("device_id").agg(pl.col("in_use_bytes").max().alias("peak"))
-    devices = trace.frame("devices", "device_id", "ordinal", "memory_bytes").drop_nulls()
-    full = peaks.join(devices, on="device_id").filter(pl.col("peak") > FULL * pl.col("memory_bytes"))
-    rows = full.sort("device_id")[["ordinal", "peak", "memory_bytes"]].head(1).rows()
-    return FullMemory(*rows[0]) if rows else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from traceviz.analyses.derived.statistics import frame_grid
-from traceviz.analyses.steps.bases.kineto import CLASSES, COMMUNICATION, KINETO, TITLE, KinetoClass, KinetoSteps
+from traceviz.analyses.steps.bases.kineto import CLASSES, COMMUNICATION, KINETO, TITLE, KinetoSteps
 from traceviz.analyses.steps.bases.section import basis_blocks, class_totals
 from traceviz.report import Block, Column, Fact, Grid, Row
 
@@ -120,17 +120,12 @@ def _of_gpus(steps: KinetoSteps) -> Iterator[str]:
 def _step_columns(steps: KinetoSteps) -> tuple[Column, ...]:
     """Return columns of each step; for readers, only those of the classes that the plugin shows."""
     several = steps.frame["process_id"].n_unique() > 1
+    shown = {c.key: 2 if c.key in {"memcpy", "memset"} else 1 for c in steps.classes}
+    importance = {c.key: shown.get(c.key, 9) for c in CLASSES}
     return (
         Column("stepnum", "Step", "text", 0),
         Column("process_id", "Process", "id", 1 if several else 9),
         Column("start_ns", "Start", "ns", 9),
         Column("step_ns", "Step time", "ns", 0),
-        *(Column(f"{c.key}_ns", c.label, "ns", _importance(steps, c)) for c in CLASSES),
+        *(Column(f"{c.key}_ns", c.label, "ns", importance[c.key]) for c in CLASSES),
     )
-
-
-def _importance(steps: KinetoSteps, shown: KinetoClass) -> int:
-    """Return a column's importance. Classes that the plugin hides are for machines; copies and fills go first."""
-    if shown not in steps.classes:
-        return 9
-    return 2 if shown.key in {"memcpy", "memset"} else 1

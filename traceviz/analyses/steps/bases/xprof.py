@@ -173,7 +173,19 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     encloses that. A step without device compute (or without host compute, if there is no device) is left out, as is a
     step cut by the edge of a time window.
     """
-    device = _device_events(trace)
+    # ``linked`` is false if no API call is known to have launched the work.
+    columns = ("process_id", "group_id", "start_ns", "dur_ns", "device_id", "correlation_id")
+    kernels = trace.frame("kernels", *columns, "name")
+    names = kernels["name"].unique().cast(pl.String)
+    nccl = names.filter(names.str.contains(_COLLECTIVE)).to_list()
+    kind = pl.when(pl.col("name").is_in(nccl)).then(COLLECTIVES).otherwise(DEVICE_COMPUTE)
+    kernels = kernels.with_columns(kind.cast(pl.Int8).alias("kind")).drop("name")
+    compute = pl.lit(DEVICE_COMPUTE, pl.Int8).alias("kind")
+    copies = [trace.frame(name, *columns).with_columns(compute) for name in ("memcpy", "memset", "graphs")]
+    work = pl.concat([kernels, *copies]).filter(pl.col("group_id").is_not_null())
+    device = work.select(
+        *_EVENT[:3], end_ns(), "device_id", "kind", pl.col("correlation_id").is_not_null().alias("linked")
+    )
     has_device = _has_gpu(trace)
     host = _host_events(trace, rules, has_device=has_device)
     at_edge = (pl.col("start_ns") <= 0) | (pl.col("end_ns") >= trace.span_ns)  # edge of the trace's time window
@@ -184,7 +196,13 @@ def xprof_steps(trace: TraceView, rules: XprofRules) -> XprofSteps:
     markers = having(host, "kind", _MARKER)
     counted = device.filter(pl.col("linked")).select(*_EVENT, "kind")
     events = pl.concat([counted, host.filter(pl.col("kind") > UNKNOWN)])
-    steps = _step_times(_longest(markers), _longest(_device_runs(device)))
+    # Consecutive events of a device in one group are its steps, as in the originals.
+    ordered = device.sort("device_id", "start_ns", "end_ns", descending=[False, False, True])
+    same = pl.col("device_id", "group_id")
+    run = pl.any_horizontal(same != same.shift(1)).fill_null(value=True).cum_sum().alias("run")
+    runs = ordered.with_columns(run).group_by("run", maintain_order=True)
+    device_runs = runs.agg(pl.col("process_id", "group_id", "start_ns").first(), pl.col("end_ns").max()).drop("run")
+    steps = _step_times(_longest(markers), _longest(device_runs))
     frame = _broken_down(steps, events, DEVICE_COMPUTE if has_device else HOST_COMPUTE)
     frame = frame.join(cut, on="group_id", how="anti", maintain_order="left")
     if rules.drops_edges:
@@ -204,35 +222,13 @@ def _has_unknown_markers(trace: TraceView) -> bool:
     return ANNOTATED_STEPS_NOTE in trace.tables.arrow("notes")["code"].to_pylist()
 
 
-def _device_events(trace: TraceView) -> pl.DataFrame:
-    """Return grouped device work with its ``kind``; ``linked`` is false if no API call is known to have launched it."""
-    columns = ("process_id", "group_id", "start_ns", "dur_ns", "device_id", "correlation_id")
-    kernels = trace.frame("kernels", *columns, "name")
-    names = kernels["name"].unique().cast(pl.String)
-    nccl = names.filter(names.str.contains(_COLLECTIVE)).to_list()
-    kind = pl.when(pl.col("name").is_in(nccl)).then(COLLECTIVES).otherwise(DEVICE_COMPUTE)
-    kernels = kernels.with_columns(kind.cast(pl.Int8).alias("kind")).drop("name")
-    compute = pl.lit(DEVICE_COMPUTE, pl.Int8).alias("kind")
-    copies = [trace.frame(name, *columns).with_columns(compute) for name in ("memcpy", "memset", "graphs")]
-    work = pl.concat([kernels, *copies]).filter(pl.col("group_id").is_not_null())
-    return work.select(
-        *_EVENT[:3], end_ns(), "device_id", "kind", pl.col("correlation_id").is_not_null().alias("linked")
-    )
-
-
 def _host_events(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.DataFrame:
     """Return grouped operations and API calls of the host, including markers, with their ``kind``."""
     calls = trace.frame("cuda_api", "process_id", "group_id", "start_ns", "dur_ns")
     launch = HOST_PREPARE if has_device else HOST_COMPUTE
     calls = calls.with_columns(pl.lit(launch, pl.Int8).alias("kind"))
     ops = trace.frame("host_ops", "process_id", "group_id", "start_ns", "dur_ns", "name", "category")
-    ops = ops.filter(pl.col("group_id").is_not_null()).with_columns(_host_kind(trace, rules, has_device=has_device))
-    both = pl.concat([part.select(*_EVENT[:3], end_ns(), "kind") for part in (calls, ops)])
-    return both.filter(pl.col("group_id").is_not_null() & (pl.col("kind") != _IGNORED))
-
-
-def _host_kind(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.Expr:
-    """Return the kind of a host operation by its name, decided once per distinct name."""
+    # Decided once per distinct name.
     names = trace.host_names["name"].unique()
     unmarked = pl.col("name").is_in(list(_UNMARKED))
 
@@ -254,16 +250,9 @@ def _host_kind(trace: TraceView, rules: XprofRules, *, has_device: bool) -> pl.E
         .then(WAIT_INPUT)
         .otherwise(HOST_COMPUTE)
     )
-    return kind.cast(pl.Int8).alias("kind")
-
-
-def _device_runs(device: pl.DataFrame) -> pl.DataFrame:
-    """Return intervals of consecutive events of a device in one group. The originals show them as its steps."""
-    ordered = device.sort("device_id", "start_ns", "end_ns", descending=[False, False, True])
-    same = pl.col("device_id", "group_id")
-    run = pl.any_horizontal(same != same.shift(1)).fill_null(value=True).cum_sum().alias("run")
-    runs = ordered.with_columns(run).group_by("run", maintain_order=True)
-    return runs.agg(pl.col("process_id", "group_id", "start_ns").first(), pl.col("end_ns").max()).drop("run")
+    ops = ops.filter(pl.col("group_id").is_not_null()).with_columns(kind.cast(pl.Int8).alias("kind"))
+    both = pl.concat([part.select(*_EVENT[:3], end_ns(), "kind") for part in (calls, ops)])
+    return both.filter(pl.col("group_id").is_not_null() & (pl.col("kind") != _IGNORED))
 
 
 def _longest(markers: pl.DataFrame) -> pl.DataFrame:

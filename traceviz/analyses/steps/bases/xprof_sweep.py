@@ -78,21 +78,17 @@ def sweep(step: Array, starts: Array, ends: Array, kind: Kinds) -> Spans:
     """
     if not step.size:
         return Spans(step, starts, ends, kind)
-    boundaries = _boundaries(step, starts, ends, kind)
-    inner = ~boundaries.opens_step[1:]  # the last boundary of a step opens no gap
-    current = _current_kind(boundaries)
-    starts, ends = boundaries.times[:-1], boundaries.times[1:]
-    return Spans(boundaries.step[:-1][inner], starts[inner], ends[inner], current[:-1][inner])
-
-
-def _boundaries(step: Array, starts: Array, ends: Array, kind: Kinds) -> _Boundaries:
     times = np.concatenate([starts, ends])
     kinds = np.concatenate([kind, kind])
     is_start = np.repeat([True, False], starts.size)
     steps = np.concatenate([step, step])
     rank = is_start * 256 + (255 - kinds.astype(np.int64))
     order = np.lexsort((times * _CODES + rank, steps))
-    return _Boundaries(steps[order], times[order], kinds[order], is_start[order])
+    boundaries = _Boundaries(steps[order], times[order], kinds[order], is_start[order])
+    inner = ~boundaries.opens_step[1:]  # the last boundary of a step opens no gap
+    current = _current_kind(boundaries)
+    starts, ends = boundaries.times[:-1], boundaries.times[1:]
+    return Spans(boundaries.step[:-1][inner], starts[inner], ends[inner], current[:-1][inner])
 
 
 def _current_kind(boundaries: _Boundaries) -> Kinds:

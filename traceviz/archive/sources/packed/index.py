@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Literal
 
-from traceviz.archive.sources.item import Limits, Refused
+from traceviz.archive.sources.hashes import Limits, Refused
 from traceviz.archive.sources.names import normal, unsafe
 from traceviz.archive.storage.addresses import printable
 from traceviz.archive.storage.spool import NoRoomError
@@ -91,7 +91,7 @@ _CODES: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def checked(listed: Iterable[ListedMember], limits: Limits) -> Index:
+def check_index(listed: Iterable[ListedMember], limits: Limits) -> Index:
     """Return the index of the listed members. Names are checked; the last of several members with equal names counts.
 
     Raises:
@@ -174,9 +174,9 @@ def blocks(file: BinaryIO, entry: Entry, read: int = BLOCK) -> Iterator[bytes]:
         yield block
     if size != entry.size:
         more = "more" if size > entry.size else "fewer"
-        raise _damaged(entry, f"It holds {more} than the {entry.size:,} bytes that the archive file says.")
+        raise _damaged_error(entry, f"It holds {more} than the {entry.size:,} bytes that the archive file says.")
     if entry.crc is not None and crc != entry.crc:
-        raise _damaged(entry, "Its checksum (CRC-32) is not that of its content.")
+        raise _damaged_error(entry, "Its checksum (CRC-32) is not that of its content.")
 
 
 def _raw(file: BinaryIO, entry: Entry, read: int) -> Iterator[bytes]:
@@ -184,13 +184,13 @@ def _raw(file: BinaryIO, entry: Entry, read: int) -> Iterator[bytes]:
         file.seek(entry.at)
         header = file.read(LOCAL_HEADER.size)
         if len(header) < LOCAL_HEADER.size or not header.startswith(LOCAL):
-            raise _damaged(entry, "It does not begin where the archive file says.")
+            raise _damaged_error(entry, "It does not begin where the archive file says.")
         *_, name, extra = LOCAL_HEADER.unpack(header)
         file.seek(name + extra, 1)
     else:
         file.seek(entry.at)
     plain = _plain(file, entry.packed, read)
-    yield from inflated(plain, entry) if entry.method == "deflated" else plain
+    yield from inflate(plain, entry) if entry.method == "deflated" else plain
 
 
 def _plain(file: BinaryIO, left: int, read: int) -> Iterator[bytes]:
@@ -199,7 +199,7 @@ def _plain(file: BinaryIO, left: int, read: int) -> Iterator[bytes]:
         yield block
 
 
-def inflated(packed: Iterator[bytes], entry: Entry) -> Iterator[bytes]:
+def inflate(packed: Iterator[bytes], entry: Entry) -> Iterator[bytes]:
     """Yield inflated blocks, none much longer than :data:`BLOCK`."""
     inflater = zlib.decompressobj(-zlib.MAX_WBITS)
     for block in packed:
@@ -209,11 +209,11 @@ def inflated(packed: Iterator[bytes], entry: Entry) -> Iterator[bytes]:
                 yield out
                 left = inflater.unconsumed_tail
         except zlib.error as error:
-            raise _damaged(entry, f"It cannot be inflated: {error}.") from None
+            raise _damaged_error(entry, f"It cannot be inflated: {error}.") from None
         if inflater.eof:
             return
 
 
-def _damaged(entry: Entry, why: str) -> DamagedTraceError:
+def _damaged_error(entry: Entry, why: str) -> DamagedTraceError:
     name = printable(entry.name)
     return DamagedTraceError(f"The member {name} of the archive file is damaged.", why, "Copy the archive file again.")

@@ -19,11 +19,11 @@ from typing import BinaryIO, Literal, cast
 
 import zstandard
 
-from traceviz.archive.sources.item import Limits
-from traceviz.archive.sources.locations import Location, explained
+from traceviz.archive.sources.hashes import Limits
+from traceviz.archive.sources.locations import Location, explain_errors
 from traceviz.archive.sources.packed import tars, zips
-from traceviz.archive.sources.packed.index import BLOCK, LOCAL, BombError, Entry, Index, blocks, checked, excess
-from traceviz.archive.storage.addresses import shown
+from traceviz.archive.sources.packed.index import BLOCK, LOCAL, BombError, Entry, Index, blocks, check_index, excess
+from traceviz.archive.storage.addresses import display_address
 from traceviz.archive.storage.spool import MOST_HELD, SPOOL, check_space, write_block
 from traceviz.core.errors import DamagedTraceError, OutputError
 
@@ -53,9 +53,9 @@ def kind_of(head: bytes) -> Kind | None:
     if head.startswith((LOCAL, b"PK\x05\x06")):
         return "zip"
     if head.startswith(_GZIP):
-        return "gzip" if tars.is_header(_begin(_inflated(_pieces([head], _HEAD_PIECE)))) else None
+        return "gzip" if tars.is_header(_begin(_inflate(_pieces([head], _HEAD_PIECE)))) else None
     if head.startswith((_ZSTD, *_SKIPPED_FRAME)):
-        return "zstd" if tars.is_header(_begin(_decompressed(iter([head])))) else None
+        return "zstd" if tars.is_header(_begin(_decompress(iter([head])))) else None
     return "tar" if tars.is_header(head) else None
 
 
@@ -84,13 +84,13 @@ def index_of(location: Location, limits: Limits) -> Index:
 @lru_cache(maxsize=MOST_HELD)
 def _index(url: str, state: str, limits: Limits) -> Index:  # noqa: ARG001 (part of the key)
     """Read an index. The cache avoids reading it again for each of 10,000 members."""
-    location = Location(url, shown(url))
-    with explained(location.name), listed(location, limits) as (file, kind):
-        return checked(zips.members(file, limits) if kind == "zip" else tars.members(file), limits)
+    location = Location(url, display_address(url))
+    with explain_errors(location.name), open_for_listing(location, limits) as (file, kind):
+        return check_index(zips.members(file, limits) if kind == "zip" else tars.members(file), limits)
 
 
 @contextmanager
-def listed(location: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
+def open_for_listing(location: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]]:
     """Open an archive file for listing it and reading the first bytes of a few members.
 
     Only these parts of a remote zip file are read, if its store supports it.
@@ -107,11 +107,11 @@ def listed(location: Location, limits: Limits) -> Iterator[tuple[BinaryIO, Kind]
 @lru_cache(maxsize=MOST_HELD)
 def _kind(url: str, state: str) -> Kind | None:  # noqa: ARG001 (part of the key)
     """Return the kind of an archive file. The cache helps when the folders of a zip file are listed one by one."""
-    return kind_of(Location(url, shown(url)).head(HEAD_BYTES))
+    return kind_of(Location(url, display_address(url)).head(HEAD_BYTES))
 
 
 @contextmanager
-def opened(location: Location, limits: Limits) -> Iterator[BinaryIO]:
+def open_plain(location: Location, limits: Limits) -> Iterator[BinaryIO]:
     """Open the local plain archive file that holds the entries of :func:`index_of`."""
     try:
         file = _plain_copy(location, limits)[0].open("rb")
@@ -179,10 +179,10 @@ def _plain_copy(location: Location, limits: Limits) -> tuple[Path, Kind]:
     if location.local is not None and kind in {"zip", "tar"}:
         return location.local, kind
     plain: Kind = "zip" if kind == "zip" else "tar"
-    return SPOOL.copy_of(f"{location.state()} {kind} {limits}", lambda: _unpacked(location, kind, limits)), plain
+    return SPOOL.copy_of(f"{location.state()} {kind} {limits}", lambda: _unpack(location, kind, limits)), plain
 
 
-def _unpacked(location: Location, kind: Kind, limits: Limits) -> Iterator[bytes]:
+def _unpack(location: Location, kind: Kind, limits: Limits) -> Iterator[bytes]:
     """Yield the bytes of a plain archive file. At truncation or damage, they end within the last member."""
     read = 0
 
@@ -212,7 +212,7 @@ def _pieces(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
             yield block[begin : begin + size]
 
 
-def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _inflate(packed: Iterator[bytes]) -> Iterator[bytes]:
     """Decompress gzip, one part after the other, up to truncation or damage."""
     inflater = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
@@ -229,7 +229,7 @@ def _inflated(packed: Iterator[bytes]) -> Iterator[bytes]:
         return
 
 
-def _decompressed(packed: Iterator[bytes]) -> Iterator[bytes]:
+def _decompress(packed: Iterator[bytes]) -> Iterator[bytes]:
     """Decompress zstd, one frame after the other, up to truncation or damage."""
     reader = zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(
         cast("BinaryIO", _Blocks(packed)), read_across_frames=True, read_size=BLOCK
@@ -258,8 +258,8 @@ class _Blocks(io.RawIOBase):
 _UNPACKERS: dict[Kind, Callable[[Iterator[bytes]], Iterator[bytes]]] = {
     "zip": iter,
     "tar": iter,
-    "gzip": lambda packed: _inflated(_pieces(packed, _PIECE)),
-    "zstd": _decompressed,
+    "gzip": lambda packed: _inflate(_pieces(packed, _PIECE)),
+    "zstd": _decompress,
 }
 
 

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from traceviz.archive.sources.item import Limits
+from traceviz.archive.sources.hashes import Limits
 from traceviz.archive.sources.names import normal, text_of
 from traceviz.archive.sources.packed.index import LOCAL, LOCAL_HEADER, Entry, ListedMember, Method, TooManyError, excess
 from traceviz.core.errors import UnknownFormatError
@@ -57,7 +57,7 @@ def members(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
         why = "Its members lie over each other, so that little unpacks to much."
         yield from (ListedMember(info.orig_filename, None, "bomb", why) for info in listed)
         return
-    yield from (_listed(info, length) for info in listed if not info.orig_filename.endswith("/"))
+    yield from (_list(info, length) for info in listed if not info.orig_filename.endswith("/"))
 
 
 class _Guarded(io.RawIOBase):
@@ -116,7 +116,7 @@ def _lies_inside(info: zipfile.ZipInfo, length: int) -> bool:
     return 0 <= info.header_offset <= length - info.compress_size
 
 
-def _listed(info: zipfile.ZipInfo, length: int) -> ListedMember:
+def _list(info: zipfile.ZipInfo, length: int) -> ListedMember:
     raw = info.orig_filename.encode("utf-8" if info.flag_bits & _UTF8 else "cp437", "surrogateescape")
     name = text_of(raw, utf8=bool(info.flag_bits & _UTF8))
     kind = stat.S_IFMT(info.external_attr >> 16)
@@ -127,10 +127,10 @@ def _listed(info: zipfile.ZipInfo, length: int) -> ListedMember:
     if not _lies_inside(info, length):
         return ListedMember(name, None, "cut", "It lies outside of the archive file, as its directory says.")
     entry = Entry(normal(name), info.header_offset, info.compress_size, info.file_size, "stored", info.CRC)
-    return _packed(name, entry, info.flag_bits, info.compress_type)
+    return _list_member(name, entry, info.flag_bits, info.compress_type)
 
 
-def _packed(name: str, entry: Entry, flags: int, method: int) -> ListedMember:
+def _list_member(name: str, entry: Entry, flags: int, method: int) -> ListedMember:
     if flags & _ENCRYPTED:
         return ListedMember(name, None, "encrypted", "It is encrypted: unpack it, and add what was in it.")
     if method not in _METHODS:
@@ -164,7 +164,7 @@ def _walk(file: BinaryIO, limits: Limits) -> Iterator[ListedMember]:
             yield ListedMember(name, None, "cut", "The archive file ends within it, or is damaged there.")
             return
         if not name.endswith("/"):
-            yield _packed(name, measured, flags, method)
+            yield _list_member(name, measured, flags, method)
         at = begin + measured.packed
         at += _descriptor(file, at) if flags & _SIZES_FOLLOW else 0
     yield ListedMember(

@@ -1,16 +1,160 @@
-"""Any block of a section as HTML."""
+"""Any block of a section as HTML: facts, tables, charts and prose."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from markupsafe import Markup
 
-from traceviz.render.html.components.bars import bars
-from traceviz.render.html.components.element import element, prose
-from traceviz.render.html.components.facts import facts
-from traceviz.render.html.components.grid import GridStyle, grid
-from traceviz.render.html.components.series import series
-from traceviz.render.html.components.timeline import timeline
-from traceviz.report import Bars, Block, Facts, Grid, Prose, Series, Timeline
+from traceviz.core.units import Value, format_change, format_value
+from traceviz.render.html.components.charts import bars, series, timeline
+from traceviz.render.html.components.element import element, joined, line, name, number, prose, shown, term
+from traceviz.render.rows import ShownRows, bar_ratios, shown_columns, shown_rows, telling_columns
+from traceviz.render.why import candidates_grid
+from traceviz.report import Bars, Block, Column, Fact, Facts, Grid, Prose, Row, Series, Timeline, Verdict
+
+
+def facts(items: Iterable[Fact], slug: str = "") -> Markup:
+    """Draw a list of labels and values; empty if there are none."""
+    entries = []
+    for fact in items:
+        text = format_value(fact.value, fact.unit)
+        value = name(text) if isinstance(fact.value, str) else shown(text)
+        label = element("dt", term(fact.label, fact.key, slug))
+        entries.append(element("div", label, element("dd", value, class_=None if fact.unit == "text" else "tv-figure")))
+    return element("dl", joined(entries), class_="tv-facts") if entries else Markup()
+
+
+_TEXTS = frozenset({"text", "bool"})
+_BAR = 60
+_NARROW = 40
+"""Texts of up to this many characters are not broken within words."""
+
+
+@dataclass(frozen=True, slots=True)
+class GridStyle:
+    """Display settings of a table.
+
+    Args:
+        top: Rows shown while it is folded; ``None`` for ten, with small ones folded.
+        slug: Slug of its section, for the definitions of its columns.
+        caption: Text for screen readers if the table has no title.
+        most: Limit of rows in the page.
+        command: Command that prints the other rows; empty if the page cannot name one.
+        has_script: True if a script folds and unfolds the table. Without one, folded rows are omitted.
+    """
+
+    top: int | None = None
+    slug: str = ""
+    caption: str = ""
+    most: int = 1000
+    command: str = ""
+    has_script: bool = False
+
+
+def grid(block: Grid, style: GridStyle) -> Markup:
+    """Draw the table; rows to fold are marked, and their sums have a row of their own."""
+    title = line(block.title)
+    if not shown_columns(block):
+        return Markup()
+    if not block.rows:
+        return element("p", f"{title}: none" if title else "none", class_="tv-none")
+    folded = shown_rows(block, style.top)
+    first = min(len(block.rows) - folded.hidden, style.most)
+    carried = block.rows[: style.most if style.has_script else first]
+    positions = telling_columns(block, ShownRows(carried, 0, None))
+    columns = [block.columns[position] for position in positions]
+    caption = element("caption", title or line(style.caption) or "Table", class_="tv-unseen")
+    heads = joined(
+        element("th", term(column.label, column.name, style.slug), scope="col", class_=_class_of(column))
+        for column in columns
+    )
+    table = element(
+        "table",
+        caption,
+        element("thead", element("tr", heads)),
+        element("tbody", _rows(block, carried, positions, first)),
+        _foot(folded, positions, columns),
+        class_="tv-grid",
+    )
+    label = ": ".join(part for part in (line(style.caption), title or "table") if part)  # sections have their title
+    region = element("div", table, class_="tv-scroll", role="group", tabindex=0, aria_label=label)
+    elsewhere = Markup()
+    omitted = len(block.rows) - len(carried)
+    if omitted and (style.has_script or folded.rest is None):
+        how = element("code", style.command, class_="tv-command") if style.command else "--format csv"
+        elsewhere = element("p", f"{omitted:,} more rows are not here; all of them: ", how, class_="tv-elsewhere")
+    kind = "tv-table" if style.has_script else "tv-table tv-with-rest"
+    heading = element("h3", title) if title else ""
+    return element("div", heading, region, elsewhere, class_=kind)
+
+
+def _rows(block: Grid, carried: tuple[Row, ...], positions: tuple[int, ...], first: int) -> Markup:
+    columns = [block.columns[position] for position in positions]
+    ratios = [
+        bar_ratios(column, [row[position] for row in block.rows]) if column.bar else None
+        for position, column in zip(positions, columns, strict=True)
+    ]
+    heads = [not number and column.unit == "text" for number, column in enumerate(columns)]
+    lines = []
+    for index, row in enumerate(carried):
+        parts = zip(positions, columns, ratios, heads, strict=True)
+        cells = [_cell(row[at], column, of[index] if of else None, is_head=head) for at, column, of, head in parts]
+        lines.append(element("tr", joined(cells), class_="tv-more" if index >= first else None))
+    return joined(lines)
+
+
+def _class_of(column: Column) -> str | None:
+    return None if column.unit in _TEXTS else "tv-number"
+
+
+def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -> Markup:
+    text = (format_change if column.signed else format_value)(value, column.unit)
+    tag, scope = ("th", "row") if is_head else ("td", None)
+    if column.unit in _TEXTS:
+        return element(tag, name(text), scope=scope, class_="tv-wide" if len(text) > _NARROW else None)
+    base = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    drawn = _bar(ratio, signed=column.signed) if ratio is not None and base is not None else ""
+    direction = ""
+    if column.better and base:
+        direction = " tv-gain" if (base < 0) == (column.better == "lower") else " tv-loss"
+    kind = f"tv-number{direction}{' tv-barred' if drawn else ''}"
+    return element(tag, drawn, shown(text), class_=kind, data_value="" if base is None else repr(base), scope=scope)
+
+
+def _bar(ratio: float, *, signed: bool) -> Markup:
+    length = min(abs(ratio), 1.0) * (_BAR / 2 if signed else _BAR)
+    start = (_BAR / 2 - (length if ratio < 0 else 0)) if signed else 0
+    rect = element("rect", x=number(start), width=number(length), height=8)
+    axis = element("path", d=f"M{_BAR // 2} 0V8", class_="tv-axis") if signed else ""
+    return element("svg", rect, axis, class_="tv-bar", viewBox=f"0 0 {_BAR} 8", aria_hidden="true")
+
+
+def _foot(folded: ShownRows, positions: tuple[int, ...], columns: list[Column]) -> Markup:
+    """Draw the row for the folded rows: their number and their sums."""
+    if folded.rest is None:
+        return Markup()
+    rest: Row = folded.rest
+    label = next((position for position, column in enumerate(columns) if column.unit == "text"), 0)
+    cells = [
+        element("th", f"other ({folded.hidden:,})", scope="row")
+        if index == label
+        else element(
+            "td",
+            "" if rest[position] is None else shown(format_value(rest[position], column.unit)),
+            class_=_class_of(column),
+        )
+        for index, (position, column) in enumerate(zip(positions, columns, strict=True))
+    ]
+    return element("tfoot", element("tr", joined(cells)), class_="tv-rest")
+
+
+def candidates(verdict: Verdict) -> Markup:
+    """Draw a table of the candidates for the verdict; empty if there are none."""
+    if not verdict.candidates:
+        return Markup()
+    return grid(candidates_grid(verdict), GridStyle(caption="What may take the time, and how sure that is", slug="why"))
 
 
 def block(item: Block, style: GridStyle) -> Markup:

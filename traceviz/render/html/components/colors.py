@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle
 
-from traceviz.render.palette import (
-    ACCENT,
-    BACKGROUND,
-    BAD,
-    COLORS,
-    GOOD,
-    LINE,
-    PANEL,
-    QUIET,
-    SERIES,
-    TEXT,
-    WARNING,
-    Color,
-)
+from traceviz.render.palette import ACCENT, BACKGROUND, BAD, COLORS, GOOD, LINE, PANEL, QUIET, SERIES, TEXT, WARNING
 
 _OF_PAGES = {
     "background": BACKGROUND,
@@ -59,8 +46,7 @@ def fills(keys: Sequence[str]) -> list[str]:
 
 def properties(root: str) -> str:
     """Return all colours as custom properties of the selector ``root``, for light and dark pages."""
-    light = _declared({name: color.light for name, color in _colors().items()})
-    dark = _declared({name: color.dark for name, color in _colors().items()})
+    light, dark = _declared()
     return (
         f"{root} {{\n  color-scheme: light;\n{light}}}\n"
         f"@media (prefers-color-scheme: dark) {{\n"
@@ -71,8 +57,7 @@ def properties(root: str) -> str:
 
 def properties_in_others(root: str) -> str:
     """Return the same for foreign pages: dark if the page declares it, regardless of the system's preference."""
-    light = _declared({name: color.light for name, color in _colors().items()})
-    dark = _declared({name: color.dark for name, color in _colors().items()})
+    light, dark = _declared()
     dark_roots = ",\n".join(f"{page} {root}" for page in _DARK_PAGES)
     return f"{root} {{\n  color-scheme: light;\n{light}}}\n{dark_roots} {{\n  color-scheme: dark;\n{dark}}}\n"
 
@@ -88,14 +73,13 @@ _DARK_PAGES = (
 """Selectors of pages that declare that they are dark."""
 
 
-def _colors() -> dict[str, Color]:
+def _declared() -> tuple[str, str]:
+    """Return the declarations of all colours, for light and for dark pages."""
     named = {_property(key): color for key, color in (_OF_PAGES | COLORS).items()}
-    return named | {f"--tv-series-{number}": color for number, color in enumerate(SERIES)}
+    named |= {f"--tv-series-{number}": color for number, color in enumerate(SERIES)}
+    light = "".join(f"  {name}: {color.light};\n" for name, color in named.items())
+    return light, "".join(f"  {name}: {color.dark};\n" for name, color in named.items())
 
 
 def _property(key: str) -> str:
     return f"--tv-{key.replace('_', '-')}"
-
-
-def _declared(values: dict[str, str]) -> str:
-    return "".join(f"  {name}: {value};\n" for name, value in values.items())

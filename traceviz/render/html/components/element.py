@@ -1,13 +1,43 @@
-"""Elements of HTML and SVG; their content is escaped unless it is already markup."""
+"""Elements of HTML with safe texts; names that show their long form, and terms that show their definition."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 
 from markupsafe import Markup, escape
 
 from traceviz.core.sanitize import bounded, sentence, visible
+from traceviz.render.text import ELLIPSIS, simplify_signature
+
+_ANY = "*"
+
+
+@cache
+def definition(key: str, slug: str = "") -> str:
+    """Return the definition of the figure ``key`` of section (or finding) ``slug``; empty if it has none."""
+    figures, of_sections = catalogue()
+    exact = of_sections.get(slug, {}).get(key) or figures.get(key)
+    return exact or next(
+        (
+            text
+            for known, text in figures.items()
+            if (known.endswith(_ANY) and key.startswith(known.removesuffix(_ANY)))
+        ),
+        "",
+    )
+
+
+@cache
+def catalogue() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Return the definitions by key, and those for a single section, by its slug."""
+    text = files("traceviz").joinpath("data", "definitions.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text)
+    return tables["figures"], tables["sections"]
+
 
 Attribute = str | int | float | bool | None
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[nµm]?s|min|h|[kMGT]?B|[kMG]?J)(?![^\W_]))")
@@ -60,3 +90,29 @@ def _attribute(name: str, value: Attribute) -> str:
         return ""
     written = _OF_PYTHON.get(name) or name.replace("_", "-")
     return f" {written}" if value is True else f' {written}="{escape(value)}"'
+
+
+_MOST = 120
+_TAIL = 30
+
+
+def name(text: str) -> Markup:
+    """Draw a name: a signature without its boilerplate, a long name as its start and end.
+
+    A shortened name can be opened to show all of it.
+    """
+    whole = shown(text)
+    short = simplify_signature(whole)
+    if len(short) > _MOST:
+        short = f"{short[: _MOST - _TAIL]}{ELLIPSIS}{short[-_TAIL:]}"
+    if short == whole:
+        return escape(whole)
+    return element("details", element("summary", short), element("span", whole), class_="tv-long")
+
+
+def term(label: str, key: str, slug: str = "") -> Markup:
+    """Draw the label of a figure, with its definition as title if the catalogue has one."""
+    meaning = definition(key, slug)
+    if not meaning:
+        return element("span", shown(label))
+    return element("span", shown(label), class_="tv-term", tabindex=0, title=meaning)

@@ -1,4 +1,4 @@
-"""Findings that fold open: evidence, advice, meaning, and places on the timeline."""
+"""Findings with their evidence and advice; notes; sections that were not measured."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
+from traceviz.render.html.components.blocks import facts
 from traceviz.render.html.components.element import element, joined, prose, shown
-from traceviz.render.html.components.facts import facts
-from traceviz.render.rows import time_at_stake
-from traceviz.report import Finding
+from traceviz.render.rows import not_measured, time_at_stake, times
+from traceviz.report import Finding, Note, Skipped
 from traceviz.report.findings.record import FindingRecord
 from traceviz.report.findings.registry import find_record
-from traceviz.report.pictures.pictures import Place
+from traceviz.report.pictures.values import Place
 
 
 def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = False) -> Markup:
@@ -71,3 +71,25 @@ def _meaning(known: FindingRecord) -> Markup:
     read_on = joined((element("h3", "Read on"), element("ul", links))) if links else ""
     command = element("p", "In the terminal: ", element("code", f"traceviz explain {known.code}", class_="tv-command"))
     return joined((element("dl", terms, class_="tv-meaning"), read_on, command))
+
+
+def notes(items: Iterable[Note]) -> Markup:
+    """Draw a list of notes; empty if there are none."""
+    entries = joined(
+        element(
+            "li",
+            element("span", note.severity.value, class_=f"tv-severity tv-{note.severity.value}"),
+            " ",
+            prose(f"{note.message}{times(note)}"),
+        )
+        for note in items
+    )
+    return element("ul", entries, class_="tv-notes") if entries else Markup()
+
+
+def skipped(items: tuple[Skipped, ...]) -> Markup:
+    """Draw the absent sections, each with its reason; empty if there are none."""
+    entries = joined(
+        element("li", element("b", shown(names)), ": ", prose(reason)) for names, reason in not_measured(items)
+    )
+    return element("ul", entries, class_="tv-notes") if entries else Markup()

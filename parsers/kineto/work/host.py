@@ -181,7 +181,8 @@ def _numbered_steps(events: Events, identity: Identity) -> pa.Table | None:
     overlap = (pl.col("end_ns") - pl.max_horizontal("start_ns", "next")).clip(0)
     length = pl.col("end_ns") - pl.col("start_ns")
     lapping = spans.drop_nulls("next").select(overlap.sum() / length.sum()).item()
-    if spans.group_by("process_id").len()["len"].max() < LEAST_NUMBERED or lapping > MOST_LAPPING:
+    most = max(spans.group_by("process_id").len()["len"].to_list())
+    if most < LEAST_NUMBERED or lapping > MOST_LAPPING:
         return None
     columns = {
         "start_ns": spans["start_ns"].to_numpy(),

@@ -11,6 +11,7 @@ from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysParquetReader, NsysReportReader, NsysSqliteReader, NsysStreamReader
 from traceviz.parsers.nvprof.readers import NvprofCsvReader, NvprofSqliteReader
+from traceviz.parsers.rocprof.readers import RocprofCsvReader, RocprofJsonReader, RocprofSqliteReader
 from traceviz.parsers.run.readers import ResourceSamplesReader, RunFolderReader, StacksReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.parsers.unrecognised import what_it_is
@@ -31,6 +32,9 @@ _OWN = (
     NvprofCsvReader(),
     NvprofSqliteReader(),
     ResourceSamplesReader(),
+    RocprofCsvReader(),
+    RocprofJsonReader(),
+    RocprofSqliteReader(),
     RunFolderReader(trace_readers),
     StacksReader(),
     TensorFlowTraceReader(),

@@ -60,12 +60,8 @@ _ROCM = (
 )
 _PERFETTO_SUFFIXES = (".pftrace", ".perfetto-trace")
 _PERFETTO = ("It is a trace of Perfetto, as rocprofv3 and system tracers write.", _ROCM)
-_ROCPROF_COLUMNS = (
-    (b"Kernel_Name", b"Start_Timestamp"),
-    (b"KernelName", b"BeginNs"),
-    (b"Function", b"Start_Timestamp"),
-    (b"Name", b"TotalDurationNs"),
-)
+_ROCPROF_COLUMNS = ((b"Name", b"TotalDurationNs"), (b"Kernel_Name", b"Counter_Value"))
+"""Columns of statistics and of counters, which have no times of events."""
 
 
 def _is_rocprof_csv(head: bytes) -> bool:

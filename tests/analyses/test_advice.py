@@ -8,7 +8,7 @@ import pytest
 from tests.analyses.builders import tables, trace
 from tests.analyses.host_literals import EIGHT, TEN_STEPS, percent, recorded, series
 from tests.analyses.pipelines import training
-from traceviz.analyses.advice import HABITS, find_needless, fit_advice, inapplicable
+from traceviz.analyses.advice import HABITS, find_needless, fit_advice, inapplicable, say_once
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.input import dataloader, tfdata
 from traceviz.analyses.input.tfdata import take_advice
@@ -228,3 +228,53 @@ def test_a_report_of_16_threads_on_8_cores_names_no_cure_that_is_taken():
         settings={"env.OMP_NUM_THREADS": "1"},
     )
     assert advice_of(analyze(view.tables), "TV603")[0].startswith("OpenCV")
+
+
+def copies(memory, kind="h2d"):
+    source, target = (memory, "device") if kind == "h2d" else ("device", memory)
+    return [(100 * i, 50, kind, source, target, 1_000_000) for i in range(4)]
+
+
+@pytest.mark.parametrize("kind", ["h2d", "d2h"])
+@pytest.mark.parametrize(("memory", "codes", "is_left"), [("pinned", (), False), ("pageable", (), True)])
+def test_memory_that_is_pinned_is_not_advised_to_be(kind, memory, codes, is_left):
+    lines = of_rule("TV303", trace(memcpy=copies(memory, kind), kernels=[(0, 10, "k")]), codes)
+    assert any("pin_memory=True" in line for line in lines) == is_left
+
+
+def test_a_few_pageable_copies_among_pinned_ones_keep_their_advice():
+    view = trace(memcpy=[*copies("pinned"), (900, 50, "h2d", "pageable", "device", 1_000)], kernels=[(0, 10, "k")])
+    assert any("pin_memory=True" in line for line in of_rule("TV303", view, ("TV302",)))
+
+
+@pytest.mark.parametrize(("devices", "is_left"), [(1, False), (2, True)])
+def test_one_rank_is_not_advised_to_tune_what_ranks_exchange(devices, is_left):
+    view = trace(kernels=[(0, 10, "k", {"device_id": number}) for number in range(devices)])
+    assert any("DistributedDataParallel" in line for line in of_rule("TV504", view)) == is_left
+
+
+def test_an_advice_stands_once_and_the_later_finding_refers_to_it():
+    first = Finding("TV101", "input-bound", Severity.ERROR, "", (), ("Load ahead.", "Load less."), 9)
+    same = Finding("TV108", "single-process-loader", Severity.INFO, "", (), ("Load less.",), 0)
+    other = Finding("TV109", "slow-loader-workers", Severity.INFO, "", (), ("Load less.", "More workers."), 0)
+    lines = [finding.advice for finding in say_once([first, same, other])]
+    assert lines == [
+        ("Load ahead.", "Load less."),
+        ("Single process loader: see the advice of TV101.",),
+        ("More workers.",),
+    ]
+
+
+def test_findings_with_advice_of_their_own_keep_all_of_it():
+    given = [Finding(code, "x", Severity.INFO, "", (), (code,), 0) for code in ("TV101", "TV108")]
+    assert say_once(given) == given
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "is_left"), [("aten::mm", "op", True), ("prepare.py(1): walk", "python", False)]
+)
+def test_work_that_is_no_operator_is_not_advised_to_be_compiled(name, category, is_left):
+    kernels = [(0, 100, "gemm"), (900, 100, "add")]
+    report = analyze(tables(kernels=kernels, host_ops=[(100, 800, name, category)], run={"framework": "PyTorch"}))
+    (bound,) = [finding for finding in report.findings if finding.code == "TV205"]
+    assert any("torch.compile" in line for line in bound.advice) == is_left

@@ -112,7 +112,9 @@ def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return noted
 
 
-@pytest.mark.parametrize("sections", [None, ("kernels", "precision"), ("host_waits", "device_use", "os_calls")])
+@pytest.mark.parametrize(
+    "sections", [None, ("kernels", "gpu_efficiency", "host_waits"), ("host_waits", "device_use", "os_calls")]
+)
 def test_nothing_starts_before_what_it_waits_for(order: list[str], sections: tuple[str, ...] | None) -> None:
     run.analyze(tables_of(SAMPLES / TRACES[0]), sections=sections)
     chosen = {entry.slug: entry for entry in entries(sections)}

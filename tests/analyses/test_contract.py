@@ -447,13 +447,15 @@ def test_processes_of_which_there_are_samples_only_are_none_of_the_capture(threa
 
 @pytest.mark.parametrize(("steps", "codes"), [([], []), ([(i * 100, 100, i) for i in range(5)], ["TV902"])])
 def test_overhead_is_a_finding_only_where_there_is_work_that_it_holds_up(steps, codes):
-    view = tables(os_calls=[(0, 500, "read")], overhead=[(0, 100, "start")], steps=steps)
+    view = tables(os_calls=[(100, 400, "read")], overhead=[(0, 100, "start")], steps=steps)
     assert [finding.code for finding in analyze(view).findings if finding.code == "TV902"] == codes
 
 
-@pytest.mark.parametrize(("overhead", "codes"), [((0, 51), ["TV902"]), ((0, 50), []), ((1000, 600), [])])
-def test_profiler_overhead_counts_above_its_threshold_and_within_the_judged_time(overhead, codes):
-    view = tables(kernels=[(0, 1000, "k")], overhead=[(*overhead, "flush")])
+@pytest.mark.parametrize(
+    ("overhead", "codes"), [((500, 51), ["TV902"]), ((500, 50), []), ((0, 500), []), ((1000, 600), [])]
+)
+def test_profiler_overhead_counts_above_its_threshold_while_no_device_works_within_the_judged_time(overhead, codes):
+    view = tables(kernels=[(0, 500, "k"), (900, 100, "k")], overhead=[(*overhead, "flush", {"thread_id": None})])
     assert [f.code for f in analyze(view).findings if f.code == "TV902"] == codes
 
 

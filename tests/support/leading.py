@@ -3,8 +3,7 @@
 import re
 
 _BEFORE = re.compile(
-    r"^((?:Steps are [\d.]+ % of this run|Steady steps are [\d.]+ % of the captured time); .*?\. (?=[A-Z])"
-    r"|In steps, [^:]*: |CPU only: no device work was captured\. "
+    r"^(Steps are [\d.]+ % of this run; .*?\. (?=[A-Z])|In steps, [^:]*: |CPU only: no device work was captured\. "
     r"|No device work was captured: [^.]*\. )+"
 )
 _LEAD = re.compile(r"the program (?:computes|works)|\w[^:%]*?(?= in [\d.]+ %|:)", re.IGNORECASE)

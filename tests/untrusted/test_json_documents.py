@@ -157,7 +157,7 @@ def test_an_archive_with_a_deep_marker_is_damaged(tmp_path):
 ELSEWHERE = {
     "collectors/inject/traceviz_inject/config.py": 1,  # rides in the program, and reads what we wrote for it
     "collectors/pyspy/convert.py": 1,  # events of a list of any length, one at a time
-    "traceviz/archive/query/where.py": 1,  # what DuckDB makes of a query
+    "traceviz/archive/query/guard.py": 1,  # what DuckDB makes of a query
     "traceviz/untrusted/json_documents.py": 2,
 }
 """Files that parse JSON themselves, and in how many places."""

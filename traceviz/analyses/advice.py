@@ -18,6 +18,8 @@ from functools import lru_cache
 
 import polars as pl
 
+from traceviz.analyses.derived.capture.kind import capture_kind
+from traceviz.analyses.derived.device.names import world_sizes
 from traceviz.analyses.derived.recorded.frameworks import FRAMEWORKS
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.samples import machine
@@ -58,6 +60,20 @@ def fit_advice(finding: Finding, others: Collection[str], needless: Sequence[re.
     kept = tuple(line for step in finding.advice if (line := _without_others(step, others)))
     wanted = tuple(line for step in kept or finding.advice if (line := _without_needless(step, needless)))
     return replace(finding, advice=wanted)
+
+
+def say_once(findings: Sequence[Finding]) -> list[Finding]:
+    """Return ``findings`` without advice that an earlier one gives; one that gives no other refers to it."""
+    given: dict[str, str] = {}
+    kept = []
+    for finding in findings:
+        own = tuple(line for line in finding.advice if line not in given)
+        if finding.advice and not own:
+            name = finding.slug.replace("-", " ").capitalize()
+            own = (f"{name}: see the advice of {given[finding.advice[0]]}.",)
+        given |= dict.fromkeys(own, finding.code)
+        kept.append(replace(finding, advice=own))
+    return kept
 
 
 def _without_needless(step: str, needless: Sequence[re.Pattern[str]]) -> str:
@@ -117,6 +133,9 @@ class Seen:
         loaders: Places where the DataLoaders work that the program takes batches from.
         operations: Predicate: true if the name of an operation of the host matches the given pattern.
         has_stacks: True if stacks of Python were sampled or recorded.
+        is_pinned: True if nearly all copies from and to the host use pinned memory.
+        is_one_rank: True if one device works, and no rank of a larger job was recorded.
+        captures_graph: True if the capture is of a graph that is being captured.
         codes: Codes of all findings.
     """
 
@@ -127,6 +146,9 @@ class Seen:
     loaders: frozenset[LoaderKind]
     operations: Callable[[str], bool]
     has_stacks: bool
+    is_pinned: bool
+    is_one_rank: bool
+    captures_graph: bool
     codes: frozenset[str]
 
 
@@ -190,6 +212,17 @@ HABITS: tuple[Habit, ...] = (
         lambda seen: seen.has_stacks,
     ),
     Habit(
+        "copies from pinned memory",
+        r"(from|into|from and to) pinned memory|pin_memory=True|tensor\.pin_memory",
+        lambda seen: seen.is_pinned and "TV302" not in seen.codes,
+    ),
+    Habit("is one rank", r"DistributedDataParallel|\bDDP\b|bf16_compress_hook", lambda seen: seen.is_one_rank),
+    Habit(
+        "captures a graph",
+        r"torch\.compile|CUDA graphs|jit_compile|one jax\.jit|^Compile the step",
+        lambda seen: seen.captures_graph,
+    ),
+    Habit(
         "has no CPU limit",
         r"^In a container, set thread numbers",
         lambda seen: "machine.cores" in seen.settings and "machine.cpu_limit" not in seen.settings,
@@ -226,8 +259,24 @@ def _find_habits(trace: TraceView, codes: frozenset[str]) -> Seen:
         loaders=frozenset(loaders),
         operations=lambda pattern: bool(names.cast(pl.String).str.contains(pattern).any()),
         has_stacks="stacks" in trace.tables or "python" in trace.host_names["category"],
+        is_pinned=_copies_from_pinned_memory(trace),
+        is_one_rank=len(trace.device_busy) <= 1 and max(world_sizes(trace), default=1) <= 1,
+        captures_graph=capture_kind(trace).key == "graph-capture",
         codes=codes,
     )
+
+
+NEARLY_ALL = 0.9
+"""Least part of the copied bytes in pinned memory with which advice to pin memory is pointless."""
+
+
+def _copies_from_pinned_memory(trace: TraceView) -> bool:
+    copies = trace.frame("memcpy", "kind", "src_memory", "dst_memory", "bytes")
+    host = pl.when(pl.col("kind") == "h2d").then("src_memory").when(pl.col("kind") == "d2h").then("dst_memory")
+    sizes = copies.select(host.cast(pl.String).alias("memory"), "bytes").drop_nulls()
+    known = sizes.filter(pl.col("memory").is_in(["pinned", "pageable"]))
+    pinned = int(known.filter(pl.col("memory") == "pinned")["bytes"].sum())
+    return pinned > 0 and pinned >= NEARLY_ALL * int(known["bytes"].sum())
 
 
 _THREADS = ("collector.torch.threads.intra_op", "collector.tensorflow.threads.intra_op", "env.OMP_NUM_THREADS")

@@ -167,7 +167,7 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     _own("run", "capture.run:RunAnalysis", ("settings",), waits_for=(), expected=False),
     _own("quality", "program.quality:QualityAnalysis", ("metrics",), waits_for=(), expected=False),
-    _own("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples")),
+    _own("capture", "capture.capture:Capture", uses=(*CLASS_TABLES, "settings", "samples"), waits_for=_CLASSES),
     _own("breakdown", "steps.breakdown:BreakdownAnalysis", uses=CLASS_TABLES, waits_for=_CLASSES, cost=2),
     _own("serving", "serving.serving:ServingAnalysis", uses=(*STEP_TABLES, "op_args"), expected=False),
     _own(
@@ -217,14 +217,21 @@ ENTRIES: tuple[Entry, ...] = (
     _own(
         "cpu_steps", "program.cpu_steps:CpuStepsAnalysis", uses=CLASS_TABLES, waits_for=_CAUSES, expected=False, cost=3
     ),
-    _own("kernels", "device.kernels:KernelsAnalysis", ("kernels",), STEP_TABLES, waits_for=_SHAPES, cost=4),
+    _own(
+        "kernels",
+        "device.kernels:KernelsAnalysis",
+        ("kernels",),
+        CLASS_TABLES,
+        waits_for=("kernel_shapes", "causes"),
+        cost=4,
+    ),
     _own("precision", "device.precision:PrecisionAnalysis", ("kernels",), STEP_TABLES, waits_for=_SHAPES, cost=2),
     _own(
         "copies",
         "device.copies:CopiesAnalysis",
         ("memcpy",),
-        STEP_TABLES,
-        waits_for=("training_steps", "unasked_waits"),
+        CLASS_TABLES,
+        waits_for=("unasked_waits", "causes"),
         cost=2,
     ),
     _own("device_use", "device.use:DeviceUseAnalysis", ("kernels",), CLASS_TABLES, waits_for=_CAUSES, cost=2),

@@ -9,8 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from traceviz.analyses.advice import find_needless, fit_advice, inapplicable
+from traceviz.analyses.advice import find_needless, fit_advice, inapplicable, say_once
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.causes.attribution import attribute_time
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.view import TraceView
@@ -104,7 +105,7 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
     facts = [Fact(key, label, run.get(key), unit) for key, (label, unit) in _RUN_LABELS.items()]
     ranked = tuple(sorted(findings, key=lambda f: (-f.cost_ns, -f.severity.rank, f.code)))
     doubt, with_caveat = trace.clock_doubt, []
-    for finding in ranked:  # the verdict states the caveat itself
+    for finding in say_once(ranked):  # the verdict states the caveat itself
         is_doubtful = bool(doubt) and record_of(finding.code).compares_clocks
         with_caveat.append(replace(finding, message=f"{finding.message} {doubt}") if is_doubtful else finding)
     return Report(
@@ -150,7 +151,7 @@ def _outcomes(trace: TraceView, chosen: Sequence[Entry]) -> Iterator[_Outcome | 
                 trace.free_memory()
         for entry in chosen:
             yield _outcome(trace, entry)
-            trace.free_memory(host_classes)
+            trace.free_memory(host_classes, attribute_time)
     elif workers < 2 or rows < LARGE_ROWS:
         yield from (_outcome(trace, entry) for entry in chosen)
     else:

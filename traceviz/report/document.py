@@ -333,19 +333,17 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A candidate cause. The cause in the first sentence is chosen from the candidates.
+class Claim:
+    """A statement that a subject takes a time: sentences and tables about the subject print this one share.
 
     Args:
-        key: Stable key: a class of step time, a kind of cause, or the name of a finding.
+        key: Stable key of the subject: a class of step time, a kind of cause, or the name of a finding.
         label: Readable name.
         time_ns: Its time, summed over ranks.
         share: Its share of the time that ``share_of`` names.
         share_of: That time as text.
         certainty: Certainty of its time.
         evidence: Evidence for it.
-        reason: Why it leads the first sentence, or why it does not.
-        leads: True if it leads the first sentence.
     """
 
     key: str
@@ -355,6 +353,17 @@ class Candidate:
     share_of: str
     certainty: Certainty
     evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate(Claim):
+    """A claim about a cause. The cause in the first sentence is chosen from the candidates.
+
+    Args:
+        reason: Why it leads the first sentence, or why it does not.
+        leads: True if it leads the first sentence.
+    """
+
     reason: str
     leads: bool = False
 

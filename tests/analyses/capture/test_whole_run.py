@@ -228,16 +228,44 @@ def test_the_larger_of_start_up_and_compilation_is_said(compiling, words):
     assert report.verdict.cause == "input"
 
 
-IN_STEPS = "In steps, 47.6 % of the captured time (52.4 % passes after them)"
-
-
-@pytest.mark.parametrize(("span", "begin"), [(20, "Healthy"), (21, f"{IN_STEPS}: healthy")])
-def test_of_a_capture_that_is_mostly_not_steps_the_first_sentence_says_so(span, begin):
+@pytest.mark.parametrize(
+    ("span", "begin"),
+    [
+        (11, "Healthy"),
+        (12, "In steady steps, 83.3 % of the captured time: healthy"),
+        (21, "In steady steps, 47.6 % of the captured time: healthy"),
+        (30, "In steady steps, 33.3 % of the captured time (63.3 % is after them): healthy"),
+    ],
+)
+def test_of_a_capture_that_is_not_steps_alone_the_first_sentence_says_so(span, begin):
     steps = [(at * S, S, at) for at in range(10)]
     kernels = [*((at, lasts, "gemm") for at, lasts, _ in steps), ((span - 1) * S, S, "gemm")]
     report = analyze(tables(steps=steps, kernels=kernels))
     assert report.verdict.sentence.startswith(f"{begin}: the device computes in 100.0 % of steady step time.")
     assert report.verdict.cause == "healthy"
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [("cudaStreamCreateWithPriority", "cudaStreamCreateWithPriority (60.0 s)"), ("cudaFree", "cudaFree (60.0 s)")],
+)
+def test_start_up_leads_where_healthy_steps_are_less_than_a_tenth_of_the_capture(call, says):
+    steps = [(100 * S + at * S, S, at) for at in range(10)]
+    kernels = [(at, lasts, "gemm") for at, lasts, _ in steps]
+    report = analyze(tables(steps=steps, kernels=kernels, cuda_api=[(0, 60 * S, call), (70 * S, S, "cudaMalloc")]))
+    begin = f"Steady steps are 9.1 % of the captured time; 90.9 % is before them without device work, above all {says}."
+    assert report.verdict.sentence.startswith(begin)
+    assert report.verdict.cause == "run_startup"
+    assert [round(c.share, 3) for c in report.verdict.candidates if c.leads] == [0.909]
+
+
+def test_start_up_does_not_lead_over_a_cause_that_was_measured_in_the_steps():
+    steps = [(100 * S + at * S, S, at) for at in range(5)]
+    kernels = [(at, S // 2, "gemm") for at, _, _ in steps]
+    waits = [(at + S // 2, S // 2, "cudaDeviceSynchronize") for at, _, _ in steps]
+    report = analyze(tables(steps=steps, kernels=kernels, cuda_api=[(0, S, "cudaFree"), *waits]))
+    assert report.verdict.sentence.startswith("In steady steps, 4.8 % of the captured time (95.2 % is before them): ")
+    assert report.verdict.cause in {"synchronisation", "synchronisation-exposes-idle"}
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,10 @@ def test_a_program_whose_time_is_over_ends_with_what_it_started_and_124(
 ):
     pid = tmp_path / "pid"
     program = f"import os; open({str(pid)!r}, 'w').write(str(os.spawnlp(os.P_NOWAIT, 'sleep', 'sleep', '60'))); {code}"
-    done = collect_here("-o", tmp_path / "run", "--time-limit", "500ms", *python(program), collectors=wrapper)
+    done = collect_here("-o", tmp_path / "run", "--time-limit", "1500ms", *python(program), collectors=wrapper)
     document = manifest(tmp_path / "run")
     assert (done.exit_code, document["status"], document["exit"]) == (124, "timed-out", exit_of_program)
-    assert document["ending"] == {"outcome": "timed-out", "reason": "timed out after 0.5 s", "last_lines": []}
+    assert document["ending"] == {"outcome": "timed-out", "reason": "timed out after 1.5 s", "last_lines": []}
     wait_for(lambda: not is_alive(int(pid.read_text())), 5)
 
 

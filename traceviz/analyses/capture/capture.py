@@ -12,6 +12,7 @@ from traceviz.analyses.derived.capture.step_words import SOURCE_WORDS
 from traceviz.analyses.derived.capture.unused_devices import UnusedDevices, unused_devices
 from traceviz.analyses.derived.device.names import in_words, stated_ranks, world_sizes
 from traceviz.analyses.derived.frames import intervals
+from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
 from traceviz.analyses.derived.recorded.device_window import Unseen, find_unseen
 from traceviz.analyses.derived.recorded.losses import losses
@@ -27,13 +28,14 @@ from traceviz.trace.names.framework_signs import EVIDENCE
 class CaptureFacts:
     """Content of the capture. Times in nanoseconds.
 
-    ``unseen`` describes device work that was not recorded; ``None`` if all was. ``judged_overhead_ns`` is the
-    profiler's part of ``judged_ns``, both summed over ranks. ``overhead_ns`` is ``None`` if the profiler does not
-    record its own overhead. ``edges_ns`` is the time to start and stop the profiler, at the edges of the capture. It is
-    no part of ``span_ns`` and of ``overhead_ns``. ``ranks`` are the captured ranks, ``world_sizes`` the sizes of the
-    job that the traces state; both are empty if the trace knows of no ranks. ``kind`` is the kind of capture,
-    ``sees_devices`` whether device work could be recorded, ``unused`` are devices that nothing uses.
-    ``framework_shown_by`` is the evidence for the framework if the profiler states none.
+    ``unseen`` describes device work that was not recorded; ``None`` if all was. ``judged_overhead_ns`` is the part
+    of ``judged_ns`` in which the profiler works and no device does, both summed over ranks. ``overhead_ns`` is
+    ``None`` if the profiler does not record its own overhead. ``edges_ns`` is the time to start and stop the
+    profiler, at the edges of the capture. It is no part of ``span_ns`` and of ``overhead_ns``. ``ranks`` are the
+    captured ranks, ``world_sizes`` the sizes of the job that the traces state; both are empty if the trace knows of
+    no ranks. ``kind`` is the kind of capture, ``sees_devices`` whether device work could be recorded, ``unused``
+    are devices that nothing uses. ``framework_shown_by`` is the evidence for the framework if the profiler states
+    none.
     """
 
     span_ns: int
@@ -77,17 +79,13 @@ class Capture(Analysis[CaptureFacts]):
         """Count events and times."""
         tables = trace.tables
         rows = {name: tables.rows(name) for name in EVENTS if name in tables}
-        overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
+        overhead = trace.frame("overhead", "start_ns", "dur_ns")
         # Otherwise the capture holds only the start of a program that failed. Overhead then has no cost.
         worked = bool(steady_time(trace) or trace.rank_busy or trace.host_names.height)
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks if worked}
         # ``None`` if only the profiler's start and stop were recorded
         taken = intervals(overhead).clip(*trace.program_window).total if "overhead" in tables else None
         is_whole = trace.program_window == (0, trace.span_ns)
-        judged_overhead_ns = 0
-        for rank, own in judged.items():  # overhead without a process holds up all of them
-            is_own = pl.col("process_id").eq_missing(rank) | pl.col("process_id").is_null()
-            judged_overhead_ns += intervals(overhead.filter(is_own)).intersect(own).total
         stated = trace.frame("settings", pl.col("key", "value").cast(pl.String)).drop_nulls()
         shown = stated.filter(pl.col("key").str.starts_with(EVIDENCE)).unique(maintain_order=True)
         return CaptureFacts(
@@ -98,7 +96,7 @@ class Capture(Analysis[CaptureFacts]):
             events=sum(rows.values()),
             device_events=sum(rows.get(name, 0) for name in schema.DEVICE_WORK),
             overhead_ns=taken or (0 if is_whole and taken is not None else None),
-            judged_overhead_ns=judged_overhead_ns,
+            judged_overhead_ns=class_times(trace, judged)["profiler"],
             judged_ns=sum(own.total for own in judged.values()),
             judged_words=judged_words(trace),
             losses=losses(tables),
@@ -133,7 +131,8 @@ class Capture(Analysis[CaptureFacts]):
             findings.append(replace(lost, share=None))
         cost, judged = result.judged_overhead_ns, result.judged_ns
         if cost > self.overhead_share * judged:
-            message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}."
+            idle = ", while no device worked" if result.devices else ""
+            message = f"The profiler itself took {format_ratio(cost / judged)} of the {result.judged_words}{idle}."
             overhead = (Fact("overhead_ns", "profiler overhead", cost, "ns"),)
             findings.append(finding("TV902", message, overhead, cost, judged, result.judged_words))
         return tuple(findings)

@@ -9,6 +9,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture.kind import why_no_device_work
 from traceviz.analyses.derived.causes.call_places import call_places, costliest_place
+from traceviz.analyses.derived.causes.parts import limit_to_parts
 from traceviz.analyses.derived.device.work import computing, exposed, judged_device_ns, kernel_busy
 from traceviz.analyses.derived.frames import having, intervals, parts_by
 from traceviz.analyses.derived.host.copy_calls import asked_waits, copy_calls
@@ -176,6 +177,7 @@ class CopiesAnalysis(Analysis[CopyTimes]):
             parts.append(inside.with_columns((pl.col("end_ns") - pl.col("start_ns")).alias("dur_ns")))
         if not count or exposed_ns < self.min_share * judged_device_ns(trace):
             return Waiting(count, size, exposed_ns)
+        exposed_ns = limit_to_parts(trace, "TV303", exposed_ns, judged_device_ns(trace))
         made = pl.concat(parts)
         is_pageable = 2 * int((made["host_memory"] == "pageable").sum()) > made.height
         return Waiting(count, size, exposed_ns, costliest_place(call_places(trace, made), "dur_ns"), is_pageable)

@@ -9,6 +9,7 @@ import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.capture.kind import why_no_device_work
+from traceviz.analyses.derived.causes.parts import limit_to_parts
 from traceviz.analyses.derived.device.occupancy import kernel_shapes, kernels_by_name
 from traceviz.analyses.derived.device.work import Layouts, find_layouts, judged_device_ns
 from traceviz.analyses.derived.frames import bounds, parts_by
@@ -187,7 +188,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         is_single = pl.col("op").is_not_null() & pl.col("module").is_null()
         single = launched.filter(is_single).height if launched["op"].count() else 0
         uncompiled = 2 * single > launched.height
-        return LaunchBound(calls, kernel_ns, starved, idle, judged_device_ns(trace), judged_words(trace), uncompiled)
+        judged_ns = judged_device_ns(trace)
+        idle = limit_to_parts(trace, "TV202", idle, judged_ns) if idle else 0
+        return LaunchBound(calls, kernel_ns, starved, idle, judged_ns, judged_words(trace), uncompiled)
 
     def _gaps_after(self, ends: Array, busy: IntervalSet) -> Array:
         """Return the idle time of the device after each of ``ends`` if launching may explain it, else 0."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -308,7 +308,8 @@ def _exhausted(full: list[PoolUse]) -> tuple[Finding, ...]:
         Fact("unused_reserved", "reserved and unused at the peak", worst.unused_reserved, "bytes"),
         Fact("pools", "device pools this full", len(full), "count"),
     )
-    return (finding("TV402", message, known(evidence), 0, 0, ""),)
+    # No time is at stake, so there is no share
+    return (replace(finding("TV402", message, known(evidence), 0, 0, ""), share=None),)
 
 
 def _grows(growing: list[PoolUse]) -> tuple[Finding, ...]:

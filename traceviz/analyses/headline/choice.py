@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from traceviz.analyses.derived.causes.kinds import HOST
 from traceviz.core.units import format_ratio
-from traceviz.report import Candidate, Certainty
+from traceviz.report import Candidate, Claim
 from traceviz.report.findings.record import FindingRecord
 from traceviz.report.verdicts import Cause
 
 COMPUTE = "device_compute"
 """Key for the time in which a device computes, which is no cause."""
-HOST = "host"
 INPUT, POSSIBLE_INPUT, UNEXPLAINED = Cause.INPUT.value, Cause.POSSIBLE_INPUT.value, Cause.UNEXPLAINED.value
 INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
 """Keys of options that the verdict on the input covers."""
@@ -22,30 +22,16 @@ IN_TURN = "devices_in_turn"
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """One candidate before the choice.
+class Option(Claim):
+    """A claim before the choice.
 
     Args:
-        key: Stable key.
-        label: Name for readers, within a sentence.
-        time_ns: Time over all ranks.
-        share: Its share of the time that ``share_of`` names.
-        share_of: Text that names that time.
-        certainty: Certainty of the option.
-        evidence: Text that states the evidence.
         sentence: Sentence of the report if it leads.
         within: Keys of the exclusive parts whose time it explains more precisely; empty for such a part.
             :data:`COMPUTE` stands for the computing itself.
         record: Record of the finding that it comes from, if any.
     """
 
-    key: str
-    label: str
-    time_ns: int
-    share: float
-    share_of: str
-    certainty: Certainty
-    evidence: str
     sentence: str
     within: frozenset[str] = frozenset()
     record: FindingRecord | None = None
@@ -76,6 +62,8 @@ TIE = 0.9
 """An option with this part of the largest share counts as large as the largest."""
 STANDS_FOR = 0.5
 """A finding that explains this part of the parts it lies within replaces them in the sentence."""
+MOST = 0.5
+"""Least part of a whole that is called most of it."""
 BESIDE = 0.5
 """Another option is named next to the leading one from this part of its share on."""
 MUCH = 0.20

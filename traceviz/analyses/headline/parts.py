@@ -11,26 +11,19 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import host_causes
-from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS
-from traceviz.analyses.derived.causes.places import PLACES
-from traceviz.analyses.derived.frames import having, knowing
+from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS
+from traceviz.analyses.derived.causes.parts import find_culprit, part_times
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.host.classes import HOST_CLASSES
-from traceviz.analyses.derived.patterns import matches, replaced
-from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import HOST, IN_TURN, INPUT, POSSIBLE_INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.choice import IN_TURN, INPUT, MOST, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.units import counted, format_ratio
 from traceviz.report import Finding, Severity
 from traceviz.report.findings.registry import record_of
 
-NAMED = 0.1
-"""A cause is named within its group if it takes this part of the group's time."""
-MOSTLY = 0.5
-"""A place is named if this part of the time was spent there."""
 LISTED = 0.2
 """A kind is listed within its group if it takes this part of the group's time."""
 ALONE = 0.9
@@ -139,14 +132,7 @@ PARTS: dict[str, Words] = {
 }
 """Parts in the order of the report."""
 
-_OF_KIND: dict[str, str] = {
-    **dict.fromkeys(("python_wait", "wait"), "waiting"),
-    **dict.fromkeys(HOST_WORK, HOST),
-    "launch": "kernel_launch",
-}
-"""Part for kinds of causes that have no part of their own."""
 _MEANINGS = {c.key: c.meaning for c in HOST_CLASSES}
-_DEVICE_CLASSES = ("communication", "copy_d2h", "copy_h2d", "other_device", "parameter_transfer")
 
 
 def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: str) -> Iterator[Option]:
@@ -160,14 +146,8 @@ def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: s
         input_copies_ns: Exposed copies to the device that are part of the input.
         within: The event in which most of the host's own work is done; may be empty.
     """
-    causes = _with_part(_without_steps(host_causes(trace)))
+    causes, times = host_causes(trace), dict(part_times(trace))
     by_part = {key: having(causes, "part", key) for key in causes["part"].unique().to_list()}
-    times = {key: int(frame["time_ns"].sum()) for key, frame in by_part.items()}
-    for key in _DEVICE_CLASSES:
-        if key in judged.times:
-            # The host may be in this class as well. Time that causes explain is in their own parts.
-            explained = int(having(causes, "class", key)["time_ns"].sum())
-            times[key] = times.get(key, 0) + judged.times[key] - explained
     times["copy_h2d"] = times.get("copy_h2d", 0) - input_copies_ns
     for key, words in PARTS.items():
         if judged.share(times.get(key, 0)) >= WORTH_SAYING and (judged.has_device or key != HOST):
@@ -185,33 +165,7 @@ def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: s
 
 def find_own_work(trace: TraceView) -> pl.DataFrame:
     """Return causes that are work of the host itself: rows of :func:`host_causes`."""
-    return having(_with_part(_without_steps(host_causes(trace))), "part", HOST)
-
-
-def _without_steps(causes: pl.DataFrame) -> pl.DataFrame:
-    """Return ``causes`` without steps as the range around them. Steps enclose everything and explain nothing."""
-    is_step = matches(pl.col("range"), SERVING_NAME) | matches(pl.col("range"), r"^ProfilerStep#")
-    return causes.with_columns(pl.when(~is_step).then("range").alias("range"))
-
-
-def _with_part(causes: pl.DataFrame) -> pl.DataFrame:
-    """Return ``causes`` with the ``part`` that each belongs to."""
-    by_kind = pl.col("kind").replace(_OF_KIND)
-    by_class = (
-        pl.when(pl.col("class") == "input_wait")
-        .then(pl.lit(INPUT))
-        .when(pl.col("class") == "communication")
-        .then(pl.lit("host_collective"))
-        .when(pl.col("class").is_in(_DEVICE_CLASSES))
-        .then(pl.col("class"))
-        # The class names the part if the cause is unexplained.
-        .when((pl.col("kind") == UNEXPLAINED) & (pl.col("class") == "host_blocked"))
-        .then(pl.lit("os_call"))
-        .when((pl.col("kind") == UNEXPLAINED) & (pl.col("class") != "host_compute"))
-        .then(pl.col("class"))
-        .otherwise(by_kind)
-    )
-    return causes.with_columns(by_class.alias("part"))
+    return having(host_causes(trace), "part", HOST)
 
 
 def _make_option(  # noqa: PLR0917 (a part, its time and where that was)
@@ -219,14 +173,14 @@ def _make_option(  # noqa: PLR0917 (a part, its time and where that was)
 ) -> Option:
     share = judged.share(time_ns)
     template = words.sentence if judged.has_device or not words.alone else words.alone
-    calls = _name_costliest(causes, line=judged.sampled)
+    calls = _name_culprit(causes, line=judged.sampled)
     sentence = template.format(
         share=format_ratio(share),
         whole=judged.whole,
         idle=judged.idle,
         calls=f" ({calls})" if calls else "",
         above=f", above all {calls}" if calls else "",
-        mostly=list_kinds(causes, judged, within) if key == HOST else f", mostly in {calls}" if calls else "",
+        mostly=list_kinds(causes, judged, within) if key == HOST else f", above all in {calls}" if calls else "",
     )
     count = int(causes["calls"].sum())
     evidence = _MEANINGS.get(key, "what the devices did was recorded")
@@ -258,66 +212,17 @@ def list_kinds(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:
         said = f", mostly {_PLURALS[listed[0][0]]}"
     else:
         said = f": {' and '.join(f'{_PLURALS[kind]} ({format_ratio(judged.share(time))})' for kind, time in listed)}"
-    called = _name_costliest(causes, line=judged.sampled)
-    if within and not called.startswith(within):
+    found = find_culprit(causes, line=judged.sampled)
+    is_most = found is not None and found.time_ns >= MOST * total  # then it says more than the events around it
+    if within and not is_most and not (found and found.words.startswith(within)):
         return f"{said}, mostly within {within}" if ":" in said else f"{said} within {within}"
-    return f"{said}, above all {called}" if called else said
+    return f"{said}, above all {found.words}" if found else said
 
 
-_OF_LINE = r":\d+ "
-"""Text of a sampled line that its function lacks. Without it, the lines of a function form one group."""
-
-
-def _name_costliest(causes: pl.DataFrame, *, line: bool) -> str:
-    """Return the name that takes most of the time of ``causes``, and the place of most of that time; may be empty.
-
-    Args:
-        causes: Rows of :func:`host_causes`.
-        line: True if lines are those that ran. Functions are then named with the line that took most of their time.
-    """
-    total = int(causes["time_ns"].sum())
-    named = knowing(causes, "cause").with_columns(replaced(pl.col("cause"), _OF_LINE, " ").alias("called"))
-    names = named.group_by("called").agg(pl.col("time_ns").sum())
-    if not names.height or not total:
-        return ""
-    key, time = names.sort("time_ns", "called", descending=[True, False]).row(0)
-    if time < NAMED * total:
-        return ""
-    own = having(named, "called", key).sort("time_ns", "cause", descending=[True, False])
-    name = str(own["cause"][0])
-    place = _name_place(own, name, time, line=line)
-    called = shortened(name.strip("# "), line=line)
-    return f"{called} in {place}" if place and place != called else called
-
-
-def _name_place(causes: pl.DataFrame, name: str, time_ns: int, *, line: bool) -> str:
-    """Return the range and operator in which most of these causes were, else the module, else the function.
-
-    With ``line``, the line that ran comes first.
-    """
-    found = {}
-    if line and (lined := _name_line(causes, time_ns)):
-        return lined
-    for column in PLACES:
-        if causes[column].null_count() == causes.height:
-            continue
-        places = causes.drop_nulls(column).filter(pl.col(column) != name)
-        sums = places.group_by(column).agg(pl.col("time_ns").sum()).sort("time_ns", column, descending=[True, False])
-        if sums.height and sums["time_ns"][0] >= MOSTLY * time_ns:
-            found[column] = shortened(str(sums[column][0]).strip("# "))
-    around = [found[column] for column in ("range", "operator") if column in found]
-    return " > ".join(around) or found.get("module") or found.get("location", "")
-
-
-def _name_line(causes: pl.DataFrame, time_ns: int) -> str:
-    """Return the function in which most of these causes were, with the line that took most of it; may be empty."""
-    lines = knowing(causes, "location").group_by("location").agg(pl.col("time_ns").sum())
-    functions = lines.with_columns(replaced(pl.col("location"), _OF_LINE, " ").alias("function"))
-    sums = functions.sort("time_ns", "location", descending=[True, False]).group_by("function", maintain_order=True)
-    found = sums.agg(pl.col("location").first(), pl.col("time_ns").sum()).sort("time_ns", descending=True)
-    if not found.height or found["time_ns"][0] < MOSTLY * time_ns:
-        return ""
-    return shortened(str(found["location"][0]), line=True)
+def _name_culprit(causes: pl.DataFrame, *, line: bool) -> str:
+    """Return the name that takes most of the time of ``causes``, with its place; may be empty."""
+    found = find_culprit(causes, line=line)
+    return found.words if found else ""
 
 
 def find_precise_options(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from traceviz.analyses.derived.capture.training import ReasonCode
-from traceviz.analyses.headline.choice import INPUTS, Choice, Option
+from traceviz.analyses.headline.choice import INPUTS, MOST, Choice, Option
 from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
@@ -40,8 +40,11 @@ def _name_line(pipeline: InputPipelineResult) -> str:
 
 
 def _name_stage(pipeline: InputPipelineResult) -> str:
+    """Return the stage with half of the wait or more, after a comma; empty if there is none."""
     stage = pipeline.stages[0] if pipeline.stages else None
-    if stage is None or (stage.kind == SAMPLED and pipeline.lines is not None and pipeline.lines.words):
+    if stage is None or stage.self_ns < MOST * pipeline.wait_ns:
+        return ""
+    if stage.kind == SAMPLED and pipeline.lines is not None and pipeline.lines.words:
         return ""
     if stage.kind == SAMPLED:
         return f", mostly in {stage.name}"

@@ -17,7 +17,18 @@ from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.steps import INFERRED
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import COMPUTE, HEALTHY, INPUT, INPUTS, MUCH, UNEXPLAINED, Choice, Option, choose
+from traceviz.analyses.headline.choice import (
+    COMPUTE,
+    HEALTHY,
+    INPUT,
+    INPUTS,
+    MOST,
+    MUCH,
+    UNEXPLAINED,
+    Choice,
+    Option,
+    choose,
+)
 from traceviz.analyses.headline.judged_time import Judged, measure_judged_time
 from traceviz.analyses.headline.parts import find_own_work, find_parts, find_precise_options, list_kinds, suspect_input
 from traceviz.analyses.headline.sentences import (
@@ -72,8 +83,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     late = bool(before) and begins_late(trace) and not steady_time(trace)  # then most of the capture is before work
     cause_sentence = lanes or ("" if late else _describe_cause(trace, results, time, choice))
     if late and not lanes and choice.lead is not None:
-        share = format_ratio(choice.lead.share)
-        cause_sentence = f"From first to last device work, mostly {choice.lead.label} ({share})."
+        cause_sentence = _describe_after_start(time, choice.lead)
     opening = _name_kind(results, pipeline)
     is_plain = pipeline.kind.key in _WITHOUT_DEVICE and has_whole_run(results.get("whole_run")) and time.sampled
     sentences = [
@@ -101,7 +111,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED
     run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads)
     if is_judged and not (has_whole_run(whole_run) or late or lanes):
-        run = describe_capture(trace)
+        run = describe_capture(trace, choice.lead)
     cause = run.candidate.key if run.candidate else cause
     return Verdict(pipeline.verdict.code, fit_sentences(run.before(sentences)), cause, run.among(choice.candidates))
 
@@ -162,6 +172,15 @@ def _describe_cause(trace: TraceView, results: dict[str, Any], time: Judged, cho
         return _describe_own_work(trace, results, time)
     computing = f"{time.device} computes in {format_ratio(time.compute_share)} of {time.whole}."
     return f"Healthy: {computing}" if _is_healthy(time) else f"{computing[0].upper()}{computing[1:]}"
+
+
+def _describe_after_start(time: Judged, lead: Option) -> str:
+    """Return the sentence about the time with device work, if most of the capture is before it."""
+    if _is_mild(time, lead):
+        share = format_ratio(time.compute_share)
+        return f"From first to last device work it is healthy: {time.device} computes in {share} of that time."
+    part = "mostly" if lead.share >= MOST else "the largest part is"
+    return f"From first to last device work, {part} {lead.label} ({format_ratio(lead.share)})."
 
 
 def _describe_lanes(results: dict[str, Any]) -> str:
@@ -237,11 +256,11 @@ def _describe_own_work(trace: TraceView, results: dict[str, Any], time: Judged) 
     function = working_function(trace)  # not one in which a model learns, as all steps do
     is_large = function is not None and function.share >= WORTH_A_FUNCTION
     where = f", {format_ratio(function.share)} in {function.words}" if function is not None and is_large else ""
-    return f"The program {verb} in {format_ratio(share)} of {time.whole}{where}{_list_families(steps, time)}."
+    return f"The program {verb} in {format_ratio(share)} of {time.whole}{where}{_list_families(steps, time, share)}."
 
 
-def _list_families(steps: CpuSteps, time: Judged) -> str:
-    """Return the families of operators, or other work, that take most of it."""
+def _list_families(steps: CpuSteps, time: Judged, own_share: float) -> str:
+    """Return the families of operators, or other work, that take most of the program's ``own_share``."""
     groups = steps.groups.filter(pl.col("kind").is_in(list(OF_OPERATORS | OF_THE_PROGRAM))).head(MOST_FAMILIES)
     named = []
     for row in groups.filter(pl.col("time_ns") >= WORTH_NAMING * steps.judged_ns).iter_rows(named=True):
@@ -250,9 +269,12 @@ def _list_families(steps: CpuSteps, time: Judged) -> str:
         named.append(f"{label} ({format_ratio(time.share(row['time_ns']))})")
     if not named:
         return ""
-    largest = shortened(str(groups["largest"][0]).strip("# "), line=time.sampled)
-    share = time.share(int(groups["largest_ns"][0]))
-    return f", mostly {' and '.join(named)}, above all {largest} ({format_ratio(share)})"
+    said = groups.filter(pl.col("time_ns") >= WORTH_NAMING * steps.judged_ns)
+    top = said.sort("largest_ns", "largest", descending=[True, False]).row(0, named=True)
+    largest, share = shortened(str(top["largest"]).strip("# "), line=time.sampled), time.share(int(top["largest_ns"]))
+    is_most = time.share(int(said["time_ns"].sum())) >= MOST * own_share
+    parts = "mostly" if is_most else f"the largest part{'s' if len(named) > 1 else ''} being"
+    return f", {parts} {' and '.join(named)}, above all {largest} ({format_ratio(share)})"
 
 
 def _describe_computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:

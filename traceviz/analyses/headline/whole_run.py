@@ -8,25 +8,22 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
-from traceviz.analyses.derived.capture.step_words import FEW_STEPS
+from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.time_spent import find_costliest_name
-from traceviz.analyses.derived.frames import end_ns, having, intervals
+from traceviz.analyses.derived.frames import bounds, of_process
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
-from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import BOUND, UNEXPLAINED
+from traceviz.analyses.headline.choice import BOUND, HEALTHY, UNEXPLAINED, Option
 from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.arrays.intervals import IntervalSet
-from traceviz.core.units import format_ratio
+from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Candidate, Certainty
 
 LEAST_STEPS = 0.5
 """Steps with less than this share of the run are not its main part."""
-FEW_PERCENT = 0.1
-"""If steady steps have less than this share of a capture, the largest part outside of them comes first."""
-NAMED_CALLS = 0.1
-"""Calls outside of steps are named from this share of the captured time on."""
+SPEAKS_FOR_ALL = 0.1
+"""Steady steps with less than this share of a capture do not speak for it, if nothing was measured to lead in them."""
 LONG_STARTUP_NS = 120_000_000_000
 """Imports of this length are the main part of a run. Short runs, and all on a busy machine, mostly import."""
 BEFORE = (*STARTUP, "compilation")
@@ -142,43 +139,76 @@ def _make_candidate(run: RunParts, part: str) -> Candidate:
     return Candidate(key, said(run, part), time, share, OF_THE_RUN, certainty, "the whole run", reason, leads=True)
 
 
-def describe_capture(trace: TraceView) -> RunText:
-    """Return the text for a capture of part of a run: the share of its steady steps, if that is small.
+def describe_capture(trace: TraceView, lead: Option | None) -> RunText:
+    """Return the text for a capture of part of a run: the share that is judged, and what is larger outside of it.
 
-    If more time passes before or after them, its share is reported as well, and its calls if steps are a few percent.
+    The time without device work before, between or after the steady steps is named if it is larger than the judged
+    time. It leads if steps are too little of the capture to speak for it, and nothing that was measured leads in them.
     """
-    begin, end = trace.recorded_window
-    captured, steady = IntervalSet.span(begin, end), steady_time(trace)
-    whole = max(len(steady) * captured.total, 1)
-    share = sum(own.intersect(captured).total for own in steady.values()) / whole
-    if not steady or share >= LEAST_STEPS:
+    steady = steady_time(trace)
+    if not steady:
         return RunText()
-    outside = {
-        "before": {rank: captured.clip(begin, max(begin, int(own.starts[0]))) for rank, own in steady.items()},
-        "after": {rank: captured.clip(min(end, int(own.ends[-1])), end) for rank, own in steady.items()},
+    captured = IntervalSet.span(*trace.recorded_window)
+    whole = max(len(steady) * captured.total, 1)
+    judged_ns = sum(own.intersect(captured).total for own in steady.values())
+    idle = {rank: _find_idle_time_outside(trace, rank, captured) for rank in steady}
+    outside = {where: sum(own[where].total for own in idle.values()) for where in (_BEFORE, _BETWEEN, _AFTER)}
+    where = max(outside, key=outside.__getitem__)
+    of, share = format_ratio(judged_ns / whole), outside[where] / whole
+    is_larger = outside[where] > judged_ns and share >= BOUND
+    are_idle = bool(trace.rank_busy) and sum(outside.values()) >= HEALTHY * whole
+    is_worth = judged_ns < LEAST_STEPS * whole or (lead is None and are_idle)
+    if not is_larger:
+        return RunText(prefix=f"In steady steps, {of} of the captured time") if is_worth else RunText()
+    if judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured"):
+        return RunText(prefix=f"In steady steps, {of} of the captured time ({format_ratio(share)} is {where} them)")
+    rank = max(idle, key=lambda rank: idle[rank][where].total)
+    did = _name_calls(trace, rank, idle[rank][where])
+    said = f"{format_ratio(share)} is {where} them without device work{did}"
+    label = "start-up" if where == _BEFORE else f"time {where} the steps"
+    reason = f"The largest part of the captured time; steady steps are {of} of it."
+    candidate = Candidate(
+        f"{OF_THE_RUN}_{_KEYS[where]}",
+        *(label, outside[where], share, "captured time", "measured", f"no device work{did}", reason),
+        leads=True,
+    )
+    return RunText(f"Steady steps are {of} of the captured time; {said}.", candidate=candidate)
+
+
+_BEFORE, _BETWEEN, _AFTER = "before", "between", "after"
+_KEYS = {_BEFORE: "startup", _BETWEEN: "between", _AFTER: "after"}
+_WORTH_A_NAME = 0.1
+"""A call outside of steps is named from this part of that time on."""
+
+
+def _find_idle_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> dict[str, IntervalSet]:
+    """Return the time without device work of a process before, between and after its steady steps."""
+    steady = steady_time(trace)[rank]
+    first, last = int(steady.starts[0]), int(steady.ends[-1])
+    begin, end = int(captured.starts[0]), int(captured.ends[-1])
+    busy = trace.rank_busy.get(rank, IntervalSet.empty())
+    spans = {
+        _BEFORE: IntervalSet.span(begin, max(begin, first)),
+        _BETWEEN: IntervalSet.span(first, last).subtract(steady),
+        _AFTER: IntervalSet.span(min(last, end), end),
     }
-    where, parts = max(outside.items(), key=lambda item: sum(part.total for part in item[1].values()))
-    other = sum(part.total for part in parts.values()) / whole
-    is_judged = training_steps(trace).steady.height >= FEW_STEPS  # else the time before the first work is reported
-    said = f"{format_ratio(other)} passes {where} them" if other > share and is_judged else ""
-    if not said or share >= FEW_PERCENT:
-        return RunText(prefix=f"In steps, {format_ratio(share)} of the captured time{f' ({said})' if said else ''}")
-    rank = max(parts, key=lambda process: parts[process].total)
-    calls = _name_calls(trace, rank, parts[rank])
-    return RunText(f"Steady steps are {format_ratio(share)} of the captured time; {said}{calls}.")
+    return {where: span.subtract(busy) for where, span in spans.items()}
 
 
 def _name_calls(trace: TraceView, rank: int, time: IntervalSet) -> str:
-    """Return what the process does in ``time``: the event that covers most of it, else the largest device API calls."""
-    name, inside = find_costliest_name(trace, rank, time)
-    if name:
-        return f", {format_ratio(inside / trace.captured_ns)} in {name}"
-    columns = pl.col("name").cast(pl.String), "start_ns", end_ns(), "process_id"
-    calls = having(trace.frame("cuda_api", *columns), "process_id", rank)
-    times = {part["name"][0]: intervals(part).intersect(time).total for part in calls.partition_by("name")}
-    large = [name for name in times if times[name] >= NAMED_CALLS * trace.captured_ns]
-    large.sort(key=lambda name: -times[name])
-    if not large:
-        return ""
-    spent = sum(times[name] for name in large[:2]) / trace.captured_ns
-    return f", {format_ratio(spent)} in {' and '.join(large[:2])}"
+    """Return the calls of the device's API that take much of ``time``, else the event around most of it."""
+    calls = of_process(
+        trace.frame("cuda_api", pl.col("name").cast(pl.String), "start_ns", "dur_ns", "process_id"), rank
+    )
+    inside = calls.with_columns(pl.Series("inside", time.overlap(*bounds(calls)))).filter(pl.col("inside") > 0)
+    sums = (
+        inside.group_by("name")
+        .agg(pl.col("inside").sum())
+        .sort("inside", pl.col("name").cast(pl.String), descending=[True, False])
+    )
+    large = sums.filter(pl.col("inside") >= _WORTH_A_NAME * time.total).head(2)
+    if large.height:
+        named = " and ".join(f"{shortened(str(name))} ({format_ns(ns)})" for name, ns in large.iter_rows())
+        return f", above all {named}"
+    name, _ = find_costliest_name(trace, rank, time)
+    return f", mostly in {name}" if name else ""

@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
-from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.capture.time_spent import find_costliest_name
 from traceviz.analyses.derived.causes.attribution import host_causes, time_in_calls
-from traceviz.analyses.derived.causes.kinds import HOST_WORK, KIND_LABELS, KindKey
+from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS, KindKey
+from traceviz.analyses.derived.causes.parts import find_culprit, find_place
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.causes.sampling import find_ticks_within
-from traceviz.analyses.derived.host.classes import host_classes, sees_host
+from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import extracted
 from traceviz.analyses.derived.stacks.functions import without_module
 from traceviz.analyses.derived.statistics import frame_grid, ratio, share
 from traceviz.analyses.derived.view import TraceView
-from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import STEADY_STEP_TIME, Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.report.findings.record import ERROR_SHARE
+from traceviz.report.findings.registry import record_of
 
 _PARTS = "around the parts of a step"
 _MARK = {
@@ -62,26 +60,28 @@ def _record(trace: TraceView) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """A finding of this analysis, for kinds of causes with the same remedy."""
+    """A finding of this analysis, for the exclusive parts that its record explains: they have the same remedy."""
 
     code: str
-    kinds: frozenset[KindKey]
     words: str
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the judged time that the finding explains."""
+        return record_of(self.code).explains
 
+
+OF_FRAMEWORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime"})
+"""Kinds of work that compiling the step can save, as well as Python in modules of a model."""
+_COMPILES = ("Compile the step", "PyTorch: the operators with the most host time")
+"""Start of advice of TV205 about operators of the framework."""
 _RULES: tuple[_Rule, ...] = (
-    _Rule("TV205", HOST_WORK, "no device works while the host prepares work"),
-    _Rule("TV207", frozenset({"synchronisation", "device_wait"}), "no device works while the host waits"),
-    _Rule(
-        "TV208", frozenset({"first_launch"}), "no device works while first calls load device code or create a context"
-    ),
-    _Rule(
-        "TV209",
-        frozenset({"os_call", "python_wait", "io", "sleep", "lock", "gil", "wait"}),
-        "no device works while the leading thread waits",
-    ),
-    _Rule("TV210", frozenset({"allocation", "stream"}), "no device works while memory and streams are made or freed"),
-    _Rule("TV211", frozenset({"compilation"}), "no device works while code is compiled or loaded"),
+    _Rule("TV205", "no device works while the host prepares work"),
+    _Rule("TV207", "no device works while the host waits"),
+    _Rule("TV208", "no device works while first calls load device code or create a context"),
+    _Rule("TV209", "no device works while the leading thread waits"),
+    _Rule("TV210", "no device works while memory and streams are made or freed"),
+    _Rule("TV211", "no device works while code is compiled or loaded"),
 )
 
 
@@ -97,7 +97,8 @@ class HostCauses:
         host_only: True if there is no device, so that the host's work is the program's own.
         sees_host: True if anything of the host was recorded.
         record: Advice on what to record so that less remains unexplained, the most helpful first.
-        within: The innermost event of the leading thread in which most of the host's own work was done; may be empty.
+        within: The innermost event in which most of the host's own work was done; may be empty.
+        sampled: True if stacks were sampled. Lines are then those that ran.
     """
 
     causes: pl.DataFrame
@@ -108,6 +109,7 @@ class HostCauses:
     sees_host: bool
     record: tuple[str, ...]
     within: str = ""
+    sampled: bool = False
 
     @cached_property
     def kinds(self) -> dict[str, int]:
@@ -128,9 +130,9 @@ class HostCauses:
         """Return the time of these kinds."""
         return sum(time for kind, time in self.kinds.items() if kind in kinds)
 
-    def largest(self, kinds: Collection[str]) -> dict[str, Any]:
-        """Return the cause of these kinds with most time: a row of :func:`by_cause`."""
-        return by_cause(self.causes.filter(pl.col("kind").is_in(list(kinds)))).row(0, named=True)
+    def of_parts(self, parts: Collection[str]) -> pl.DataFrame:
+        """Return the causes of these exclusive parts."""
+        return self.causes.filter(pl.col("part").is_in(list(parts)))
 
     def share(self, time_ns: int) -> str:
         """Format a part of the judged time as a share, for readers."""
@@ -171,7 +173,8 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             host_only=not trace.rank_busy,
             sees_host=sees_host(trace),
             record=_record(trace),
-            within=_within(trace, causes),
+            within=find_place(trace, HOST) if trace.rank_busy else "",
+            sampled=bool(trace.tables.rows("stacks")),
         )
 
     def judge(self, result: HostCauses) -> tuple[Finding, ...]:
@@ -180,9 +183,9 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             return ()
         found = []
         for entry in _RULES:
-            time_ns = result.time_of(entry.kinds)
-            if time_ns >= self.cause_share * result.judged_ns:
-                found.append(_finding(result, entry, time_ns))
+            causes = result.of_parts(entry.parts)
+            if int(causes["time_ns"].sum()) >= self.cause_share * result.judged_ns:
+                found.append(_finding(result, entry, causes))
         return tuple(found)
 
     def describe(self, result: HostCauses) -> Section:
@@ -237,18 +240,6 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         return frame_grid(columns, rows, "Causes", fold_below=self.fold_below)
 
 
-def _within(trace: TraceView, causes: pl.DataFrame) -> str:
-    """Return the event with most work of the rank whose host works longest."""
-    if not trace.rank_busy:
-        return ""
-    work = causes.filter(pl.col("kind").is_in(list(HOST_WORK))).group_by("process_id").agg(pl.col("time_ns").sum())
-    if not work.height:
-        return ""
-    rank = work.sort("time_ns", "process_id", descending=[True, False])["process_id"][0]
-    idle = judged_time(trace, rank).subtract(trace.rank_busy.get(rank, IntervalSet.empty()))
-    return find_costliest_name(trace, rank, host_classes(trace)[rank].sets["host_compute"].intersect(idle))[0]
-
-
 def by_cause(causes: pl.DataFrame) -> pl.DataFrame:
     """Return ``kind, cause, time_ns, calls`` and the place of the largest part by cause, the largest first."""
     parts = causes.sort("time_ns", *PLACES, descending=[True, *[False] * len(PLACES)])
@@ -258,23 +249,32 @@ def by_cause(causes: pl.DataFrame) -> pl.DataFrame:
     return sums.sort("time_ns", "kind", "cause", descending=[True, False, False])
 
 
-def _finding(result: HostCauses, entry: _Rule, time_ns: int) -> Finding:
-    largest = result.largest(entry.kinds)
-    times = [(kind, time) for kind, time in result.kinds.items() if kind in entry.kinds]
+def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
+    time_ns = int(causes["time_ns"].sum())
+    sums = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
+    times = list(sums.iter_rows())
     parts = [f"{KIND_LABELS[kind]} {result.share(time)}" for kind, time in times if time >= _WORTH_SAYING * time_ns]
     of_kinds = f" ({', '.join(parts)})" if len(parts) > 1 else ""
-    name = shortened(largest["cause"]) if largest["cause"] else KIND_LABELS[largest["kind"]]
-    places = (largest[place] for place in ("location", "operator", "module", "range"))
-    place = next((shortened(text) for text in places if text not in {None, largest["cause"]}), "")
-    within = result.within if entry.kinds == HOST_WORK and result.within not in {name, place} else ""
+    found = find_culprit(causes, line=result.sampled)
+    known = {found.name, found.place} if found else set()
+    within = result.within if HOST in entry.parts and result.within not in known else ""
+    largest = ""
+    if found:
+        place = f", in {found.place}" if found.place else ""
+        largest = f"; most of all in {found.name} ({result.share(found.time_ns)}{place})"
     message = (
         f"In {result.share(time_ns)} of the {result.judged_words} {entry.words}{of_kinds}"
-        f"{f', mostly within {within}' if within else ''}; most of all in {name} "
-        f"({result.share(largest['time_ns'])}{f', in {place}' if place else ''})."
+        f"{f', mostly within {within}' if within else ''}{largest}."
     )
     evidence = (
         *(Fact(f"{kind}_ns", KIND_LABELS[kind], time, "ns") for kind, time in times),
-        Fact("cause", "largest cause", name),
-        Fact("calls", "its calls", largest["calls"], "count"),
+        Fact("cause", "largest cause", found.name if found else KIND_LABELS[times[0][0]]),
+        Fact("calls", "its calls", found.calls if found else int(causes["calls"].sum()), "count"),
     )
-    return finding(entry.code, message, evidence, time_ns, result.judged_ns, result.judged_words)
+    is_of_model = (pl.col("kind") == "python") & pl.col("module").is_not_null()
+    of_framework = int(causes.filter(pl.col("kind").is_in(list(OF_FRAMEWORK)) | is_of_model)["time_ns"].sum())
+    advice = record_of(entry.code).advice
+    if 2 * of_framework < time_ns:  # a compiler of the framework does not change other work
+        advice = tuple(line for line in advice if not line.startswith(_COMPILES))
+    share_of = time_ns, result.judged_ns, result.judged_words
+    return finding(entry.code, message, evidence, *share_of, advice=advice)

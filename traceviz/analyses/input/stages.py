@@ -126,7 +126,7 @@ def _with_advice(stage: Stage) -> Stage:
     return replace(stage, advice=_TF_DATA_ADVICE if re.search(_TF_DATA_NAME, text) else _ANY_ADVICE)
 
 
-_PINNED = "Copy from pinned memory, on a stream of its own, while the step before computes."
+_PINNED = "Copy the batch on a stream of its own, while the step before computes."
 _PAGEABLE = (
     "Copy from pinned memory, so that the copy can run beside the step before. PyTorch: DataLoader(pin_memory=True) "
     "and tensor.to(device, non_blocking=True)."

@@ -7,7 +7,7 @@ RECORD = FindingRecord(
     slug="profiler-overhead",
     what=(
         "The profiler itself took more than 5 % of the judged time (steady steps, else first to last device work; all "
-        "of the capture where no device works)."
+        "of the capture where no device works), while no device worked and nothing else explains the time."
     ),
     why="Durations of short calls and gaps between them are inflated; compare shares between traces with care.",
     advice=("Trace fewer event kinds (no CPU sampling, no backtraces), or a shorter window.",),

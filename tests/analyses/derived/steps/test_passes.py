@@ -5,7 +5,6 @@ import pytest
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.steps.passes import batches_per_update
 from traceviz.analyses.derived.steps.search import found_steps, training_steps
-from traceviz.analyses.headline.whole_run import describe_capture
 from traceviz.analyses.run import analyze
 from traceviz.analyses.steps.steps import StepAnalysis
 from traceviz.report import Prose
@@ -151,16 +150,3 @@ def test_resnet_blocks_of_one_pass_of_a_unet_are_no_steps():
         (900 + 150 * b + 30 * i, 30, n) for b in range(6) for i, n in enumerate(["cat", "norm", "wide", "silu", "wide"])
     ]
     assert training_steps(trace(kernels=[(0, 0, "in"), *down, (600, 300, "middle"), *up])).source == "none"
-
-
-def test_most_of_a_capture_before_steady_steps_comes_first_with_its_calls():
-    steps = [(9000 + 50 * step, 50, f"iter{step}") for step in range(10)]
-    kernels = [(9000 + 50 * step, 45, "gemm") for step in range(10)]
-    calls = [(100, 4000, "cudaStreamCreate"), (4200, 3000, "cudaFree")]
-    view = trace(nvtx=steps, kernels=kernels, cuda_api=calls, span_ns=9500)
-    words = "Steady steps are 5.3 % of the captured time; 94.7 % passes before them, 73.7 % in"
-    assert describe_capture(view).sentence == f"{words} cudaStreamCreate and cudaFree."
-    earlier = [[(at - 8000, lasts, name) for at, lasts, name in rows] for rows in (steps, kernels)]
-    usual = trace(nvtx=earlier[0], kernels=earlier[1], cuda_api=[(0, 900, "cudaFree")], span_ns=1500)
-    assert describe_capture(usual).sentence == ""
-    assert describe_capture(usual).prefix == "In steps, 33.3 % of the captured time (66.7 % passes before them)"

@@ -14,7 +14,7 @@ LIMITS = {"moderate": 0.05, "high": 0.2}
 OF_NOBODY = dict.fromkeys(("facts/moderate", "facts/high"), "a limit of the rules")
 
 AHEAD = "Load the next batch while the device computes (prefetch in a background thread or process)."
-PINNED = "Copy from pinned memory, on a stream of its own, while the step before computes."
+PINNED = "Copy the batch on a stream of its own, while the step before computes."
 PAGEABLE = (
     "Copy from pinned memory, so that the copy can run beside the step before. PyTorch: DataLoader(pin_memory=True) "
     "and tensor.to(device, non_blocking=True)."

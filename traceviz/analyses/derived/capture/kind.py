@@ -79,6 +79,8 @@ TRAINING_MARKER = r"(?i)train"
 """Markers of training steps."""
 PREDICTING = r"(?i)predict|inference"
 """Annotations of programs that apply a model."""
+SERVING_KERNEL = r"(?i)paged_?attention|\bRPA-|decode_attention|splitkv"
+"""Kernels that read the attention of earlier tokens from a cache: they run where a model generates text."""
 MATRIX_OP = r"^aten::(?:addmm|mm|bmm|baddbmm|matmul|linear|conv|_?convolution|.*attention)"
 """Operators that every model uses."""
 BENCHMARK = r"^\[param\||(?i:^bench_|^benchmark_|/benchmark_)"
@@ -312,7 +314,9 @@ def _find_one_kernel(trace: TraceView) -> CaptureKind | None:
 
 
 def _find_forward(trace: TraceView) -> CaptureKind | None:
-    """Recognize forward passes of a model: PyTorch operators without a backward pass or an optimizer."""
+    """Recognize forward passes of a model: kernels of generation, or PyTorch operators without a backward pass."""
+    if kernels := [name for name in trace.kernel_classes if re.search(SERVING_KERNEL, name)]:
+        return CaptureKind("inference", f"the kernel {shortened(min(kernels))} reads a cache of earlier tokens")
     if "pytorch" not in trace.frameworks or "host_ops" not in trace.tables:
         return None
     model, count, others = _find_model(trace)

@@ -81,6 +81,13 @@ FEW_STEPS = 3
 
 def how_to_mark(trace: TraceView) -> Remedy:
     """Return how the program of this trace can mark its steps."""
+    remedy = _how_to_mark(trace)
+    if capture_kind(trace).key == "inference":
+        return Remedy(remedy.first.replace('"train"', '"generate"'), remedy.others)
+    return remedy
+
+
+def _how_to_mark(trace: TraceView) -> Remedy:
     facts = trace.tables.run_facts()
     if facts.get("format") in SEES_NVTX_ONLY:
         likely = likely_frameworks(trace)

@@ -12,13 +12,14 @@ of the time. Events that enclose the whole capture are ignored.
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
-from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals, without_nulls
+from traceviz.analyses.derived.frames import bounds, codes, end_ns, having, intervals, without_nulls
 from traceviz.analyses.derived.grouped import Groups
 from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import steady_time
@@ -27,6 +28,7 @@ from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.arrays.nested import alike, outer_alike
 from traceviz.core.units import format_ns, format_ratio
 
 IDLE_SHARE = 0.2
@@ -119,8 +121,9 @@ def _describe_kind(trace: TraceView, rank: int) -> str:
     times = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
     kind, most = times.row(0)
     idle, part = trace.idle_of(rank).total / trace.captured_ns, most / times["time_ns"].sum()
+    most = "mostly" if part >= MOSTLY[1] else "the largest part"
     return (
-        f"It was idle in {format_ratio(idle)} of the captured time, mostly {KIND_LABELS[kind]} ({format_ratio(part)})."
+        f"It was idle in {format_ratio(idle)} of the captured time, {most} {KIND_LABELS[kind]} ({format_ratio(part)})."
     )
 
 
@@ -158,7 +161,7 @@ def find_costliest_name(trace: TraceView, rank: int, time: IntervalSet) -> tuple
         _sum_times(trace, table, thread, time).with_columns(pl.lit(table in _CALLS).alias("is_call")) for table in _HOST
     ]
     events = pl.concat(tables).filter(~matches(pl.col("name"), _SAYS_NOTHING))
-    names = events.group_by("name", "is_call").agg(pl.col("inside").sum().clip(0, time.total), pl.col("total").sum())
+    names = events.group_by("name", "is_call").agg(pl.col("inside").sum(), pl.col("total").sum())
     names = names.filter(pl.col("is_call") | (pl.col("total") < ENCLOSES * trace.captured_ns)).sort(
         "total", "name", "is_call"
     )
@@ -172,11 +175,13 @@ def find_costliest_name(trace: TraceView, rank: int, time: IntervalSet) -> tuple
 def _sum_times(trace: TraceView, table: str, thread: int, time: IntervalSet) -> pl.DataFrame:
     """Return ``name, inside, total``: the total time of a thread's events, and their time within ``time``, by name.
 
-    A name may occur several times.
+    Calls within a call of the same name count once, with that call. A name may occur several times.
     """
     sums = []
     for events in trace.pieces(table, "name", "start_ns", "dur_ns", "thread_id"):
-        own = having(events, "thread_id", thread)
+        own = having(events, "thread_id", thread).sort("start_ns", "dur_ns", descending=[False, True])
+        ends, names = bounds(own)[1], alike(codes(own["name"]))[0]
+        own = own.filter(pl.Series(outer_alike(np.zeros(ends.size, np.int64), ends, names), dtype=pl.Boolean))
         groups, durations = Groups.of(own, "name"), without_nulls(own["dur_ns"], 0).to_numpy()
         inside, total = groups.sums(time.overlap(*bounds(own))), groups.sums(durations)
         sums.append(groups.keys.with_columns(pl.Series("inside", inside), pl.Series("total", total)))

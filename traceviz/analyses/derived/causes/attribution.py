@@ -29,7 +29,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree, Segments, innermost
-from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of
+from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of, part_of_cause
 from traceviz.analyses.derived.causes.places import (
     MODULE,
     PARTS,
@@ -58,11 +58,12 @@ from traceviz.analyses.derived.host.classes import CLASSES, THREAD_CALLS, host_c
 from traceviz.analyses.derived.host.copy_calls import copy_calls
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.launch.first import first_calls
-from traceviz.analyses.derived.patterns import matching, replaced
+from traceviz.analyses.derived.patterns import matches, matching, replaced
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
+from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import Array, IntervalSet, union_all
-from traceviz.core.arrays.nested import Codes, Rows, add_own, alike
+from traceviz.core.arrays.nested import Codes, Rows, add_own, alike, outer_alike
 from traceviz.core.arrays.sweeps import summed
 
 _SOURCES = ("nvtx", "host_ops", "cuda_api", "os_calls")
@@ -103,22 +104,54 @@ _SCHEMA: dict[str, pl.DataType | type[pl.DataType]] = {
     "time_ns": pl.Int64,
     "calls": pl.Int64,
 }
+_AROUND: dict[str, pl.DataType | type[pl.DataType]] = {
+    "part": pl.String,
+    "name": pl.String,
+    "inside_ns": pl.Int64,
+    "total_ns": pl.Int64,
+}
+_ENCLOSES_NOTHING = r"^ProfilerStep#|^\$profiler\.py"
+"""Steps of a profiler and its own work, which are no place in the program."""
 
 
-@once_per_trace
 def host_causes(trace: TraceView) -> pl.DataFrame:
     """Return causes of the judged time in which no device works, the largest first.
 
     Returns:
-        ``process_id, class, kind, cause, operator, module, range, location, time_ns, calls``. ``kind`` is a key of
-        :data:`~traceviz.analyses.derived.causes.kinds.KINDS`. ``cause`` is the name of the event, null if nothing was
-        recorded. For each process and class, ``time_ns`` adds up to the class's part of
-        :func:`~traceviz.analyses.derived.judged_time.judged_time` without device work. ``calls`` counts the events.
+        ``process_id, class, kind, cause, operator, module, range, location, time_ns, calls, part``. ``kind`` is a key
+        of :data:`~traceviz.analyses.derived.causes.kinds.KINDS`, ``part`` the exclusive part of the judged time.
+        ``cause`` is the name of the event, null if nothing was recorded. For each process and class, ``time_ns`` adds
+        up to the class's part of :func:`~traceviz.analyses.derived.judged_time.judged_time` without device work.
+        ``calls`` counts the events.
     """
-    parts = [part for rank in trace.ranks for part in _find_causes_of_rank(trace, rank)]
-    known = [part.select(list(_SCHEMA)) for part in parts if part.height]
+    return attribute_time(trace)[0]
+
+
+def events_around(trace: TraceView) -> pl.DataFrame:
+    """Return the names of events around the causes of each exclusive part: ``part, name, inside_ns, total_ns``.
+
+    ``inside_ns`` is the part's time in events of that name, on the thread of the cause: each nanosecond counts once,
+    also in calls that nest. ``total_ns`` is the length of all these events, without calls within one of their name.
+    Empty if stacks were sampled, which show places better.
+    """
+    return attribute_time(trace)[1]
+
+
+@once_per_trace
+def attribute_time(trace: TraceView) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return :func:`host_causes` and :func:`events_around`."""
+    found = [pair for rank in trace.ranks for pair in _find_causes_of_rank(trace, rank)]
+    known = [causes.select(list(_SCHEMA)) for causes, _ in found if causes.height]
     frame = pl.concat(known) if known else pl.DataFrame(schema=_SCHEMA)
-    return frame.sort("time_ns", *CAUSE_COLUMNS, descending=[True, *[False] * len(CAUSE_COLUMNS)])
+    around = pl.concat([pl.DataFrame(schema=_AROUND), *(names for _, names in found)])
+    sums = around.group_by("part", "name").agg(pl.col("inside_ns", "total_ns").sum())
+    # Steps enclose everything and explain nothing
+    is_step = matches(pl.col("range"), SERVING_NAME) | matches(pl.col("range"), r"^ProfilerStep#")
+    causes = frame.with_columns(pl.when(~is_step).then("range").alias("range"), part_of_cause().alias("part"))
+    return (
+        causes.sort("time_ns", *CAUSE_COLUMNS, descending=[True, *[False] * len(CAUSE_COLUMNS)]),
+        sums.sort("part", "inside_ns", "name", descending=[False, True, False]),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -221,8 +254,8 @@ class _Events:
         return np.append(self.tree.topmost(self.are(["input"])), np.int32(-1))
 
 
-def _find_causes_of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
-    """Yield the rows of :func:`host_causes` of a rank, if it has any."""
+def _find_causes_of_rank(trace: TraceView, rank: int) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield the rows of :func:`host_causes` and :func:`events_around` of a rank, if it has any."""
     busy = trace.rank_busy.get(rank, IntervalSet.empty())
     judged = judged_time(trace, rank).subtract(busy)
     sets = {key: owned.intersect(judged) for key, owned in host_classes(trace)[rank].sets.items()}
@@ -234,23 +267,25 @@ def _find_causes_of_rank(trace: TraceView, rank: int) -> Iterator[pl.DataFrame]:
     events = _read_events(trace, rank, judged)
     samples = find_ticks_within(trace, rank, judged)
     shares = [_divide_class(events, c.key, sets[c.key], samples) for c in CLASSES if sets[c.key].total]
-    owned, taken = (pl.concat(frames) for frames in zip(*shares, strict=True))
+    owned, taken, contexts = (pl.concat(frames) for frames in zip(*shares, strict=True))
+    around = _names_around(events, contexts) if not taken.height else pl.DataFrame(schema=_AROUND)
     named = _to_text(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
     if taken.height:
         named = divide_among_samples(named, _to_text(_with_names(events, taken)), _NAMED)
         named = named.group_by(_NAMED, maintain_order=True).agg(pl.col("time_ns", "calls").sum())
-    yield named.with_columns(pl.lit(rank, pl.Int64).alias("process_id"))
+    yield named.with_columns(pl.lit(rank, pl.Int64).alias("process_id")), around
 
 
 def _divide_class(
     events: _Events, key: str, free: IntervalSet, samples: pl.DataFrame
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Divide the time of one class among events, and return the samples that were taken in it.
 
     Returns:
         First, ``owner, time_ns, calls, kind, class``, one row for the owners with the same names and kind: the first
         owner, their time and their number. Owner -1 is the remaining time. Second, ``owner, kind, class, weight`` and
-        the columns of samples (:func:`~traceviz.analyses.derived.causes.sampling.divide_among_samples`).
+        the columns of samples (:func:`~traceviz.analyses.derived.causes.sampling.divide_among_samples`). Third,
+        ``context, kind, class, time_ns``: the same time by the context of its owner.
     """
     samples = samples.filter(pl.Series(free.contains(samples["moment_ns"].to_numpy()), dtype=pl.Boolean))
     weight = free.overlap(samples["begin_ns"].to_numpy(), samples["moment_ns"].to_numpy() + 1)
@@ -272,7 +307,17 @@ def _divide_class(
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _name_owners(events, key, taken), "kind": codes_taken, "weight": weight}
     seen = pl.concat([pl.DataFrame(columns_taken), samples[["did", "what", "line", "works"]]], how="horizontal")
-    return owned, seen.with_columns(of_class)
+    owners = np.flatnonzero(total[:-1])
+    kinds = _explaining_kinds(events, key, owners)
+    group, first = alike(chosen(events.around.contexts, owners), kinds.astype(np.int32))
+    by_context = pl.DataFrame(
+        {
+            "context": chosen(events.around.contexts, owners[first]).astype(np.int64),
+            "kind": kinds[first],
+            "time_ns": summed(group, total[owners], first.size),
+        }
+    )
+    return owned, seen.with_columns(of_class), by_context.with_columns(of_class)
 
 
 def _sum_by_owner(events: _Events, key: str, total: Array) -> pl.DataFrame:
@@ -331,6 +376,42 @@ def _with_names(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
     owner = owned["owner"].to_numpy()
     names = {"cause": owner, **{place: events.around.rows(place, owner) for place in PLACES}}
     return owned.drop("owner").with_columns(names_of(events.tree, rows).alias(name) for name, rows in names.items())
+
+
+def _names_around(events: _Events, owned: pl.DataFrame) -> pl.DataFrame:
+    """Return ``part, name, inside_ns, total_ns`` of the events around the owners of time, and of the owners.
+
+    Args:
+        events: The events.
+        owned: ``context, kind, class, time_ns``: time by the context of its owner.
+    """
+    tree, contexts, first = events.tree, events.around.contexts, events.around.first
+    names, first_of_name = alike(codes(tree.calls["name"]))
+    above = tree.parent[first]
+    parent = chosen(contexts, above)
+    own = owned.with_columns(
+        pl.col("class").cast(pl.String), pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String)
+    )
+    current, times = own["context"].to_numpy(), own["time_ns"].to_numpy()
+    rows, seen = np.arange(current.size), [pl.DataFrame(schema={"row": pl.Int64, "code": pl.Int64})]
+    while rows.size:  # once per depth
+        seen.append(pl.DataFrame({"row": rows, "code": names[first[current]].astype(np.int64)}))
+        outer = parent[current]
+        rows, current = rows[outer >= 0], outer[outer >= 0]
+    pairs = pl.concat(seen).unique()  # a name counts once for each owner, however deep its calls nest
+    of_owner = own.select(part_of_cause().alias("part"))["part"]
+    pairs = pairs.with_columns(
+        of_owner.gather(pairs["row"]).alias("part"), pl.Series("inside_ns", times[pairs["row"].to_numpy()])
+    )
+    inside = pairs.group_by("part", "code").agg(pl.col("inside_ns").sum())
+    is_outer = outer_alike(tree.calls["thread_id"].to_numpy().astype(np.int64, copy=False), tree.ends, names)
+    totals = summed(names[is_outer], tree.durations[is_outer], first_of_name.size)
+    code = inside["code"].to_numpy()
+    text = tree.calls["name"].gather(first_of_name[code]).cast(pl.String)
+    named = inside.with_columns(text.alias("name"), pl.Series("total_ns", totals[code], pl.Int64))
+    # A call that ends before one it is around has less of that one's time
+    named = named.with_columns(pl.min_horizontal("inside_ns", "total_ns").alias("inside_ns"))
+    return named.filter(~matches(pl.col("name"), _ENCLOSES_NOTHING)).select(list(_AROUND))
 
 
 def _to_text(named: pl.DataFrame) -> pl.DataFrame:

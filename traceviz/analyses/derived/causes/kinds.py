@@ -11,7 +11,7 @@ from typing import Literal
 import polars as pl
 
 from traceviz.analyses.derived.causes.places import located
-from traceviz.analyses.derived.host.classes import FRAMEWORK_WAITS
+from traceviz.analyses.derived.host.classes import DEVICE_CLASSES, FRAMEWORK_WAITS
 from traceviz.analyses.derived.host.copy_purposes import PARAMETERS
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, INPUT_NAME, NOT_INPUT_NAME
 from traceviz.analyses.derived.patterns import matches, replaced
@@ -108,6 +108,14 @@ HOST_WORK: frozenset[KindKey] = frozenset(
     {"operator", "optimizer", "parameter_transfer", "runtime", "python", "library", "range", "driver", "launch"}
 )
 """Kinds in which the host itself works and the device waits for the result."""
+HOST = "host"
+"""Part of the judged time in which the host itself works. Launches have a part of their own."""
+PART_OF_KIND: dict[KindKey, str] = {
+    **dict.fromkeys(("python_wait", "wait"), "waiting"),
+    **dict.fromkeys(HOST_WORK, HOST),
+    "launch": "kernel_launch",
+}
+"""Part for kinds of causes that have no part of their own."""
 
 OPTIMIZER = r"(?i)^(optimizer[.]step|## optimizer ##|optimizer([ _]step)?$)"
 """Names of the optimizer's step."""
@@ -198,6 +206,25 @@ def _of_operations() -> pl.Expr:
     )
     of_category = pl.col("category").replace_strict(_OF_CATEGORY, default=None, return_dtype=pl.String)
     return pl.coalesce([*(pl.when(holds).then(pl.lit(key)) for holds, key in rules), of_category])
+
+
+def part_of_cause() -> pl.Expr:
+    """Return the exclusive part of the judged time to which a cause belongs, from its ``class`` and ``kind``."""
+    of_class, is_unexplained = pl.col("class"), pl.col("kind") == "unexplained"
+    return (
+        pl.when(of_class == "input_wait")
+        .then(pl.lit("input"))
+        .when(of_class == "communication")
+        .then(pl.lit("host_collective"))
+        .when(of_class.is_in(DEVICE_CLASSES))
+        .then(of_class)
+        # The class names the part if the cause is unexplained
+        .when(is_unexplained & (of_class == "host_blocked"))
+        .then(pl.lit("os_call"))
+        .when(is_unexplained & (of_class != "host_compute"))
+        .then(of_class)
+        .otherwise(pl.col("kind").replace(PART_OF_KIND))
+    )
 
 
 def cause_name(name: pl.Expr) -> pl.Expr:

@@ -60,8 +60,9 @@ CLASSES: tuple[StepClass, ...] = (
 )
 """Classes by priority, highest first."""
 
-_DEVICE_CLASSES = {"device_compute", "communication", "parameter_transfer", "copy_d2h", "copy_h2d", "other_device"}
-HOST_CLASSES = tuple(c for c in CLASSES if c.key not in _DEVICE_CLASSES)
+DEVICE_CLASSES = ("device_compute", "communication", "parameter_transfer", "copy_d2h", "copy_h2d", "other_device")
+"""Keys of classes in which a device works."""
+HOST_CLASSES = tuple(c for c in CLASSES if c.key not in DEVICE_CLASSES)
 IDLE_CLASSES = tuple(c for c in CLASSES if c in HOST_CLASSES or c.key == "communication")
 """Classes of the time in which no device works: :attr:`HostClasses.idle`."""
 LABELS = {c.key: c.label for c in CLASSES}

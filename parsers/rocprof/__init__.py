@@ -1,0 +1,1 @@
+"""Recordings of AMD's rocprof and rocprofv3: CSV, JSON and SQLite."""

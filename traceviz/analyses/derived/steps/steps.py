@@ -263,10 +263,10 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
     return ProcessSteps(label, cycle.likeness, frame, thread, share)
 
 
-def covers(steps: pl.DataFrame, first: int, last: int) -> bool:
-    """Return whether ``steps`` span at least half of the time from ``first`` to ``last``."""
+def covers(steps: pl.DataFrame, first: int, last: int, least: float = 0.5) -> bool:
+    """Return whether ``steps`` span at least the share ``least`` of the time from ``first`` to ``last``."""
     start, end = int(steps["start_ns"].min() or 0), int(steps["end_ns"].max() or 0)  # type: ignore[arg-type]
-    return min(end, last) - max(start, first) >= 0.5 * (last - first)
+    return min(end, last) - max(start, first) >= least * (last - first)
 
 
 def mark_warmup(steps: pl.DataFrame) -> pl.DataFrame:

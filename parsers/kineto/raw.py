@@ -94,6 +94,8 @@ ARGUMENTS: tuple[Argument, ...] = (
     Argument("device_id", Kind.INTEGER, ("Device Id",)),
     Argument("in_use", Kind.INTEGER, ("Total Allocated",)),
     Argument("reserved", Kind.INTEGER, ("Total Reserved",)),
+    # Training step of an event, in traces of other programs
+    Argument("step", Kind.INTEGER, ("step", "iteration", "global_step")),
     # Thread that ran a callback of a CUDA graph
     Argument("host_process", Kind.TEXT, ("host process",)),
     Argument("host_thread", Kind.TEXT, ("host thread",)),

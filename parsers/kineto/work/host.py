@@ -44,6 +44,11 @@ _KEYS = {argument.column: (argument.keys[0], argument.kind) for argument in ARGU
 _NOTHING = ("", "[]", "null")
 """Texts of arguments that stand for "none"."""
 _MARKER = "ProfilerStep"
+_NUMBERED = "step"
+LEAST_NUMBERED = 3
+"""Minimum number of steps of a process that events are numbered with."""
+MOST_LAPPING = 0.1
+"""Maximum share of the steps' time in which the next one has started; pipelines overlap a little."""
 _CPU = 0
 _DEVICE_TYPES = {1: "CUDA", 6: "HIP", 9: "XLA", 12: "XPU", 13: "MPS", 15: "HPU", 19: "MTIA", 20: "PRIVATEUSE1"}
 """Kinds of devices as PyTorch numbers them."""
@@ -133,14 +138,59 @@ def calls(launches: Launches) -> pa.Table:
 
 
 def steps(events: Events, identity: Identity) -> pa.Table:
-    """Return table ``steps``: the markers of the host. Their copies on the timelines of devices would be duplicates."""
+    """Return table ``steps``: the markers of the host, else the steps that events are numbered with.
+
+    Copies of the markers on the timelines of devices would be duplicates.
+    """
     rows = np.flatnonzero((events.role == Role.HOST) & (events.category == CODES["step"])).astype(np.int32)
+    if not rows.size and (numbered := _numbered_steps(events, identity)) is not None:
+        return numbered
     names = events.name.at(rows)
     columns = {
         **place_columns(events, identity, rows),
         "step": nullable(names.each(step_number, -1, np.int64), pa.int64()),
         "name": names.to_arrow(),
         "marker": constant(_MARKER, rows.size),
+    }
+    return table("steps", columns)
+
+
+def _numbered_steps(events: Events, identity: Identity) -> pa.Table | None:
+    """Return the steps of the numbers in argument ``step``, if they divide each process's time.
+
+    A step lasts from the first to the last of its events on any thread. Numbers that count anything else (the steps of
+    each thread, the parts of a loop) overlap in time, or do not rise.
+    """
+    rows = events.rows(Role.HOST)
+    number = numbers(events.frame, "step", rows)
+    rows = rows[number.known & (take(events.dur, rows) > 0)]
+    if not rows.size:
+        return None
+    thread = at(identity.thread_id, rows)
+    start = at(events.start, rows)
+    frame = pl.DataFrame(
+        {
+            "process_id": looked_up(identity.process_of, thread),
+            "step": numbers(events.frame, "step", rows).value,
+            "start_ns": start,
+            "end_ns": start + at(events.dur, rows),
+        }
+    )
+    spans = frame.group_by("process_id", "step").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+    spans = spans.sort("process_id", "step").with_columns(pl.col("start_ns").shift(-1).over("process_id").alias("next"))
+    overlap = (pl.col("end_ns") - pl.max_horizontal("start_ns", "next")).clip(0)
+    length = pl.col("end_ns") - pl.col("start_ns")
+    lapping = spans.drop_nulls("next").select(overlap.sum() / length.sum()).item()
+    most = max(spans.group_by("process_id").len()["len"].to_list())
+    if most < LEAST_NUMBERED or lapping > MOST_LAPPING:
+        return None
+    columns = {
+        "start_ns": spans["start_ns"].to_numpy(),
+        "dur_ns": (spans["end_ns"] - spans["start_ns"]).to_numpy(),
+        "process_id": spans["process_id"].to_numpy(),
+        "step": spans["step"].to_numpy(),
+        "name": constant(_NUMBERED, spans.height),
+        "marker": constant(_NUMBERED, spans.height),
     }
     return table("steps", columns)
 

@@ -414,3 +414,28 @@ def test_only_the_tables_asked_for_are_made(tmp_path):
 def test_nesting_is_left_out_where_it_does_not_matter(tmp_path):
     trace = read(tmp_path, TRAINING, columns={"host_ops": frozenset({"group_id"})})
     assert {row["parent_id"] for row in trace.arrow("host_ops").to_pylist()} == {None}
+
+
+def lane_events(starts, lasts=80):
+    """Return the events of two lanes of another program, numbered with steps that start at ``starts``."""
+    parts = (("forward", 0), ("backward", lasts // 2))
+    return [
+        k.complete(name, start + at, lasts // 2, "lane", tid=lane, args={"step": number})
+        for number, start in enumerate(starts, 16)
+        for name, at in parts
+        for lane in (1, 2)
+    ]
+
+
+def test_events_numbered_with_steps_mark_them(tmp_path):
+    trace = read(tmp_path, lane_events([0, 100, 200]))
+    assert rows(trace, "steps", "step", "start_ns", "dur_ns") == [
+        (16, 0, 80_000),
+        (17, 100_000, 80_000),
+        (18, 200_000, 80_000),
+    ]
+
+
+@pytest.mark.parametrize("starts", [[0, 100], [0, 20, 40], [200, 100, 0]])
+def test_numbers_that_do_not_divide_the_time_mark_no_steps(tmp_path, starts):
+    assert rows(read(tmp_path, lane_events(starts)), "steps", "step") == []

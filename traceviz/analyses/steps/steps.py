@@ -21,6 +21,7 @@ from traceviz.analyses.derived.capture.step_words import (
 )
 from traceviz.analyses.derived.steps.bounds import Coverage
 from traceviz.analyses.derived.steps.kinds import TwoKinds, two_kinds
+from traceviz.analyses.derived.steps.passes import batches_per_update
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,
     count_lost_steps,
@@ -41,7 +42,8 @@ class StepTimes:
 
     ``covered`` is the coverage of inferred steps. ``slight`` states the coverage if it is too little for a judgement.
     ``kinds`` describes steps that come in two kinds. ``lost`` steps are left out, because the profiler lost their
-    device work. ``unseen`` steps are left out, because most of that lies outside of the recorded time.
+    device work. ``unseen`` steps are left out, because most of that lies outside of the recorded time. Each step takes
+    ``batches`` from a loader.
     """
 
     steps: Steps
@@ -54,6 +56,7 @@ class StepTimes:
     mark: str = HOW_TO_MARK.text
     lost: int = 0
     unseen: int = 0
+    batches: int = 1
 
     @property
     def warmup(self) -> int:
@@ -86,6 +89,7 @@ class StepAnalysis(Analysis[StepTimes]):
             mark=how_to_mark(trace).text if may_have_steps(trace) else "",
             lost=count_lost_steps(trace),
             unseen=count_unseen_steps(trace),
+            batches=batches_per_update(trace) if steps.source == "passes" else 1,
         )
 
     def describe(self, result: StepTimes) -> Section:
@@ -179,6 +183,11 @@ def _cautions(result: StepTimes) -> Iterator[str]:
         yield (
             "The host runs ahead of the devices: a step is the device work that it launched, from its first work to "
             "the first of the next step."
+        )
+    if result.batches > 1:
+        yield (
+            f"Each step takes {result.batches} batches before it updates the model: gradients accumulate over "
+            "micro-batches, or several loaders are read."
         )
     if result.lost:
         yield (

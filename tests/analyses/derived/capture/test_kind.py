@@ -81,6 +81,10 @@ CASES = {
         trace(kernels=[*[(i * 100, 90, "void saxpy<float>(float*, int)") for i in range(5)], (499, 1, "init")]),
         "saxpy has 99.8 % of kernel time, in 5 runs",
     ),
+    "one-pass": (
+        trace(host_ops=[*FORWARD, (0, 1, *LOADER[0][2:])], kernels=[(100, 200, "k"), (310, 50, "m")], run=TORCH),
+        "one batch is taken from the loader, and neither a backward pass nor an optimizer",
+    ),
     "forward-pass": (
         trace(host_ops=FORWARD, kernels=[(100, 200, "k"), (310, 50, "m")], run=TORCH),
         "1 call of Net, and neither a backward pass nor an optimizer",
@@ -227,3 +231,11 @@ def test_collectives_next_to_other_work_are_no_filtered_trace():
     kernels = [(0, 50, "ncclKernel_AllGather"), (60, 5, "gemm")]
     assert capture_kind(trace(kernels=kernels)).key != "filtered"
     assert capture_kind(trace(kernels=kernels[:1], memcpy=[(70, 5, *COPIED)])).key != "filtered"
+
+
+def test_the_module_with_most_time_is_named_with_its_own_calls():
+    encoders = [(at, 10, "nn.Module: Encoder_0", "python") for at in range(0, 50, 10)]
+    denoisers = [(at, 100, f"nn.Module: Denoiser_{at % 2}", "python") for at in range(100, 400, 101)]
+    view = trace(host_ops=encoders + denoisers, kernels=[(100, 200, "k"), (310, 200, "m")], run=TORCH)
+    calls = "3 calls of Denoiser, 5 of other modules"
+    assert capture_kind(view).evidence == f"{calls}, and neither a backward pass nor an optimizer"

@@ -14,7 +14,7 @@ Five marks; most of the time from the third to the fourth is claimed by a checkp
     last       100           120          60                          90           80
 
 Six repeats of the kernels a, b and c, 30 each, that start at 0, 100, 220, 330, 420 and 530, and kernels that run once
-from 680 to 960 (or to 1260 if the repeats are too few to judge by).
+from 680 to 720 (or to 1260 if the repeats, which take input, cover too little to judge by).
 
 Six marks from 0 to 330; the first three only launch. The work of each ends 2 before that of the next starts::
 
@@ -33,7 +33,8 @@ MARKS = ((0, 60), (100, 70), (220, 40), (410, 85), (500, 80))
 BEGINS = (0, 100, 220, 330, 420, 530)
 REPEATS = [(at + 30 * place, 30, name) for at in BEGINS for place, name in enumerate("abc")]
 ELSEWHERE = "without a kernel, repeats begin at another"
-OTHERS = [(680, 200, "x"), (880, 80, "y")]
+OTHERS = [(680, 25, "x"), (705, 15, "y")]
+TAKEN = [(at + 5, 5, "h2d", "pinned", "device", 64) for at in BEGINS]
 HOST = (0, 10, 22, 34, 130, 230, 330)
 DEVICE = (5, 103, 213, 303, 413, 501, 586)
 
@@ -117,8 +118,8 @@ LITERALS = (
                 "source": "inferred from repeating kernels",
                 "marker": "a",
                 "confidence": 1.0,
-                "work_share": 450 / 820,  # 5 · 90; the last repeat has another 90, the others 280
-                "time_share": 530 / 960,
+                "work_share": 450 / 580,  # 5 · 90; the last repeat has another 90, the others 40
+                "time_share": 530 / 720,
             },
             "Every step": {
                 "step": [0, 1, 2, 3, 4],
@@ -138,7 +139,7 @@ LITERALS = (
     ),
     Literal(
         "steps",
-        tables(kernels=[*REPEATS, *OTHERS, (960, 300, "z")]),
+        tables(kernels=[*REPEATS, *OTHERS, (960, 300, "z")], memcpy=TAKEN),
         {
             "facts": {
                 "repeats": 5,
@@ -146,7 +147,7 @@ LITERALS = (
                 "source": "inferred from repeating kernels",
                 "marker": "a",
                 "confidence": 1.0,
-                "work_share": 450 / 1120,
+                "work_share": 450 / 880,
                 "time_share": 530 / 1260,
             },
             "Every repeat": {

@@ -42,6 +42,7 @@ Kind = Literal[
     "start-up",
     "training",
     "one-kernel",
+    "one-pass",
     "forward-pass",
     "inference",
     "unknown",
@@ -61,6 +62,7 @@ KIND_WORDS: dict[Kind, str] = {
     "start-up": "start-up only",
     "training": "training",
     "one-kernel": "one kernel",
+    "one-pass": "one pass",
     "forward-pass": "one forward pass",
     "inference": "forward passes only",
     "unknown": "not known",
@@ -350,7 +352,8 @@ def _find_training(trace: TraceView) -> CaptureKind | None:
     kernels = [name for name in trace.kernel_classes if re.search(TRAINING_KERNEL, name)]
     if kernels:
         return CaptureKind("training", f"the kernel {shortened(min(kernels))} ran")
-    if {"input", "pipeline"} & set(trace.host_names["category"].to_list()):
+    is_one_pass = steps.source == "passes" and steps.frame.height == 1  # over one batch, which a model is tried on
+    if {"input", "pipeline"} & set(trace.host_names["category"].to_list()) and not is_one_pass:
         return CaptureKind("training", "batches are taken from an input pipeline")
     if steps.frame.height and re.search(TRAINING_MARKER, steps.marker):
         return CaptureKind("training", f"its steps are marked {shortened(steps.marker)}")
@@ -380,11 +383,15 @@ def _find_forward(trace: TraceView) -> CaptureKind | None:
         return CaptureKind("inference", f"the kernel {shortened(min(kernels))} reads a cache of earlier tokens")
     if "pytorch" not in trace.frameworks or "host_ops" not in trace.tables:
         return None
-    model, count = _find_model(trace)
+    model, count, others = _find_model(trace)
     no_more = "and neither a backward pass nor an optimizer"
+    steps = training_steps(trace)
+    if steps.source == "passes" and steps.frame.height == 1:
+        return CaptureKind("one-pass", f"one batch is taken from the loader, {no_more}")
     if model:
-        key: Kind = "forward-pass" if count == 1 else "inference"
-        return CaptureKind(key, f"{counted(count, 'call')} of {shortened(model)}, {no_more}")
+        key: Kind = "forward-pass" if count + others == 1 else "inference"
+        calls = f"{counted(count, 'call')} of {shortened(model)}"
+        return CaptureKind(key, f"{calls}{f', {others} of other modules' if others else ''}, {no_more}")
     if names := _names_like(trace, PREDICTING):
         return CaptureKind("inference", f"annotations such as {shortened(min(names, key=len))}, {no_more}")
     if _names_like(trace, MATRIX_OP):
@@ -392,17 +399,19 @@ def _find_forward(trace: TraceView) -> CaptureKind | None:
     return None
 
 
-def _find_model(trace: TraceView) -> tuple[str, int]:
-    """Return the outermost call of a model or of a compiled graph, and its number of calls."""
+def _find_model(trace: TraceView) -> tuple[str, int, int]:
+    """Return the outermost module or compiled graph with most time, its number of calls, and that of other ones."""
     for prefix in (MODULE, COMPILED):
         names = trace.host_names.filter(pl.col("name").str.starts_with(prefix))
         if not names.height:
             continue
         calls = calls_named(trace, names).with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
         outer = outermost(calls.sort("thread_id", "start_ns", "end_ns", descending=[False, False, True]))
-        model = re.sub(r"_\d+$", "", str(outer["name"][0]).removeprefix(MODULE))
-        return ("a compiled graph" if prefix == COMPILED else model), outer.height
-    return "", 0
+        name = pl.lit("a compiled graph") if prefix == COMPILED else pl.col("name").str.replace(r"_\d+$", "")
+        by_name = outer.group_by(name.alias("model")).agg(pl.len().alias("calls"), pl.col("dur_ns").sum())
+        most = by_name.sort("dur_ns", "model", descending=[True, False]).row(0, named=True)
+        return most["model"].removeprefix(MODULE), most["calls"], outer.height - most["calls"]
+    return "", 0, 0
 
 
 def _find_loop(trace: TraceView) -> CaptureKind | None:

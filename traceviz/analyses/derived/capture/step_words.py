@@ -5,6 +5,7 @@ from __future__ import annotations
 from traceviz.analyses.derived.capture.kind import BENCHMARK, NOT_RECORDED, STOPPED, Kind, capture_kind
 from traceviz.analyses.derived.capture.training import Remedy
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
+from traceviz.analyses.derived.steps.bounds import ENOUGH, ENOUGH_OF_CAPTURE
 from traceviz.analyses.derived.steps.search import (
     count_cut_steps,
     count_lost_steps,
@@ -24,6 +25,7 @@ SOURCE_WORDS = {
     "nvtx_cycle": "inferred from repeating NVTX ranges",
     "module_cycle": "inferred from repeating compiled modules",
     "counted": "counted in the program",
+    "passes": "batches of a loader and updates of an optimizer",
     "host_cycle": "inferred from repeating calls of the program",
     "kernel_cycle": "inferred from repeating kernels",
     "none": "none found",
@@ -70,7 +72,7 @@ HOW_TO_MARK_IN = {
 }
 """Advice by framework."""
 
-MAY_HAVE_STEPS: frozenset[Kind] = frozenset({"cpu-only", "training", "inference", "unknown"})
+MAY_HAVE_STEPS: frozenset[Kind] = frozenset({"cpu-only", "training", "one-pass", "inference", "unknown"})
 """Kinds of captures whose steps are worth marking."""
 
 FEW_STEPS = 3
@@ -117,7 +119,7 @@ def why_no_steps(trace: TraceView) -> tuple[str, Remedy]:
             Remedy("Begin the capture with a wait for the devices, and end it with one."),
         )
     if slight_steps(trace) is not None:
-        return f"what repeats {covers_little(trace)}", how_to_mark(trace)
+        return f"no steps were found: what repeats {covers_little(trace)}", how_to_mark(trace)
     if "totals" in trace.tables and not trace.span_ns:
         return "the file is a summary without events", Remedy()
     remedy = how_to_mark(trace) if may_have_steps(trace) else Remedy(capture_kind(trace).remedy)
@@ -128,6 +130,8 @@ def covers_little(trace: TraceView) -> str:
     """Return the coverage of inferred steps, as text."""
     covered = covered_by_steps(trace)
     assert covered is not None
+    if covered.captured < ENOUGH_OF_CAPTURE and covered.time >= ENOUGH:
+        return f"covers {format_ratio(covered.captured)} of the captured time"
     if covered.work is not None and covered.work < covered.time:
         return f"covers {format_ratio(covered.work)} of the device work"
     return f"covers {format_ratio(covered.time)} of the {_EXTENT if covered.work is not None else 'captured time'}"

@@ -50,7 +50,8 @@ NOT_INPUT_NAME = (
 """Names that resemble input names but mean something else."""
 
 ANNOTATION = (
-    r"(?i)^[\W_]*(\[\w+\])*[\W_]*(data[ _-]?(load(ing|er)?|fetch(ing)?|read(ing)?|wait(ing)?)|dataload(ing|er)"
+    r"(?i)^[\W_]*(\[\w+\])*[\W_]*(data[ _-]?(load(ing|er)?|fetch(ing)?|read(ing)?|wait(ing)?)"
+    r"|dataload(ing|er)([/.]\w+)?"
     r"|((load|fetch|read|get|next|take)[ _-]?(the[ _-]?)?|(?-i:[Ww]ait(ing)?)[ _-]for[ _-](the[ _-]?)?)"
     r"((next|train|training)[ _-]?)?(data|batch(es)?|(input|sample|example|image)s?)"
     r"|(train|training|val|eval)[ _-]?data[ _-]?loader[ _-]?next"

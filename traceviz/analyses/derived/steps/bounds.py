@@ -92,8 +92,15 @@ def _end_before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array
     return np.where((theirs > 0) & (theirs >= OTHERS_SHARE * (after - ends)), begins, until)
 
 
+WHOLE_PASS = 0.85
+"""Minimum share of the events' time in inferred steps, with one more for the last, whose end is unknown.
+
+Repeats that leave more outside are parts of a pass: layers, between the first and the last part of a model.
+"""
 ENOUGH = 0.5
-"""Inferred steps that cover less than this share of device work, or of its time, are listed but not judged."""
+"""Inferred steps that cover less than this share of the time of device work are listed but not judged."""
+ENOUGH_OF_CAPTURE = 0.1
+"""So are inferred steps that cover less than this share of the captured time: most of it is something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +110,20 @@ class Coverage:
     Args:
         work: Share of the time in which devices work; ``None`` if no device work was recorded.
         time: Share of the time from each rank's first to its last device work; without device work, of the capture.
+        captured: Share of the captured time.
+        steps: Number of steps of a rank.
     """
 
     work: float | None
     time: float
+    captured: float = 1.0
+    steps: int = 1
 
     @property
     def is_enough(self) -> bool:
         """True if the capture can be judged by these steps."""
-        return min(self.time, 1.0 if self.work is None else self.work) >= ENOUGH
+        with_last = 1.0 if self.work is None else self.work * (1 + 1 / self.steps)
+        return with_last >= WHOLE_PASS and self.time >= ENOUGH and self.captured >= ENOUGH_OF_CAPTURE
 
 
 def coverage(trace: TraceView, steps: pl.DataFrame) -> Coverage:
@@ -125,4 +137,5 @@ def coverage(trace: TraceView, steps: pl.DataFrame) -> Coverage:
         )
         for all_of in (trace.rank_busy, extents)
     )
-    return Coverage(work, time or 0.0)
+    captured = ratio(sum(own.total for own in inside.values()), len(inside) * trace.captured_ns)
+    return Coverage(work, time or 0.0, captured or 0.0, max(1, steps.height // max(1, len(inside))))

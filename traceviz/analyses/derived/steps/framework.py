@@ -6,6 +6,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import end_ns, having, parts_by
 from traceviz.analyses.derived.patterns import matches
+from traceviz.analyses.derived.steps.bounds import WHOLE_PASS
 from traceviz.analyses.derived.steps.steps import (
     MIN_CONFIDENCE,
     MIN_STEPS,
@@ -54,10 +55,12 @@ def module_cycle_steps(modules: pl.DataFrame) -> Steps:
 def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -> Steps:
     """Return steps from the cycle of calls on the training thread.
 
+    Other calls than those of a compiled function may be parts of a pass, so their repeats must be most of the time.
+
     Args:
         calls: ``process_id, thread_id, start_ns, end_ns, name`` of the outermost operations of each training thread,
             sorted by start, ``name`` as text.
-        extents: First and last moment by process; steps must cover half of the time between them.
+        extents: First and last moment by process; see above.
     """
     parts = []
     for process, own in parts_by(calls, "process_id").items():
@@ -66,7 +69,8 @@ def host_cycle_steps(calls: pl.DataFrame, extents: dict[int, tuple[int, int]]) -
             parts.append(compiled)
             continue
         mixed = cycle_steps(own, "name", at_least=MIN_CALLS)
-        if mixed and mixed.confidence >= MIN_CONFIDENCE and covers(mixed.frame, *extents[process]):
+        least = WHOLE_PASS / (1 + 1 / mixed.frame.height) if mixed else 0.0
+        if mixed and mixed.is_loop and covers(mixed.frame, *extents[process], least):
             parts.append(mixed)
     return join_processes("host_cycle", parts)
 

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import calls_named
-from traceviz.analyses.derived.frames import end_ns, having, outermost_by, parts_by
+from traceviz.analyses.derived.frames import bounds, end_ns, having, outermost_by, parts_by
 from traceviz.analyses.derived.launch.join import LAUNCH_KEY
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.analyses.derived.steps.steps import Steps, fold_numbers
@@ -30,6 +30,9 @@ WHOLE_MODEL = (
 
 MOSTLY = 0.5
 """Repeats are layers if more than this share of them lie in the same pass as the previous repeat."""
+
+LONGER = 1.5
+"""Maximum device work after the last repeat, in median repeats. The last one ends the search, so one follows."""
 
 NUMBERED_LAYER = r"\b(?:blocks?|layers?|resblocks|encoder|decoder|stages?|h)\.(\d+)\b"
 """A layer in a name: ``FSDP::pre_forward (blocks.7)``."""
@@ -45,8 +48,29 @@ def are_layers(trace: TraceView, steps: Steps) -> bool:
         begun = _find_launches(trace, steps)
         same = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in LAUNCH_KEY)  # nodes of a CUDA graph
         of_one_launch = float(begun.select(same.mean()).item() or 0.0) if begun.height else 0.0
-        return of_one_launch > MOSTLY or _share_of_one_pass(trace, begun) > MOSTLY
+        return of_one_launch > MOSTLY or _share_of_one_pass(trace, begun) > MOSTLY or _end_in_other_work(trace, steps)
     return _share_of_one_pass(trace, steps.frame.select("process_id", pl.col("start_ns").alias("at_ns"))) > MOSTLY
+
+
+def _end_in_other_work(trace: TraceView, steps: Steps) -> bool:
+    """Return whether much more follows the repeats than one of them, and none of them exchanges data with the host.
+
+    A model ends with other parts than its layers. A loop may end with other work too, but its steps take input or
+    return a result::
+
+        device   |a b|a b|a b|a b|a b c d e|
+    """
+    copies = trace.frame("memcpy", "process_id", "start_ns", pl.col("kind").cast(pl.String))
+    exchanged = copies.filter(pl.col("kind").is_in(["h2d", "d2h"]))
+    others = []
+    for process, part in parts_by(steps.frame, "process_id").items():
+        starts, ends = bounds(part)
+        moments = having(exchanged, "process_id", process)["start_ns"].sort().to_numpy()
+        exchanges = np.searchsorted(moments, ends) > np.searchsorted(moments, starts)
+        work = trace.rank_busy[process]
+        after = work.clip(int(ends[-1]), max(int(ends[-1]), int(work.ends[-1]))).total
+        others.append(exchanges.mean() <= MOSTLY and after > LONGER * np.median(work.overlap(starts, ends)))
+    return all(others)
 
 
 def _find_launches(trace: TraceView, steps: Steps) -> pl.DataFrame:

@@ -32,9 +32,11 @@ from traceviz.analyses.derived.steps.framework import (
     without_compilation,
 )
 from traceviz.analyses.derived.steps.layers import are_layers
+from traceviz.analyses.derived.steps.passes import pass_steps
 from traceviz.analyses.derived.steps.steps import (
     INFERRED,
     NO_STEPS,
+    STEP_NAME,
     Steps,
     StepSource,
     declared_steps,
@@ -50,7 +52,7 @@ DIFFERENT = 0.05
 """If the mean steps of host and devices differ by less than this share, the marks give the length of a step."""
 
 
-_ON_HOST: frozenset[StepSource] = frozenset({"trace", "nvtx", "annotation", "nvtx_cycle", "host_cycle"})
+_ON_HOST: frozenset[StepSource] = frozenset({"trace", "nvtx", "annotation", "nvtx_cycle", "passes", "host_cycle"})
 """Sources whose steps the host marks. Steps from devices among them have no thread."""
 
 
@@ -113,8 +115,8 @@ def _on_device(steps: pl.DataFrame, work: pl.DataFrame) -> _OnDevice | None:
     return _OnDevice(late, frame)
 
 
-STEP_ANNOTATION = r"(?i)^(?:train|step|iter|batch|global|mini|micro|profilerstep)[a-z]*[ _-]?[a-z]*[ _:#=-]*\d*$"
-"""Names of annotations that may be steps; :data:`traceviz.analyses.derived.steps.steps.STEP_NAME` decides."""
+STEP_ANNOTATION = STEP_NAME.replace("#+", r"[\d#]+")
+"""Names of annotations that may be steps: those of ``STEP_NAME`` with their running numbers."""
 
 NO_THREAD = -1
 """Value for a thread id if a process has no host events."""
@@ -320,6 +322,7 @@ _SEARCHES: tuple[Callable[[TraceView], Steps], ...] = (
     _find_range_cycle,
     _find_module_cycle,
     counted_steps,
+    pass_steps,
     _find_host_cycle,
     _find_kernel_cycle,
 )

@@ -2,8 +2,9 @@
 
 Sources in order of trust: the steps of a serving engine; steps that the trace declares; NVTX ranges with a step-like
 name (or the user's); annotations of the framework with such a name; the cycle of NVTX ranges on the training thread;
-the cycle of compiled modules on a device; steps that hooks in the program counted; the cycle of the training thread's
-calls; the cycle of kernels. Steps carry their source and its confidence.
+the cycle of compiled modules on a device; steps that hooks in the program counted; the marks of passes (batches taken
+from a loader, updates of an optimizer); the cycle of the training thread's calls; the cycle of kernels. Steps carry
+their source and its confidence.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import codes, end_ns, having, parts_by
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.steps.bounds import start_to_start
+from traceviz.analyses.derived.steps.bounds import WHOLE_PASS, start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.core.arrays.intervals import Array
 
@@ -28,6 +29,7 @@ StepSource = Literal[
     "nvtx_cycle",
     "module_cycle",
     "counted",
+    "passes",
     "host_cycle",
     "kernel_cycle",
     "none",
@@ -37,10 +39,13 @@ INFERRED: frozenset[StepSource] = frozenset({"nvtx_cycle", "module_cycle", "host
 """Sources that are a guess; reports mention this."""
 
 STEP_NAME = (
-    r"(?i)^(?:profilerstep#?|train(?:ing)?|(?:(?:train(?:ing)?|global|mini|micro)[ _-]?)?(?:step|iter(?:ation)?|batch))"
+    r"(?i)^(?:profilerstep#?|train(?:ing)?|(?:(?:train(?:ing)?|global|mini|micro)[ _-]?)?(?:step|iter(?:ation)?|batch)"
+    r"|event/batch|(?:\[\w+\])*(?:\w+[./])*(?:run_)?train(?:ing)?_(?:step|iter|iteration|batch)"
+    r"|(?:DeepSpeed|Pipeline)Engine\.(?:train_batch|forward)|(?:\[pl\])\[profile\](?:\w+\.)*run_training_epoch)"
     r"(?:[ _:#=-]*#+)?$"
 )
-"""Step-like names, after replacing running numbers by ``#``."""
+"""Step-like names, after replacing running numbers by ``#``: plain words, and those of Composer (``event/batch``),
+Lightning (``[pl][profile]run_training_batch``) and DeepSpeed."""
 
 MIN_STEPS = 3
 """Minimum number of repetitions in a loop."""
@@ -99,12 +104,26 @@ NO_STEPS = Steps("none", "", 0.0, pl.DataFrame(schema=STEP_SCHEMA), {})
 
 @dataclass(frozen=True, slots=True)
 class ProcessSteps:
-    """Steps of one process: ``frame`` has the columns of :data:`STEP_SCHEMA`."""
+    """Steps of one process.
+
+    Args:
+        marker: Display name of their marker.
+        confidence: As for :class:`Steps`.
+        frame: One row per step, with the columns of :data:`STEP_SCHEMA`.
+        thread_id: Thread with the markers.
+        share: Share of the searched events' time in inferred steps, with one more for the last, whose end is unknown.
+    """
 
     marker: str
     confidence: float
     frame: pl.DataFrame
     thread_id: int | None
+    share: float = 1.0
+
+    @property
+    def is_loop(self) -> bool:
+        """True if inferred steps are alike, and hold enough of the events to be whole passes."""
+        return self.confidence >= MIN_CONFIDENCE and self.share >= WHOLE_PASS
 
 
 def declared_steps(steps: pl.DataFrame, others: pl.DataFrame) -> Steps:
@@ -192,7 +211,7 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
         levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
         for part in levels.partition_by("depth", "thread_id", maintain_order=True):
             steps = cycle_steps(part, "family", at_least=MIN_RANGES)
-            if steps and steps.confidence >= MIN_CONFIDENCE and covers(steps.frame, first, last):
+            if steps and steps.is_loop and covers(steps.frame, first, last):
                 parts.append(steps)
                 break
     return join_processes("nvtx_cycle", parts)
@@ -225,6 +244,9 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
     cycle = find_cycle(codes(events[name]), find_pauses)
     if cycle is None or np.median(np.diff(cycle.anchors)) < at_least:
         return None
+    durations = events["end_ns"].to_numpy() - starts
+    repeats = int(durations[cycle.anchors[0] : cycle.anchors[-1]].sum())
+    share = repeats * (1 + 1 / (cycle.anchors.size - 1)) / max(1, int(durations.sum()))
     edges = starts[cycle.anchors]
     label = str(events[name][int(cycle.anchors[0])])
     frame = pl.DataFrame(
@@ -237,13 +259,14 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
         }
     )
     thread = events["thread_id"][0] if "thread_id" in events.columns else None
-    return ProcessSteps(label, cycle.likeness, mark_warmup(frame.with_columns(pl.lit(False).alias("cut"))), thread)
+    frame = mark_warmup(frame.with_columns(pl.lit(False).alias("cut")))
+    return ProcessSteps(label, cycle.likeness, frame, thread, share)
 
 
-def covers(steps: pl.DataFrame, first: int, last: int) -> bool:
-    """Return whether ``steps`` span at least half of the time from ``first`` to ``last``."""
+def covers(steps: pl.DataFrame, first: int, last: int, least: float = 0.5) -> bool:
+    """Return whether ``steps`` span at least the share ``least`` of the time from ``first`` to ``last``."""
     start, end = int(steps["start_ns"].min() or 0), int(steps["end_ns"].max() or 0)  # type: ignore[arg-type]
-    return min(end, last) - max(start, first) >= 0.5 * (last - first)
+    return min(end, last) - max(start, first) >= least * (last - first)
 
 
 def mark_warmup(steps: pl.DataFrame) -> pl.DataFrame:

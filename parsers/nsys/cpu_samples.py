@@ -156,7 +156,7 @@ def _describe_frames(raw: RawTables, frames: Ids, programs: frozenset[str]) -> l
 
 def _short_name(symbol: str) -> str:
     """Return a function's name without its result, arguments and template arguments, and without blanks."""
-    name = re.sub(r"\(anonymous namespace\)::|\[clone [^\]]*\]", "", symbol)
+    name = re.sub(r"\(anonymous namespace\)::|\[clone [^\[\]]*\]", "", symbol)
     if "operator" not in name:
         name = re.split(r"[<(]", name, maxsplit=1)[0].strip().rsplit(" ", 1)[-1] or name
     return re.sub(r"\s+", "_", name.strip())

@@ -1,4 +1,4 @@
-"""Reader of the files of rocprof and rocprofv3: their rows as columns of one shape, whatever the file."""
+"""Reader of the files of rocprof and rocprofv3: their rows as columns of one shape."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _Value = str | int | float | bool | None
 
 
 class _Event(msgspec.Struct):
-    """What is read of an event; metadata may lack any of it."""
+    """The fields of an event that are read; metadata may lack any of them."""
 
     name: str = ""
     pid: str | int = ""
@@ -159,7 +159,8 @@ def read_sqlite(path: Path, options: ReadRequest) -> Iterator[tuple[str, pa.Tabl
             kind = _kind_of(columns) if name != "COPY" else "copies"
             listed = ", ".join(f"CAST({quoted(column)} AS TEXT)" for column in columns)
             rows = connection.execute(f"SELECT {listed} FROM {quoted(name)}").fetchall()  # noqa: S608 (quoted names)
-            frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
+            texts = {column: [row[place] for row in rows] for place, column in enumerate(columns)}
+            frame = pl.DataFrame(texts, schema=dict.fromkeys(columns, pl.String))
             events.add(kind, _renamed(kind, frame.with_columns(pl.lit(name).alias("Domain"))))
             options.allowance.check(0, path.name)
     yield from tables_of(events, "rocprof", options, notes)

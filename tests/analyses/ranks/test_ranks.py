@@ -248,7 +248,8 @@ class TestStragglers:
         assert [finding.code for finding in analysis.judge(view)] == codes
 
     def test_of_two_ranks_there_is_no_straggler_but_lateness(self):
-        (finding,) = (finding for finding in analyze(job([100, 150])).findings if finding.code.startswith("TV50"))
+        found = [finding for finding in analyze(job([100, 150])).findings if finding.code.startswith("TV50")]
+        (finding,) = (finding for finding in found if finding.code != "TV507")  # one stream has all of this job's work
         assert (finding.code, evidence(finding)["own_ns"], evidence(finding)["others_ns"]) == (
             "TV503",
             200_000,

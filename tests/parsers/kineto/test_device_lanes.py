@@ -153,7 +153,7 @@ def test_the_process_that_takes_batches_is_judged_and_not_the_workers_of_its_loa
     trace = read_bytes(tmp_path, viztracer(*frames, overflow=True))
     assert "net.py(3): forward" in {name.rpartition("/")[2] for (name,) in rows(trace, "host_ops", "name")}
     assert "events-lost" in notes(trace)
-    assert "Input: in 60.0 % of the captured time" in analyze(trace).verdict.sentence
+    assert "Highly input-bound: 60.0 % of steady step time" in analyze(trace).verdict.sentence
 
 
 def test_a_program_without_a_loader_has_no_input_and_lost_nothing(tmp_path):

@@ -290,7 +290,7 @@ _IN_PROGRAM = ("torch", "tensorflow", "jax")
 
 
 def _without_growth(memory: Series, recording: IntervalSet) -> Series:
-    """Return ``memory`` without its changes between samples of which one lies in ``recording``."""
+    """Return ``memory`` without its changes between samples if one of the two lies in ``recording``."""
     is_recording = recording.overlap(memory.times[:-1], memory.times[1:]) > 0
     changes = np.where(is_recording, 0.0, np.diff(memory.values))
     return replace(memory, values=memory.values[0] + np.concatenate([[0.0], np.cumsum(changes)]))

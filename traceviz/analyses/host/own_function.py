@@ -34,7 +34,7 @@ FREE = 0.05
 FOREIGN = 0.5
 """Least part of a reported function's time outside of framework computing, which may be the model's."""
 FOREIGN_OF_STEPS = 0.2
-"""From this share of the steps on, that time suffices whatever its part."""
+"""From this share of the steps on, that time suffices, in any part."""
 _LEARNS = (
     r"^torch/(autograd/|optim/)|^torch/_tensor\.py backward$|^ (\w+\.)*(run_backward|backward)$"
     r"|^(lightning|pytorch_lightning|accelerate|deepspeed|fastai)/|^transformers/trainer\.py "

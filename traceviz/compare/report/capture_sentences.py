@@ -105,7 +105,7 @@ def _idle(side: Side) -> tuple[float, float]:
 
 
 def describe_streams(pair: Pair) -> str:
-    """Return that communication and compute share a stream, and the sides of which this is known."""
+    """Return that communication and compute share a stream, and the sides for which this is known."""
     shared = [side.label for side in (pair.base, pair.new) if _shares_stream(side)]
     if not shared:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -141,7 +142,8 @@ def _vertical(panel: Panel, height: float) -> Scale:
 
 
 def _horizontal(figure: Curves, width: float) -> Scale:
-    values = [point.x for panel in figure.panels for of in panel.lines for point in of.points]
+    points = (point.x for panel in figure.panels for of in panel.lines for point in of.points)
+    values = [x for x in points if math.isfinite(x)]
     if figure.x.names:
         named = named_scale([shortened(name, 130.0, LABEL_SIZE) for name in figure.x.names], width)
         return _thinned(named, _NAMES_APART)

@@ -71,8 +71,8 @@ def scale(axis: Axis, values: Sequence[float], length: float, spacing: float, *,
         return _logarithmic(axis, low, high, length, spacing)
     if at_zero:
         low, high = min(low, 0.0), max(high, 0.0)
-    low = low if axis.start is None else axis.start
-    high = high if axis.end is None else axis.end
+    low = low if axis.start is None else _within(axis.start)
+    high = high if axis.end is None else _within(axis.end)
     if high - low <= _NEAREST * max(abs(low), abs(high), _SMALLEST):
         low, high = (low, low + (abs(low) or 1)) if at_zero or low == 0 else (low - abs(low) / 2, low + abs(low) / 2)
     unit = scale_of(max(abs(low), abs(high)), axis.unit)

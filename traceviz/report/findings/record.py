@@ -29,6 +29,7 @@ TimeClass = Literal[
     "other_device",
     "blocking_copy",
     "synchronisation",
+    "migration",
     "device_wait",
     "allocation",
     "stream",

@@ -122,7 +122,7 @@ class ProcessSteps:
 
     @property
     def is_loop(self) -> bool:
-        """True if inferred steps are alike, and hold enough of the events to be whole passes."""
+        """True if inferred steps are equal, and hold enough of the events to be whole passes."""
         return self.confidence >= MIN_CONFIDENCE and self.share >= WHOLE_PASS
 
 

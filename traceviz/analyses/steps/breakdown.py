@@ -8,6 +8,7 @@ from functools import cached_property
 import polars as pl
 
 from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.capture.kind import nothing_says_what_lanes_are
 from traceviz.analyses.derived.capture.step_words import why_no_steps
 from traceviz.analyses.derived.host.classes import CLASSES, LABELS, measured, sees_host, step_classes
 from traceviz.analyses.derived.judged_time import steady_time
@@ -86,6 +87,8 @@ class BreakdownAnalysis(Analysis[Breakdown | BasisSteps]):
             return self.skipped(steps) if isinstance(steps, str) else steps
         if not steady_time(trace):
             return self.skipped(f"{why_no_steps(trace)[0]}, so there is no step time to break down")
+        if nothing_says_what_lanes_are(trace):
+            return self.skipped("nothing says what its lanes are")
         host_only = "host_ops" in trace.tables and not trace.has_device_tables and not trace.tables.rows("devices")
         ranks = len(steady_time(trace))
         return Breakdown(step_classes(trace), measured(trace), host_only, ranks, host_seen=sees_host(trace))

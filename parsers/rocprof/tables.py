@@ -92,7 +92,7 @@ def tables_of(events: Events, producer: str, options: ReadRequest, notes: Notes)
         yield "memcpy", _copies(copies, zero, devices)
     if calls.height:
         is_marker = _text(calls, "domain").str.contains(_MARKERS).fill_null(value=False)
-        if options.wants("cuda_api"):
+        if options.wants("cuda_api") and not is_marker.all():  # markers alone: calls were not recorded
             yield "cuda_api", _calls(calls.filter(~is_marker), zero, pids, threads)
         if options.wants("nvtx") and is_marker.any():
             yield "nvtx", _ranges(calls.filter(is_marker), zero, pids, threads)
@@ -109,10 +109,11 @@ def _devices(kernels: pl.DataFrame, copies: pl.DataFrame) -> dict[str, int]:
 
 
 def _threads(calls: pl.DataFrame, pids: list[int]) -> list[tuple[int, int]]:
-    if not calls.height or "tid" not in calls.columns:
+    """Return the threads of calls as process and number; calls that state none are on a thread with number 0."""
+    if not calls.height:
         return []
-    owners = _process(calls, pids)
-    rows = pl.DataFrame({"process": owners, "tid": calls["tid"]}).drop_nulls().unique().sort("process", "tid")
+    owners = {"process": _process(calls, pids), "tid": _number(calls, "tid").fill_null(0)}
+    rows = pl.DataFrame(owners).unique().sort("process", "tid")
     return [(int(process), int(tid)) for process, tid in rows.iter_rows()]
 
 
@@ -192,10 +193,13 @@ def _copies(copies: pl.DataFrame, zero: int, devices: dict[str, int]) -> pa.Tabl
 
 def _of_host(frame: pl.DataFrame, zero: int, pids: list[int], threads: list[tuple[int, int]]) -> dict[str, Array]:
     process = _process(frame, pids)
-    known = {pair: number for number, pair in enumerate(threads)}
-    tids = _number(frame, "tid").to_list()
-    numbers = [known.get((owner, tid), 0) for owner, tid in zip(process.to_list(), tids, strict=True)]
-    return {**_times(frame, zero), "process_id": process.to_arrow(), "thread_id": pa.array(numbers, pa.int32())}
+    owners = pl.DataFrame({"process": process, "tid": _number(frame, "tid").fill_null(0)})
+    known = pl.DataFrame(
+        {"process": [process for process, _ in threads], "tid": [tid for _, tid in threads]},
+        schema={"process": pl.Int32, "tid": pl.Int64},
+    ).with_row_index("thread")
+    numbers = owners.join(known, on=["process", "tid"], how="left", maintain_order="left")["thread"]
+    return {**_times(frame, zero), "process_id": process.to_arrow(), "thread_id": numbers.cast(pl.Int32).to_arrow()}
 
 
 def _calls(calls: pl.DataFrame, zero: int, pids: list[int], threads: list[tuple[int, int]]) -> pa.Table:

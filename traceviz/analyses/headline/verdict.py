@@ -114,8 +114,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     if is_judged and not (has_whole_run(whole_run) or late or lanes):
         run = describe_capture(trace, choice.lead)
     cause = run.candidate.key if run.candidate else cause
-    told = [(0, describe_failure(trace)), *run.before(sentences)]
-    return Verdict(pipeline.verdict.code, fit_sentences(told), cause, run.among(choice.candidates))
+    ranked = [(0, describe_failure(trace)), *run.before(sentences)]
+    return Verdict(pipeline.verdict.code, fit_sentences(ranked), cause, run.among(choice.candidates))
 
 
 def _options(

@@ -65,7 +65,8 @@ class Devices:
             more.
         one_of_many: True if the program is one rank of several, or an engine that serves. Others then use the other
             devices.
-        means_several: True if the program does something that only makes sense on several devices.
+        means_several: True if the program does something that only makes sense on several devices, and is no rank of a
+            job with a stated number of ranks.
         whole: True if the trace is the whole capture. Outside a time window, other devices may compute.
         busy_ns: Kernel time within the judged time, over the devices.
         small_busy_ns: The part of it in which only small grids run.
@@ -132,12 +133,13 @@ class DevicesAnalysis(Analysis[Devices]):
         # The trace states that the job has several ranks, or its kernels exchange data with them.
         sizes = having(trace.frame("settings", "key", "value"), "key", WORLD_SIZE)["value"]
         has_other_ranks = bool((sizes.cast(pl.Int64, strict=False) > 1).any())
+        is_rank = bool(sizes.len())  # it takes one device by design; more ranks would use the others
         has_other_ranks |= any(kernel.family == COMMUNICATION for kernel in trace.kernel_classes.values())
         return Devices(
             devices=_per_device(trace, table, shapes),
             framework="host_ops" in trace.tables,
             one_of_many=has_other_ranks or bool(engine_calls(trace).height),
-            means_several=bool(matching(trace.host_names["name"], FOR_SEVERAL).any()),
+            means_several=not is_rank and bool(matching(trace.host_names["name"], FOR_SEVERAL).any()),
             whole=not trace.is_window,
             busy_ns=sum(own.total for own in inside.values()),
             small_busy_ns=small,

@@ -6,6 +6,7 @@ else stays. The judged time shrinks by at most that much.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,17 +26,33 @@ from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Column, Fact, Facts, Finding, Section, Skipped
 from traceviz.report.findings.record import WARNING_SHARE
+from traceviz.report.findings.registry import record_of
 from traceviz.trace.names.kernel_names import UNKNOWN
 
-RATES: dict[str, float] = {
-    "7.0": 125 / 15.7,  # V100: NVIDIA Tesla V100 GPU architecture, WP-08608-001, table 1
-    "7.5": 65 / 8.1,  # T4: NVIDIA T4 data sheet
-    "8.0": 312 / 19.5,  # A100: NVIDIA A100 Tensor Core GPU architecture, table 1
-    "8.6": 125 / 31.2,  # A10: NVIDIA A10 data sheet
-    "8.9": 121 / 30.3,  # L4: NVIDIA L4 data sheet
-    "9.0": 989.4 / 66.9,  # H100 SXM5: NVIDIA H100 Tensor Core GPU architecture, table 2
-}
-"""Peak rate of dense 16-bit floats on tensor cores over that of 32-bit floats, by compute capability."""
+RATES: tuple[tuple[str, float], ...] = (
+    (r"V100", 125 / 15.7),  # NVIDIA V100 data sheet
+    (r"\bT4\b|Quadro RTX [68]000", 65 / 8.1),  # NVIDIA T4 data sheet; Turing architecture, appendix A
+    (r"A100|A800|A30\b", 312 / 19.5),  # NVIDIA A100 data sheet
+    (r"\bA10\b|\bA40\b|RTX A6000", 125 / 31.2),  # NVIDIA A10 data sheet
+    (r"\bL4\b|L40S", 121 / 30.3),  # NVIDIA L4 data sheet
+    (r"H100|H200", 989.4 / 66.9),  # NVIDIA H100 data sheet
+    (r"GeForce RTX 20", 56.9 / 14.2),  # sums in 32 bits, as libraries compute: NVIDIA Turing architecture, appendix A
+    (r"GeForce RTX [34]0", 71.2 / 35.6),  # the same: NVIDIA Ampere GA102 and Ada architecture, appendix A
+    (r"MI300[AX]|MI325X", 1307.4 / 163.4),  # AMD Instinct MI300X data sheet
+    (r"MI210|MI250X?|MI100", 181 / 45.3),  # AMD Instinct MI210 data sheet, 32 bits on matrix cores
+)
+"""Peak rate of dense 16-bit floats on tensor cores (matrix cores) over that of 32-bit floats, by product name."""
+_RATES_OF_CAPABILITY: dict[str, float] = {"7.0": 125 / 15.7, "8.0": 312 / 19.5}
+"""The same for devices without a name, where all products of a compute capability agree."""
+_WITHOUT_TENSOR_CORES = r"GTX 16|MI[56]0\b|Vega"
+_OF_AMD = r"(?i)AMD|Instinct|Radeon|\bMI\d{2,3}"
+LIBRARY = (
+    r"(?i)cublas|cudnn|cutlass|xmma|nvjet|magma|miopen|^(?:custom_)?cijk_|igemm_(?:fwd|bwd|wrw)"
+    r"|^(?:void )?(?:kepler|maxwell|pascal|volta|turing|ampere|hopper|sm\d+x?\d*)_"
+    r"|gemmSN|gemmk1|gemv2[NT]|gemvNSP|^(?:void )?sgemm_(?:largek|\d+x\d+)|convolve_sgemm|(?:dgrad|wgrad\w*)_engine"
+    r"|(?:2d|direct)_grouped_direct|winograd(?:3x3|Forward|Wgrad|Backward)|fft2d_[rc]2[rc]|splitk_?reduce"
+)
+"""Kernels of libraries, which switches of a framework move to tensor cores; others are as their author wrote them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +64,7 @@ class MatrixTimes:
         full_ns: Time within the judged time in which 32-bit kernels of these ops run on devices with tensor cores.
         rate: How many times as fast these compute 16-bit floats at their peak, if :data:`RATES` knows all of them: the
             lowest. ``None`` for others.
+        of_amd: True if one of these devices is AMD's, which has matrix cores and other switches.
         judged_ns: Judged time, once per device and process.
         judged_words: Text that names the judged time.
     """
@@ -56,6 +74,7 @@ class MatrixTimes:
     judged_ns: int
     judged_words: str
     rate: float | None = None
+    of_amd: bool = False
 
     def total_where(self, condition: pl.Expr) -> int:
         """Return the kernel time of the matrix ops that meet ``condition``."""
@@ -91,20 +110,27 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         grouped = kinds.group_by("type", "precision").agg(pl.col("calls", "total_ns").sum())
         by_type = grouped.with_columns(share("total_ns", int(grouped["total_ns"].sum()), "share_of_matrix_time"))
         by_type = by_type.sort("total_ns", "type", "precision", descending=[True, False, False])
-        devices = trace.frame("devices", "device_id", "compute_capability")
+        product = pl.col("name").cast(pl.String).fill_null("")
+        devices = trace.frame("devices", "device_id", "compute_capability", product)
         version = pl.col("compute_capability").cast(pl.Float64, strict=False)
-        capable = dict(devices.filter(version >= self.min_capability)["device_id", "compute_capability"].iter_rows())
-        full = kinds.filter((pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True))
+        has_tensor_cores = (version >= self.min_capability) & ~pl.col("name").str.contains(_WITHOUT_TENSOR_CORES)
+        capable = {device: (name, of) for device, of, name in devices.filter(has_tensor_cores).iter_rows()}
+        in_32_bits = (pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True)
+        full = kinds.filter(in_32_bits & pl.col("is_switchable"))
         kernels = _kernels_of(trace, full)
-        total, rates = 0, []
+        total, rates, of_amd = 0, [], False
         for process, device in trace.owners:
             own = kernels.filter((pl.col("process_id") == process) & (pl.col("device_id") == device))
             time = intervals(own).intersect(judged_time(trace, process)).total if device in capable else 0
             total += time
-            rates += [RATES.get(str(capable[device]))] if time else []
+            if time:
+                name, capability = capable[device]
+                by_name = (rate for pattern, rate in RATES if re.search(pattern, name))
+                rates.append(next(by_name, None if name else _RATES_OF_CAPABILITY.get(str(capability))))
+                of_amd = of_amd or re.search(_OF_AMD, name) is not None
         known = [rate for rate in rates if rate is not None]
         rate = min(known) if known and len(known) == len(rates) else None
-        return MatrixTimes(by_type, total, judged_device_ns(trace), judged_words(trace), rate)
+        return MatrixTimes(by_type, total, judged_device_ns(trace), judged_words(trace), rate, of_amd)
 
     def judge(self, result: MatrixTimes) -> tuple[Finding, ...]:
         """Return a finding on matrix ops in 32 bits on devices with tensor cores."""
@@ -112,17 +138,20 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         if not result.judged_ns or saved < self.min_share * result.judged_ns:
             return ()
         fast = f"about {result.rate:.0f} times as fast" if result.rate else "faster"
+        cores = "matrix cores" if result.of_amd else "tensor cores"
         message = (
             f"Matrix products and convolutions run {format_ns(result.full_ns)} in 32-bit kernels, "
-            f"{format_ratio(result.full_ns / result.judged_ns)} of the {result.judged_words}, on a device whose tensor "
-            f"cores compute 16-bit floats {fast}."
+            f"{format_ratio(result.full_ns / result.judged_ns)} of the {result.judged_words}, on a device whose "
+            f"{cores} compute 16-bit floats {fast}."
         )
+        advice = tuple(line for line in record_of("TV405").advice if not (result.of_amd and "TensorFloat" in line))
         evidence = (
             Fact("full_ns", "matrix ops in 32-bit kernels", result.full_ns, "ns"),
             Fact("judged_ns", result.judged_words, result.judged_ns, "ns"),
             Fact("best_case_speedup", "at best", result.judged_ns / (result.judged_ns - saved), "factor"),
         )
-        return (finding("TV405", message, evidence, saved, result.judged_ns, result.judged_words),)
+        share_of = saved, result.judged_ns, result.judged_words
+        return (finding("TV405", message, evidence, *share_of, advice=advice),)
 
     def describe(self, result: MatrixTimes) -> Section:
         """Describe time by precision, and matrix ops by type and precision."""
@@ -149,7 +178,10 @@ MATRIX_FAMILIES = ("gemm", "convolution", "attention")
 
 
 def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
-    """Return distinct kernels of matrix ops: ``group, type, precision, tensor_core, calls, total_ns``."""
+    """Return distinct kernels of matrix ops: ``group, type, precision, tensor_core, is_switchable, calls, total_ns``.
+
+    A kernel is switchable if an operator of the framework runs it or it is a library's.
+    """
     groups = _kernels_by_op(trace)
     durations = trace.kernel_times["dur_ns"].fill_null(0).to_numpy()
     sums = pl.Series("calls", groups.counts), pl.Series("total_ns", groups.sums(durations))
@@ -161,10 +193,11 @@ def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
     )
     types = parsed_ops(kinds["op"]).select(pl.col("text").alias("op"), "type")
     joined = kinds.join(classified, on="name", how="left").join(types, on="op", how="left")
-    named = matches(pl.col("type"), MATRIX_TYPE) | torch_matrix_op("op")
-    matrix = named.fill_null(value=False) | pl.col("family").is_in(MATRIX_FAMILIES)
+    named = (matches(pl.col("type"), MATRIX_TYPE) | torch_matrix_op("op")).fill_null(value=False)
+    matrix = named | pl.col("family").is_in(MATRIX_FAMILIES)
+    is_switchable = (named | matches(pl.col("name").cast(pl.String), LIBRARY)).alias("is_switchable")
     label = pl.coalesce("type", "family").alias("type")
-    return joined.filter(matrix).select("group", label, "precision", "tensor_core", "calls", "total_ns")
+    return joined.filter(matrix).select("group", label, "precision", "tensor_core", is_switchable, "calls", "total_ns")
 
 
 @once_per_trace

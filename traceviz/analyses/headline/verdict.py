@@ -11,6 +11,7 @@ from traceviz.analyses.capture.capture import CaptureFacts
 from traceviz.analyses.capture.totals import PrintedTotals
 from traceviz.analyses.capture.whole_run import describe_failure
 from traceviz.analyses.derived.calls.short_names import shortened
+from traceviz.analyses.derived.capture.kind import uses_unseen_devices
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.capture.time_spent import begins_late, describe_time_before_work
 from traceviz.analyses.derived.judged_time import steady_time
@@ -146,7 +147,8 @@ def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged)
     """Return whether the judged time cannot show its causes: device work was lost, or was not measured."""
     if pipeline.kind.key in {"no-kernels", "counters", "filtered"}:
         return True
-    return not time.has_device and (pipeline.verdict is InputVerdict.NOT_JUDGED or trace.api_calls("launch").height > 0)
+    is_elsewhere = trace.api_calls("launch").height > 0 or bool(uses_unseen_devices(trace))
+    return not time.has_device and (pipeline.verdict is InputVerdict.NOT_JUDGED or is_elsewhere)
 
 
 def _name_kind(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
@@ -278,7 +280,8 @@ def _list_families(steps: CpuSteps, time: Judged, own_share: float) -> str:
     largest, share = shortened(str(top["largest"]).strip("# "), line=time.sampled), time.share(int(top["largest_ns"]))
     is_most = time.share(int(said["time_ns"].sum())) >= MOST * own_share
     parts = "mostly" if is_most else f"the largest part{'s' if len(named) > 1 else ''} being"
-    return f", {parts} {' and '.join(named)}, above all {largest} ({format_ratio(share)})"
+    inside = "in " if top["kind"] == "range" else ""  # a range is a place
+    return f", {parts} {' and '.join(named)}, above all {inside}{largest} ({format_ratio(share)})"
 
 
 def _describe_computing(time: Judged, pipeline: InputPipelineResult, choice: Choice) -> str:

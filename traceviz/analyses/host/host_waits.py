@@ -9,13 +9,14 @@ from functools import cached_property
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding
+from traceviz.analyses.derived.calls.host_calls import calls_named
 from traceviz.analyses.derived.capture.kind import capture_kind, nothing_says_what_lanes_are, why_idle_is_unknown
 from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes, time_in_calls
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS, KindKey
 from traceviz.analyses.derived.causes.parts import find_culprit, find_place
 from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.causes.sampling import find_ticks_within
-from traceviz.analyses.derived.frames import having
+from traceviz.analyses.derived.frames import having, intervals, parts_by
 from traceviz.analyses.derived.host.classes import sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import extracted
@@ -77,6 +78,13 @@ OF_FRAMEWORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime"
 """Kinds of work that compiling the step can save, as well as Python in modules of a model."""
 _COMPILES = ("Compile the step", "PyTorch: the operators with the most host time")
 """Start of advice of TV205 about operators of the framework."""
+_MAKE_ON_DEVICE = (
+    "Compute it on the device, or before it is needed. PyTorch: device='cuda' where tensors are made (torch.randn(..., "
+    "device='cuda')), or in the workers of a DataLoader."
+)
+"""Advice about operators that compute on the host while the device waits for their result."""
+_WORTH_COMPUTING = 0.05
+"""Operators below this share of the host's own work are not examined."""
 _RULES: tuple[_Rule, ...] = (
     _Rule("TV205", "no device works while the host prepares work"),
     _Rule("TV207", "no device works while the host waits"),
@@ -102,6 +110,7 @@ class HostCauses:
         within: The innermost event in which most of the host's own work was done; may be empty.
         sampled: True if stacks were sampled. Lines are then those that ran.
         first_use: Sentence about the operator whose first call takes most time, if one is much slower than later.
+        computes: True if most of the host's own work is in operators that launch nothing: they compute on the host.
     """
 
     causes: pl.DataFrame
@@ -114,6 +123,7 @@ class HostCauses:
     within: str = ""
     sampled: bool = False
     first_use: str = ""
+    computes: bool = False
 
     @cached_property
     def kinds(self) -> dict[str, int]:
@@ -186,6 +196,7 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             within=find_place(trace, HOST) if trace.rank_busy else "",
             sampled=bool(trace.tables.rows("stacks")),
             first_use=describe_first_use(trace, having(causes, "kind", "first_launch")),
+            computes=_computes(trace, causes),
         )
 
     def judge(self, result: HostCauses) -> tuple[Finding, ...]:
@@ -251,6 +262,24 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
         return frame_grid(columns, rows, "Causes", fold_below=self.fold_below)
 
 
+def _computes(trace: TraceView, causes: pl.DataFrame) -> bool:
+    """Return whether most of the host's own work is in operators during whose calls nothing is launched."""
+    own = having(causes, "part", HOST)
+    total, by_name = int(own["time_ns"].sum()), by_cause(having(own, "kind", "operator"))
+    if 2 * int(by_name["time_ns"].sum()) < total or not trace.rank_busy:
+        return False
+    launches = parts_by(trace.api_calls("launch", "async_copy", "blocking_copy"), "thread_id")
+    alone = 0
+    for name, time in by_name.filter(pl.col("time_ns") >= _WORTH_COMPUTING * total)[["cause", "time_ns"]].iter_rows():
+        calls = parts_by(calls_named(trace, having(trace.host_names, "name", name)), "thread_id")
+        launched = any(
+            thread in launches and intervals(part).contains(launches[thread]["start_ns"].to_numpy()).any()
+            for thread, part in calls.items()
+        )
+        alone += 0 if launched else time
+    return 2 * alone >= total
+
+
 def by_cause(causes: pl.DataFrame) -> pl.DataFrame:
     """Return ``kind, cause, time_ns, calls`` and the place of the largest part by cause, the largest first."""
     parts = causes.sort("time_ns", *PLACES, descending=[True, *[False] * len(PLACES)])
@@ -289,5 +318,7 @@ def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
     advice = record_of(entry.code).advice
     if 2 * of_framework < time_ns:  # a compiler of the framework does not change other work
         advice = tuple(line for line in advice if not line.startswith(_COMPILES))
+    if entry.code == "TV205" and result.computes:
+        advice = (_MAKE_ON_DEVICE, *(line for line in advice if not line.startswith(_COMPILES)))
     share_of = time_ns, result.judged_ns, result.judged_words
     return finding(entry.code, message, evidence, *share_of, advice=advice)

@@ -8,7 +8,13 @@ import numpy as np
 import polars as pl
 
 from traceviz.analyses.base import Analysis, finding, known
-from traceviz.analyses.derived.capture.kind import TRAINS_NOTHING, UNKNOWN, CaptureKind, capture_kind
+from traceviz.analyses.derived.capture.kind import (
+    TRAINS_NOTHING,
+    UNKNOWN,
+    CaptureKind,
+    capture_kind,
+    uses_unseen_devices,
+)
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.capture.time_spent import describe_time_spent
 from traceviz.analyses.derived.capture.training import (
@@ -191,6 +197,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             *infeed_stage(trace),
             *copy_stage(trace, copy_ns),
         )
+        kind = capture_kind(trace)
+        is_host_alone = kind.key == "no-device-work"
         unclear = verdict is not InputVerdict.NOT_BOUND or trace.options.input_range is not None
         return InputPipelineResult(
             verdict,
@@ -206,7 +214,9 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             best_case_step_ns=None if guess else _best_case_step(trace),
             settings=settings,
             loaders=loader_uses(trace),
-            kind=capture_kind(trace),
+            remedy=Remedy(kind.remedy) if is_host_alone else NO_REMEDY,
+            kind=kind,
+            spent=describe_time_spent(trace) if is_host_alone else "",
             lines=None if guess else input_lines(trace),
         )
 
@@ -376,7 +386,8 @@ def _unexplained_host_ns(trace: TraceView) -> int:
 
     Time in functions and in the optimizer has a name, so it is not suspected.
     """
-    is_known = pl.col("kind").is_in(_KNOWN_KINDS) | pl.any_horizontal(
+    operators = ("operator",) if trace.rank_busy else ()  # without a device, steps are operators
+    is_known = pl.col("kind").is_in((*_KNOWN_KINDS, *operators)) | pl.any_horizontal(
         pl.col(column).str.contains(OPTIMIZER).fill_null(value=False) for column in ("cause", "operator", "range")
     )
     causes = host_causes(trace).filter(pl.col("class").is_in(["host_blocked", "host_compute"]))
@@ -393,7 +404,7 @@ _KNOWN_KINDS = (
 
 def _host_only(trace: TraceView) -> bool:
     """Return whether the program computes on the host: a framework's trace without any device or launch."""
-    framework = "host_ops" in trace.tables and not trace.has_device_tables
+    framework = "host_ops" in trace.tables and not (trace.has_device_tables or uses_unseen_devices(trace))
     return framework and not trace.api_calls("launch").height
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from traceviz.analyses.base import Analysis, finding
 from traceviz.analyses.derived.calls.op_names import op_groups
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.capture.kind import find_run_trouble, nothing_says_what_lanes_are
+from traceviz.analyses.derived.capture.kind import find_run_trouble, nothing_says_what_lanes_are, uses_unseen_devices
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS, OPTIMIZER, KindKey
 from traceviz.analyses.derived.causes.places import PLACES, located
@@ -49,6 +49,9 @@ _BY_CLASS: dict[str, KindKey] = {
     "profiler": "profiler",
 }
 """Classes of step time that describe it better than the innermost event."""
+
+BETWEEN_OPERATORS = "Between operators"
+"""Label of time in ranges of a program whose operators were recorded."""
 
 _WORDS: dict[str, str] = {
     "python": "Python functions",
@@ -142,7 +145,7 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
 
     def run(self, trace: TraceView) -> CpuSteps | Skipped:
         """Divide the judged time among families of operators and kinds of other work."""
-        if trace.rank_busy or trace.api_calls("launch").height:
+        if trace.rank_busy or trace.api_calls("launch").height or uses_unseen_devices(trace):
             return self.skipped("the program uses a device")
         if trouble := find_run_trouble(trace):
             return self.skipped(trouble)
@@ -162,12 +165,11 @@ class CpuStepsAnalysis(Analysis[CpuSteps]):
 
     def judge(self, result: CpuSteps) -> tuple[Finding, ...]:
         """Return TV606 for the operators that take the time, and TV607 for other work of the program."""
-        found = []
-        for code, kinds in (("TV606", OF_OPERATORS), ("TV607", OF_THE_PROGRAM)):
-            largest = result.largest(kinds)
-            if largest is not None and largest["time_ns"] >= self.group_share * result.judged_ns:
-                found.append(_finding(result, code, largest))
-        return tuple(found)
+        rules: tuple[tuple[str, frozenset[KindKey]], ...] = (("TV606", OF_OPERATORS), ("TV607", OF_THE_PROGRAM))
+        found = [(code, largest) for code, kinds in rules if (largest := result.largest(kinds)) is not None]
+        found = [(code, row) for code, row in found if row["time_ns"] >= self.group_share * result.judged_ns]
+        found.sort(key=lambda pair: -pair[1]["time_ns"])
+        return tuple(_finding(result, code, row) for code, row in found)
 
     def describe(self, result: CpuSteps) -> Section:
         """Describe groups as one stacked bar and as a table, then the operators."""
@@ -262,6 +264,8 @@ def _with_groups(causes: pl.DataFrame) -> pl.DataFrame:
     )
     families = having(grouped, "kind", "operator")["group"].unique().to_list()
     kinds = {kind: f"{label[0].upper()}{label[1:]}" for kind, label in KIND_LABELS.items()}
+    if families:  # operators are recorded, so that a range is the place of what runs between them
+        kinds["range"] = BETWEEN_OPERATORS
     labels = {**kinds, **{family: op_family_label(family) for family in families}}
     label = pl.col("group").replace_strict(labels, default=None, return_dtype=pl.String)
     return grouped.with_columns(label.alias("label"))
@@ -310,11 +314,12 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
     else:
         where = f", in {shortened(largest['where'], line=result.sampled)}" if largest["where"] else ""
         name, part = shortened(largest["largest"], line=result.sampled), largest["largest_ns"] / result.judged_ns
-        most = f"{name} ({format_ratio(part)}{where})"
-        message = (
-            f"{of_judged} of the {result.judged_words} is spent in {_WORDS[largest['kind']]}, most of all in {most}."
-        )
-        lines = ()
+        most, lines = f"{name} ({format_ratio(part)}{where})", tuple[str, ...]()
+        where = f"in {_WORDS[largest['kind']]}"
+        if label == BETWEEN_OPERATORS:
+            where = f"{label.lower()}, with nothing more precise recorded"
+            lines = tuple(line for line in record_of(code).advice if line.startswith("Record"))
+        message = f"{of_judged} of the {result.judged_words} is spent {where}, most of all in {most}."
     evidence = (
         Fact("group", "what", label),
         Fact("time_ns", "its time", time_ns, "ns"),
@@ -323,5 +328,5 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         Fact("calls", "calls", largest["calls"], "count"),
     )
     # The possible gain is not known, because some work has to take the time.
-    advice = (*lines, *record_of(code).advice)
+    advice = tuple(dict.fromkeys((*lines, *record_of(code).advice)))
     return finding(code, message, evidence, 0, result.judged_ns, result.judged_words, advice=advice)

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.training import TRAINING_EVENT, TRAINING_KERNEL
 from traceviz.analyses.derived.device.names import device_names
 from traceviz.analyses.derived.device.occupancy import kernels_by_name
-from traceviz.analyses.derived.frames import outermost
+from traceviz.analyses.derived.frames import having, intervals, outermost
 from traceviz.analyses.derived.host.classes import sees_input
 from traceviz.analyses.derived.recorded.losses import are_kernels_replayed, find_refusal, losses
 from traceviz.analyses.derived.steps.search import training_steps
@@ -101,9 +101,11 @@ START_UP_SHARE = 0.5
 BUSY_SHARE = 0.05
 """maximum share with the device busy. A start-up capture has no steps either."""
 CAPTURED_SHARE = 0.5
-"""Minimum share of launch calls inside a graph capture, if there are no more kernels than calls outside it."""
+"""Minimum share of launch calls inside a graph capture. If the trace has more kernels than calls outside of it, the
+capture must also take this share of the captured time."""
 
 RECORD_DEVICE = "Record the device as well: nsys profile --trace=cuda,nvtx,osrt."
+RECORD_ACTIVITIES = "Record the device as well: activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]."
 RECORD_EVENTS = "Record again: nsys profile --trace=cuda,nvtx,osrt."
 RECORD_LATER = (
     "Record later, when the program is at work: nsys profile --delay, or a schedule of torch.profiler that skips steps."
@@ -235,9 +237,26 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
     launches = trace.api_calls("launch").height
     if refused := find_refusal(trace.tables):
         return CaptureKind("no-device-work", refused.words, refused.remedy)
+    if backend := uses_unseen_devices(trace):
+        words = f"the ranks of its job exchange data through {backend}, so devices work, and they were not recorded"
+        return CaptureKind("no-device-work", words, RECORD_ACTIVITIES)
     if "host_ops" in trace.tables and not (trace.has_device_tables or launches or trace.tables.rows("devices")):
         return CaptureKind("cpu-only", "no device work was captured")
     return CaptureKind("no-device-work", *_why_no_device(trace, launches))
+
+
+_BACKEND = "distributedInfo.backend"
+"""Setting by which a PyTorch trace states how the ranks of its job exchange data: ``nccl``, ``cpu:gloo,cuda:nccl``."""
+_OF_DEVICES = r"(?i)^(?:\w+:)?([nrhx]ccl)$"
+"""Backends that only devices have. One that is listed next to one of CPUs may be unused."""
+
+
+def uses_unseen_devices(trace: TraceView) -> str:
+    """Return the library through which ranks exchange data of devices, if no device was recorded; else empty."""
+    if trace.rank_busy or trace.has_device_tables:
+        return ""
+    settings = having(trace.frame("settings", pl.col("key", "value").cast(pl.String)), "key", _BACKEND)
+    return "".join(settings["value"].str.extract(_OF_DEVICES).drop_nulls().str.to_uppercase().head(1))
 
 
 WORKERS = 3
@@ -326,10 +345,14 @@ def _find_graph_capture(trace: TraceView) -> CaptureKind | None:
         return None
     launches = trace.api_calls("launch").height
     kernels = trace.tables.rows("kernels") if "kernels" in trace.tables else 0
-    if inside < CAPTURED_SHARE * (inside + launches) or kernels > launches or _marks_steps(trace):
+    if inside < CAPTURED_SHARE * (inside + launches) or _marks_steps(trace):
         return None
-    share = format_ratio(inside / (inside + launches))
-    return CaptureKind("graph-capture", f"{share} of the launch calls are recorded into a graph, and run nothing")
+    time = intervals(trace.graph_captures).total / max(1, trace.captured_ns)
+    if kernels > launches and time < CAPTURED_SHARE:
+        return None
+    takes = f"it takes {format_ratio(time)} of the captured time, in which " if time >= CAPTURED_SHARE else ""
+    recorded = f"{format_ratio(inside / (inside + launches))} of the launch calls are recorded into a graph"
+    return CaptureKind("graph-capture", f"{takes}{recorded}, and run nothing")
 
 
 def _find_start_up(trace: TraceView) -> CaptureKind | None:

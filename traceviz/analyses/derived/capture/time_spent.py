@@ -137,6 +137,7 @@ def _describe_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
         waits = _describe_copy_waits(trace, rank, name)
         return f"Of the {format_ns(trace.captured_ns)} captured, {share} were spent in {name}{waits}."
     calls = pl.concat([trace.frame(table, pl.col("name").cast(pl.String), "start_ns", end_ns()) for table in _HOST])
+    calls = calls.filter(~matches(pl.col("name"), _SAYS_NOTHING))
     totals = calls.group_by("name").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("total"))
     if not totals.height:
         return ""

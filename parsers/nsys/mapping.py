@@ -84,6 +84,15 @@ SAMPLES, CHAINS = "COMPOSITE_EVENTS", "SAMPLING_CALLCHAINS"
 SAMPLE_COLUMNS = ("id", "start", "globalTid")
 CHAIN_COLUMNS = ("id", "stackDepth", "symbol", "module")
 
+PAGE_FAULTS = {
+    "CUDA_UM_CPU_PAGE_FAULT_EVENTS": ("nsys.page_faults.host", ""),
+    "CUDA_UM_GPU_PAGE_FAULT_EVENTS": ("nsys.page_faults.device", "numberOfPageFaults"),
+}
+"""Tables of page faults in managed memory: the setting with their number, and the column that counts them, if any."""
+
+SCHEDULE, SCHEDULE_COLUMNS = "SCHED_EVENTS", ("start", "isSchedIn", "globalTid")
+"""The table of moments at which threads get a core (``isSchedIn`` is 1) and leave it, and its columns."""
+
 THREAD, PROCESS = ("globalTid",), ("globalPid",)
 """Raw columns of a row's owner."""
 

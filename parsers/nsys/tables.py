@@ -24,8 +24,20 @@ from traceviz.parsers.nsys.calls import CALLS, drop_repeated_calls, with_ids
 from traceviz.parsers.nsys.cpu_samples import read_stacks
 from traceviz.parsers.nsys.events import event_reader, read_nvtx
 from traceviz.parsers.nsys.identity import Identity, Survey, has_cpu_samples, identify_all, take_survey
-from traceviz.parsers.nsys.mapping import CHAINS, EVENT_TABLES, EVIDENCE, GRAPHS, SAMPLES, SEVERITY, Evidence
+from traceviz.parsers.nsys.mapping import (
+    CHAINS,
+    EVENT_TABLES,
+    EVIDENCE,
+    GRAPHS,
+    PAGE_FAULTS,
+    SAMPLES,
+    SCHEDULE,
+    SCHEDULE_COLUMNS,
+    SEVERITY,
+    Evidence,
+)
 from traceviz.parsers.nsys.samples import has_samples, read_samples
+from traceviz.parsers.nsys.schedule import read_schedule
 from traceviz.parsers.nsys.spilled import merge_notes, spill_table
 from traceviz.parsers.shared.arrays.arrow import ChunkedArray, StringArray, pc
 from traceviz.parsers.shared.cupti import cuda_version
@@ -34,7 +46,7 @@ from traceviz.parsers.shared.events.prescan import present
 from traceviz.parsers.shared.events.reader import EventReader
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.parsers.shared.events.table import first
-from traceviz.parsers.shared.frameworks import evidence_table, identify_framework, pool, texts
+from traceviz.parsers.shared.frameworks import identify_framework, pool, texts
 from traceviz.parsers.shared.notes import Notes
 from traceviz.trace import schema
 from traceviz.trace.names.framework_signs import SignKind, stated_versions
@@ -174,9 +186,9 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
     row = _run(capture, survey, provenance, keep_private=options.keep_private) | {"framework": found.framework}
     yield "run", rows_to_table("run", [row], notes)
     yield from identity.tables.items()
-    settings = evidence_table(found) if options.wants("settings") else None
-    if settings is not None:
-        yield "settings", settings
+    stated = [*found.evidence, *_count_page_faults(raw)] if options.wants("settings") else []
+    if stated:
+        yield "settings", rows_to_table("settings", [{"key": key, "value": value} for key, value in stated])
     yield from _event_tables(raw, options, capture, survey, identity, notes)
     if options.wants("samples") and has_samples(raw):
         yield "samples", read_samples(raw, survey.clock.zero_ns, identity.gpu_devices)
@@ -185,11 +197,16 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
         frames, stacks = read_stacks(raw, identity, survey.clock.zero_ns, survey.clock.last_ns)
         yield "stack_frames", frames
         yield "stacks", stacks
+    is_scheduled = raw.columns(SCHEDULE) >= set(SCHEDULE_COLUMNS)
+    if is_scheduled and options.wants("scheduling"):
+        yield "scheduling", read_schedule(raw, identity, survey.clock.zero_ns)
     notes.add("graph-kernels-hidden", "warning", HIDDEN, survey.rows.get("graphs", 0))
     # Note tables of events that no code here reads.
     read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE
     read |= {"GENERIC_EVENTS"} if has_samples(raw) else set()
     read |= {SAMPLES, CHAINS} if is_sampled else set()
+    read |= {SCHEDULE} if is_scheduled else set()
+    read |= set(PAGE_FAULTS)
     unread = sorted(name for name in raw.plain_names - read if _has_events(raw, name))
     if unread:
         shown = ", ".join(unread[:_MOST_NAMED]) + (", ..." if len(unread) > _MOST_NAMED else "")
@@ -277,6 +294,19 @@ def _note_hidden_graphs(raw: RawTables, capture: Capture, calls: pa.Table, notes
         names: ChunkedArray = calls["name"]
         launches = pc.match_substring_regex(names.chunk(0).dictionary, "^(cuda|cu)GraphLaunch")
         notes.add("graph-kernels-hidden", "warning", HIDDEN, count_rows(names, launches))
+
+
+def _count_page_faults(raw: RawTables) -> Iterator[tuple[str, str]]:
+    """Yield key and value of the settings that state how many page faults in managed memory were recorded."""
+    for table, (key, counts) in PAGE_FAULTS.items():
+        columns = raw.columns(table)
+        if "start" not in columns:
+            continue
+        chosen = counts if counts in columns else "start"
+        batches = [batch[chosen] for batch in raw.stream(table, [chosen])]
+        number = sum(pc.sum(b).as_py() or 0 if chosen == counts else len(b) for b in batches)
+        if number > 0:
+            yield key, str(number)
 
 
 _READ_ELSEWHERE = frozenset({"DIAGNOSTIC_EVENT", "GPU_METRICS"})

@@ -23,7 +23,7 @@ DEVICE_WORK = ("kernels", "memcpy", "memset", "graphs")
 """Same as :data:`traceviz.trace.schema.DEVICE_WORK`, without importing the modules of the schema."""
 STEP_TABLES = ("steps", "nvtx", "host_ops", "device_ops", "cuda_api", *DEVICE_WORK, "phases", "windows", "overhead")
 """Tables for steps, ranks and judged time. Every analysis of steps may read them."""
-CLASS_TABLES = (*STEP_TABLES, "os_calls", "stacks", "stack_frames")
+CLASS_TABLES = (*STEP_TABLES, "os_calls", "scheduling", "stacks", "stack_frames")
 """Tables from which the classes of a step are computed."""
 
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from traceviz.core.errors import UsageError
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 """Version of this contract, written into every ``manifest.json``.
 
 Versions only add tables and nullable columns. Columns that an older folder lacks are null, that is, not known. Since
@@ -468,6 +468,11 @@ _DECLARED = (
         "os_calls",
         "one call of the operating system's runtime library (read, poll, futex ...)",
         (START, DURATION, PROCESS, THREAD, Column("name", NAME, "Function name.")),
+    ),
+    Table(
+        "scheduling",
+        "a time in which a thread ran on a core, as the scheduler recorded it; between its rows it ran on none",
+        (START, DURATION, PROCESS, THREAD),
     ),
     Table(
         "stack_frames",

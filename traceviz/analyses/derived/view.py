@@ -346,8 +346,23 @@ class TraceView:
         """Start and end of each process's program, as hooks recorded them."""
         columns = ("process_id", "start_ns", "dur_ns", end_ns(), pl.col("kind").cast(pl.String))
         programs = having(self.frame("phases", *columns), "kind", "program").drop_nulls(["process_id", "dur_ns"])
+        if not programs.height and len(self.traced) > 1:
+            programs = self._short_lives
         lives = programs.group_by("process_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
         return {process: (start, end) for process, start, end in lives.sort("process_id").iter_rows()}
+
+    @property
+    def _short_lives(self) -> pl.DataFrame:
+        """First and last event of processes, if each other one lived for less than half of the longest life.
+
+        These are child processes of one program. Processes that live as long as it are the ranks of a job.
+        """
+        columns = (pl.col("process_id").cast(pl.Int64), "start_ns", end_ns())
+        tables = ("os_calls", "cuda_api", "nvtx", "host_ops")
+        events = pl.concat([self.frame(name, *columns) for name in tables], how="vertical_relaxed").drop_nulls()
+        lives = events.group_by("process_id").agg(pl.col("start_ns").min(), pl.col("end_ns").max())
+        length = (lives["end_ns"] - lives["start_ns"]).sort(descending=True)
+        return lives if lives.height > 1 and 2 * length[1] < length[0] else lives.clear()
 
     def idle_of(self, process_id: int) -> IntervalSet:
         """Return the time in which no device is seen to work for the process, which may own no device work."""

@@ -30,11 +30,13 @@ class Option(Claim):
         within: Keys of the exclusive parts whose time it explains more precisely; empty for such a part.
             :data:`COMPUTE` stands for the computing itself.
         record: Record of the finding that it comes from, if any.
+        culprit: Event with most of its time, and its place; may be empty.
     """
 
     sentence: str
     within: frozenset[str] = frozenset()
     record: FindingRecord | None = None
+    culprit: str = ""
 
     @property
     def code(self) -> str:

@@ -26,6 +26,7 @@ class Judged:
         in_turn: Share in which the average device of several idles while another one of its process works.
         sees_host: True if anything of the host was recorded.
         sampled: True if stacks were sampled. Lines are then those that ran.
+        has_os_calls: True if calls of the operating system were recorded.
     """
 
     times: dict[str, int]
@@ -35,6 +36,17 @@ class Judged:
     in_turn: float
     sees_host: bool
     sampled: bool = False
+    has_os_calls: bool = False
+
+    @property
+    def unexplained(self) -> str:
+        """Clause about unexplained time: what was recorded of the host, and does not cover it."""
+        what = "what the host does" if self.has_device else "what the program does"
+        if self.sampled:
+            return f"neither events nor samples of the main thread say {what}"
+        if self.has_os_calls:
+            return "the main thread is in no recorded call"
+        return f"nothing recorded says {what}" if self.has_device else f"nothing was recorded of {what}"
 
     @property
     def total_ns(self) -> int:
@@ -83,6 +95,7 @@ def measure_judged_time(trace: TraceView) -> Judged:
         _share_in_turn(trace),
         sees_host(trace),
         sampled=bool(trace.tables.rows("stacks")),
+        has_os_calls=bool(trace.tables.rows("os_calls")),
     )
 
 

@@ -102,6 +102,9 @@ PARTS: dict[str, Words] = {
         "migration of managed memory",
         "the host uses managed memory whose pages migrate one by one (cudaMemPrefetchAsync moves them at once)",
     ),
+    "registration": _words(
+        "registration of host memory", "the host pins buffers for the device", _CALLS, heading="Registration"
+    ),
     "allocation": _words("allocation", "memory is allocated or freed", _CALLS),
     "stream": _words("creation of streams", "streams are created or destroyed", _CALLS, heading="Streams"),
     "first_launch": _words("first use", "a first call sets up a device, library or code", _CALLS),
@@ -119,6 +122,13 @@ PARTS: dict[str, Words] = {
         _CALLS,
         alone="the program waits in the operating system",
         heading="Host blocked",
+    ),
+    "child_process": _words(
+        "waits for child processes",
+        "the host waits for child processes",
+        _CALLS,
+        alone="the program waits for child processes",
+        heading="Child processes",
     ),
     "profiler": _words("the profiler", "the profiler itself works"),
     "waiting": _words("waits of the program", "the program waits", _CALLS, heading="Waiting"),
@@ -192,16 +202,16 @@ def _make_option(  # noqa: PLR0917 (a part, its time and where that was)
     evidence = _MEANINGS.get(key, "what the devices did was recorded")
     if count:
         evidence = f"{counted(count, 'event')}{f': {calls}' if calls else ''}"
-    return Option(key, words.label, time_ns, share, judged.words, "measured", evidence, sentence)
+    return Option(key, words.label, time_ns, share, judged.words, "measured", evidence, sentence, culprit=calls)
 
 
 def _unexplained(time_ns: int, judged: Judged) -> Option:
     share, evidence = judged.share(time_ns), "no recorded event covers it"
     time = f"in {format_ratio(share)} of {judged.whole}"
     if not judged.has_device:
-        sentence = f"Unexplained: {time} nothing was recorded of what the program does."
+        sentence = f"Unexplained: {time} {judged.unexplained}."
     elif judged.sees_host:
-        sentence = f"Unexplained: {time} {judged.idle}, and nothing recorded says what the host does."
+        sentence = f"Unexplained: {time} {judged.idle}, and {judged.unexplained}."
     else:
         sentence = f"Mostly idle: {time} {judged.idle}, and what the host did meanwhile was not recorded."
     return Option(UNEXPLAINED, "unexplained", time_ns, share, judged.words, "unexplained", evidence, sentence)

@@ -13,7 +13,8 @@ from traceviz.analyses.capture.whole_run import describe_failure
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.kind import uses_unseen_devices
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
-from traceviz.analyses.derived.capture.time_spent import begins_late, describe_time_before_work
+from traceviz.analyses.derived.capture.time_spent import BRIEF, describe_time_around_work, share_with_device_work
+from traceviz.analyses.derived.causes.kinds import HOST
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import training_steps
@@ -40,7 +41,7 @@ from traceviz.analyses.headline.sentences import (
     describe_others,
     fit_sentences,
 )
-from traceviz.analyses.headline.whole_run import describe_capture, describe_run, has_whole_run
+from traceviz.analyses.headline.whole_run import describe_capture, describe_run, describe_start_up, has_whole_run
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.host.own_function import working_function
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
@@ -63,6 +64,8 @@ WORTH_A_FUNCTION = 0.3
 """A function of the program is named if it takes this share of the steps."""
 UNEXPLAINED_SHARE = 0.1
 """Least share of unexplained time that is reported for a program without a device."""
+LEAST_WORK = 0.001
+"""The time from first to last device work is described if it is this share of the captured time."""
 MOSTLY_COMPUTES = 0.8
 """Least share of computing with which a trace is healthy if nothing else takes much time."""
 
@@ -81,26 +84,28 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     says_nothing = _says_nothing(trace, pipeline, time) or lanes
     options = () if says_nothing else tuple(_options(trace, results, time, findings))
     choice = choose(options, 0.0 if lanes else _own_share(trace, time))
-    before = _describe_time_before_work(trace, results)
-    late = bool(before) and begins_late(trace) and not steady_time(trace)  # then most of the capture is before work
-    cause_sentence = lanes or ("" if late else _describe_cause(trace, results, time, choice))
-    if late and not lanes and choice.lead is not None:
-        cause_sentence = _describe_after_start(time, choice.lead)
+    around = _describe_time_around_work(trace, results)
+    working = share_with_device_work(trace)
+    is_brief = (bool(around) or pipeline.kind.key == "start-up") and working < BRIEF and not steady_time(trace)
+    if is_brief and not lanes:  # most of the capture is before or after the work
+        cause_sentence = _describe_brief_work(time, choice.lead) if working >= LEAST_WORK else ""
+    else:
+        cause_sentence = lanes or _describe_cause(trace, results, time, choice)
     opening = _name_kind(results, pipeline)
     is_plain = pipeline.kind.key in _WITHOUT_DEVICE and has_whole_run(results.get("whole_run")) and time.sampled
     sentences = [
         (0, "" if is_plain else opening),
-        (0, before if late else ""),
+        (0, around if is_brief else ""),
         (0, cause_sentence),
         (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
-        (3, "" if late else before),
-        (1, describe_others(choice, time)),
+        (1 if working < MOST else 3, "" if is_brief else around),
+        (1, describe_others(choice, time) if cause_sentence else ""),
         (2, _describe_unexplained(trace, results, time, choice)),
         (1, _advise_recording(results, choice)),
         (2, describe_input(pipeline, choice.lead) if pipeline.verdict is not InputVerdict.NOT_JUDGED else ""),
         (6, _describe_host_while_idle(trace, time, choice)),
         (5, _describe_computing(time, pipeline, choice)),
-        (6, "" if choice.lead or before or lanes or pipeline.spent == cause_sentence else pipeline.spent),
+        (6, "" if choice.lead or around or lanes or pipeline.spent == cause_sentence else pipeline.spent),
         (2, pipeline.remedy.brief),
         (3, _caution_about_steps(results)),
         (0, _describe_unrecorded_work(results)),
@@ -112,7 +117,9 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
     whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED
     run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads)
-    if is_judged and not (has_whole_run(whole_run) or late or lanes):
+    if is_brief and not lanes:
+        run = describe_start_up(trace, working)
+    elif is_judged and not (has_whole_run(whole_run) or lanes):
         run = describe_capture(trace, choice.lead)
     cause = run.candidate.key if run.candidate else cause
     ranked = [(0, describe_failure(trace)), *run.before(sentences)]
@@ -179,13 +186,15 @@ def _describe_cause(trace: TraceView, results: dict[str, Any], time: Judged, cho
     return f"Healthy: {computing}" if _is_healthy(time) else f"{computing[0].upper()}{computing[1:]}"
 
 
-def _describe_after_start(time: Judged, lead: Option) -> str:
-    """Return the sentence about the time with device work, if most of the capture is before it."""
-    if _is_mild(time, lead):
+def _describe_brief_work(time: Judged, lead: Option | None) -> str:
+    """Return the sentence about the time with device work, if most of the capture is before or after it."""
+    if lead is None or _is_mild(time, lead):
         share = format_ratio(time.compute_share)
-        return f"From first to last device work it is healthy: {time.device} computes in {share} of that time."
+        healthy = " it is healthy:" if _is_healthy(time) else ","
+        return f"From first to last device work{healthy} {time.device} computes in {share} of that time."
     part = "mostly" if lead.share >= MOST else "the largest part is"
-    return f"From first to last device work, {part} {lead.label} ({format_ratio(lead.share)})."
+    where = f": {lead.culprit}" if lead.culprit else ""
+    return f"From first to last device work, {part} {lead.label} ({format_ratio(lead.share)}{where})."
 
 
 def _describe_lanes(results: dict[str, Any]) -> str:
@@ -194,11 +203,11 @@ def _describe_lanes(results: dict[str, Any]) -> str:
     return lanes.sentence if isinstance(lanes, LaneTimes) and "cpu_steps" not in results else ""
 
 
-def _describe_time_before_work(trace: TraceView, results: dict[str, Any]) -> str:
-    """Return the sentence about the time before the first device work; empty for a program with steps."""
+def _describe_time_around_work(trace: TraceView, results: dict[str, Any]) -> str:
+    """Return the sentence about the time before or after all device work; empty for a program with steps."""
     times = results.get("steps")
     has_steps = isinstance(times, StepTimes) and not times.slight and times.steps.steady.height >= FEW_STEPS
-    return "" if has_steps else describe_time_before_work(trace)
+    return "" if has_steps else describe_time_around_work(trace)
 
 
 def _describe_unexplained(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
@@ -220,7 +229,10 @@ def _unexplained_alone(choice: Choice) -> float:
 def _advise_recording(results: dict[str, Any], choice: Choice) -> str:
     """Return what to record next if unexplained time leads."""
     waits = results.get("host_waits")
-    leads = choice.lead is not None and choice.lead.key == UNEXPLAINED
+    lead = choice.lead
+    leads = lead is not None and lead.key == UNEXPLAINED
+    if isinstance(waits, HostCauses) and lead is not None and lead.key == HOST:
+        leads = waits.time_of(["running"]) >= MOST * lead.time_ns
     if not isinstance(waits, HostCauses) or not (leads or _unexplained_alone(choice)):
         return ""
     return f"To see more: {waits.record[0]}."

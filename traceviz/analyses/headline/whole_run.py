@@ -139,6 +139,27 @@ def _make_candidate(run: RunParts, part: str) -> Candidate:
     return Candidate(key, said(run, part), time, share, OF_THE_RUN, certainty, "the whole run", reason, leads=True)
 
 
+def describe_start_up(trace: TraceView, working: float) -> RunText:
+    """Return the candidate for the time before or after all device work, if that is most of a capture.
+
+    Args:
+        trace: The trace.
+        working: Share of the captured time from the first to the last device work.
+    """
+    begin, end = trace.device_window
+    starts, ends = zip(*trace.rank_extents.values(), strict=True)
+    before, after = min(starts) - begin, end - max(ends)
+    where, time_ns = max(((_BEFORE, before), (_AFTER, after)), key=lambda part: part[1])
+    label = "start-up" if where == _BEFORE else "time after the last device work"
+    reason = f"The largest part of the captured time; devices work within {format_ratio(working)} of it."
+    share = time_ns / max(trace.captured_ns, 1)
+    evidence = "the time without device work"
+    key = f"{OF_THE_RUN}_{_KEYS[where]}"
+    return RunText(
+        candidate=Candidate(key, label, time_ns, share, "captured time", "measured", evidence, reason, leads=True)
+    )
+
+
 def describe_capture(trace: TraceView, lead: Option | None) -> RunText:
     """Return the text for a capture of part of a run: the share that is judged, and what is larger outside of it.
 

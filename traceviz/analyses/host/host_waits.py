@@ -18,6 +18,7 @@ from traceviz.analyses.derived.causes.places import PLACES
 from traceviz.analyses.derived.causes.sampling import find_ticks_within
 from traceviz.analyses.derived.frames import having, intervals, parts_by
 from traceviz.analyses.derived.host.classes import sees_host
+from traceviz.analyses.derived.host.migrations import describe_migrations
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.patterns import extracted
 from traceviz.analyses.derived.stacks.functions import without_module
@@ -58,6 +59,8 @@ def _record(trace: TraceView) -> tuple[str, ...]:
     if trace.tables.run_facts().get("format") not in _OF_CUDA:
         return (f"ranges {_PARTS}",)
     tracing = () if {"cuda_api", "os_calls"} <= set(trace.tables) else (_NSYS,)
+    if trace.tables.rows("scheduling"):
+        tracing = ("CPU samples (nsys profile --sample=process-tree)", *tracing)
     return (*tracing, f"NVTX ranges {_PARTS}")
 
 
@@ -76,8 +79,6 @@ class _Rule:
 
 OF_FRAMEWORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime"})
 """Kinds of work that compiling the step can save, as well as Python in modules of a model."""
-_COMPILES = ("Compile the step", "PyTorch: the operators with the most host time")
-"""Start of advice of TV205 about operators of the framework."""
 _MAKE_ON_DEVICE = (
     "Compute it on the device, or before it is needed. PyTorch: device='cuda' where tensors are made (torch.randn(..., "
     "device='cuda')), or in the workers of a DataLoader."
@@ -85,13 +86,28 @@ _MAKE_ON_DEVICE = (
 """Advice about operators that compute on the host while the device waits for their result."""
 _WORTH_COMPUTING = 0.05
 """Operators below this share of the host's own work are not examined."""
+_OF_OPERATORS = ("Compile the step", "PyTorch: the operators with the most host time", "Use a larger batch")
+"""Start of advice of TV205 about operators of the framework, and"""
+_OF_OTHERS = "Let the device work at the same time"
+"""about other work of the host."""
+_OF_KIND: dict[str, tuple[KindKey, ...]] = {
+    "Parameters on the host": ("parameter_transfer",),
+    "Register host memory once": ("registration",),
+    "Allocate and create once": ("allocation", "stream"),
+    "Child processes": ("child_process",),
+    "Files": ("os_call", "io"),
+    "Locks and conditions": ("os_call", "lock", "gil", "python_wait", "wait"),
+    "Sockets and pipes": ("os_call", "python_wait", "wait", "lock"),
+}
+"""Kinds of causes for which advice that starts so is given, if they take much of the finding's time."""
 _RULES: tuple[_Rule, ...] = (
     _Rule("TV205", "no device works while the host prepares work"),
     _Rule("TV207", "no device works while the host waits"),
     _Rule("TV208", "no device works while first calls set up the device or a library"),
     _Rule("TV209", "no device works while the leading thread waits"),
-    _Rule("TV210", "no device works while memory and streams are made or freed"),
+    _Rule("TV210", "no device works while memory is allocated, freed or registered, or streams are created"),
     _Rule("TV211", "no device works while code is compiled or loaded"),
+    _Rule("TV212", "no device works while pages of managed memory migrate"),
 )
 
 
@@ -111,6 +127,7 @@ class HostCauses:
         sampled: True if stacks were sampled. Lines are then those that ran.
         first_use: Sentence about the operator whose first call takes most time, if one is much slower than later.
         computes: True if most of the host's own work is in operators that launch nothing: they compute on the host.
+        migrations: Sentence about the migrations of managed memory in the capture; empty if there are none.
     """
 
     causes: pl.DataFrame
@@ -124,6 +141,7 @@ class HostCauses:
     sampled: bool = False
     first_use: str = ""
     computes: bool = False
+    migrations: str = ""
 
     @cached_property
     def kinds(self) -> dict[str, int]:
@@ -197,10 +215,11 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             sampled=bool(trace.tables.rows("stacks")),
             first_use=describe_first_use(trace, having(causes, "kind", "first_launch")),
             computes=_computes(trace, causes),
+            migrations=describe_migrations(trace),
         )
 
     def judge(self, result: HostCauses) -> tuple[Finding, ...]:
-        """Return TV205 and TV207 to TV211 if causes with one remedy take much of the judged time."""
+        """Return TV205 and TV207 to TV212 if causes with one remedy take much of the judged time."""
         if result.host_only:
             return ()
         found = []
@@ -294,8 +313,8 @@ def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
     sums = causes.group_by("kind").agg(pl.col("time_ns").sum()).sort("time_ns", "kind", descending=[True, False])
     times = list(sums.iter_rows())
     parts = [f"{KIND_LABELS[kind]} {result.share(time)}" for kind, time in times if time >= _WORTH_SAYING * time_ns]
-    of_kinds = f" ({', '.join(parts)})" if len(parts) > 1 else ""
     found = find_culprit(causes, line=result.sampled)
+    of_kinds = f" ({', '.join(parts)})" if len(parts) > 1 or not found else ""
     known = {found.name, found.place} if found else set()
     within = result.within if HOST in entry.parts and result.within not in known else ""
     largest = ""
@@ -308,6 +327,8 @@ def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
     )
     if entry.code == "TV208" and result.first_use:
         message = f"{message} {result.first_use}"
+    if entry.code == "TV212" and result.migrations:
+        message = f"{message} {result.migrations}"
     evidence = (
         *(Fact(f"{kind}_ns", KIND_LABELS[kind], time, "ns") for kind, time in times),
         Fact("cause", "largest cause", found.name if found else KIND_LABELS[times[0][0]]),
@@ -316,9 +337,12 @@ def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
     is_of_model = (pl.col("kind") == "python") & pl.col("module").is_not_null()
     of_framework = int(causes.filter(pl.col("kind").is_in(list(OF_FRAMEWORK)) | is_of_model)["time_ns"].sum())
     advice = record_of(entry.code).advice
-    if 2 * of_framework < time_ns:  # a compiler of the framework does not change other work
-        advice = tuple(line for line in advice if not line.startswith(_COMPILES))
+    # A compiler of the framework, or a larger batch, does not change other work
+    unfit = _OF_OPERATORS if result.computes or 2 * of_framework < time_ns else (_OF_OTHERS,)
+    large = {kind for kind, time in times if time >= _WORTH_SAYING * time_ns}
+    unfit += tuple(start for start, kinds in _OF_KIND.items() if not large & set(kinds))
+    advice = tuple(line for line in advice if not line.startswith(unfit))
     if entry.code == "TV205" and result.computes:
-        advice = (_MAKE_ON_DEVICE, *(line for line in advice if not line.startswith(_COMPILES)))
+        advice = (_MAKE_ON_DEVICE, *advice)
     share_of = time_ns, result.judged_ns, result.judged_words
     return finding(entry.code, message, evidence, *share_of, advice=advice)

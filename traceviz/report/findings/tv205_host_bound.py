@@ -2,6 +2,20 @@
 
 from traceviz.report.findings.record import FindingRecord, TimelinePlace
 
+BATCH = "Use a larger batch: the host prepares the same operators, and the device has more to do."
+"""Advice if operators of a framework take the time."""
+BESIDE = (
+    "Let the device work at the same time: launch its next work before this work of the host, do it on another thread, "
+    "or move it to the device."
+)
+"""Advice for other work of the host."""
+
+TRANSFER = (
+    "Parameters on the host: keep on the device what fits, or copy the next layer from pinned memory on a stream of "
+    "its own while this one computes."
+)
+"""Advice if parameters are brought to the device."""
+
 RECORD = FindingRecord(
     code="TV205",
     slug="host-bound",
@@ -20,7 +34,9 @@ RECORD = FindingRecord(
             "PyTorch: the operators with the most host time say what is slow (record with_stack=True to see the "
             "Python between them)."
         ),
-        "Use a larger batch: the host prepares the same operators, and the device has more to do.",
+        BATCH,
+        TRANSFER,
+        BESIDE,
         "Where Python functions take the time: move their work out of the step, or to the device.",
     ),
     misleads=(

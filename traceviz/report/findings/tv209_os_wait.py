@@ -2,6 +2,12 @@
 
 from traceviz.report.findings.record import SYSTEM, FindingRecord, TimelinePlace
 
+CHILDREN = (
+    "Child processes (waitpid, wait4, system): start them while other work is done, start fewer of them, or keep what "
+    "they make (compiled code, files) for the next run."
+)
+"""Advice if the host waits for child processes."""
+
 RECORD = FindingRecord(
     code="TV209",
     slug="os-wait",
@@ -13,6 +19,7 @@ RECORD = FindingRecord(
     advice=(
         "Files (read, write, fsync, open): do it on another thread, or less often.",
         "Locks and conditions (futex, sem_wait, pthread_cond_wait): another thread has what this one waits for.",
+        CHILDREN,
         "Sockets and pipes (poll, recv, epoll_wait): another process has it, a loader's worker, say.",
     ),
     misleads=(
@@ -21,7 +28,7 @@ RECORD = FindingRecord(
     section="host_waits",
     part_of=("TV102",),
     compares_clocks=True,
-    explains=("os_call", "waiting", "io", "sleep", "lock", "gil"),
+    explains=("os_call", "child_process", "waiting", "io", "sleep", "lock", "gil"),
     is_candidate=False,
     tables=SYSTEM,
     place=TimelinePlace("idle_class", "the longest wait in the operating system", ("host_blocked",)),

@@ -99,7 +99,9 @@ ONE_KERNEL_SHARE = 0.9
 START_UP_SHARE = 0.5
 """Minimum share of the captured time before the first device work for a start-up capture, and"""
 BUSY_SHARE = 0.05
-"""maximum share with the device busy. A start-up capture has no steps either."""
+"""maximum share with the device busy. A start-up capture has no steps either, and"""
+LOOP_SHARE = 0.2
+"""the time from the first to the last device work, idle time included, is less than this share."""
 CAPTURED_SHARE = 0.5
 """Minimum share of launch calls inside a graph capture. If the trace has more kernels than calls outside of it, the
 capture must also take this share of the captured time."""
@@ -289,10 +291,11 @@ def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
     if not trace.has_device_tables:
         is_of_cuda = trace.tables.run_facts().get("format") in {"nsys", "nvprof"}
         return "CUDA was not traced" if is_of_cuda else "nothing of a device was recorded", RECORD_DEVICE
+    if called := trace.tables.rows("cuda_api"):
+        times = counted(called, "time")
+        return f"the device's API was called {times}, and nothing was launched", ""
     if any("No CUDA events collected" in note["message"] for note in notes):
         return "CUDA was traced, and the profiler says that the process did not use it", ""
-    if called := trace.tables.rows("cuda_api"):
-        return f"the device's API was called {called:,} times, and nothing was launched", ""
     return "a device would have been recorded, and nothing used one", ""
 
 
@@ -358,9 +361,12 @@ def _find_graph_capture(trace: TraceView) -> CaptureKind | None:
 def _find_start_up(trace: TraceView) -> CaptureKind | None:
     if training_steps(trace).frame.height or not trace.rank_busy or not trace.rank_extents:
         return None
-    first = min(start for start, _ in trace.rank_extents.values()) - trace.device_window[0]
+    starts, ends = zip(*trace.rank_extents.values(), strict=True)
+    first = min(starts) - trace.device_window[0]
     busy = max(busy.total for busy in trace.rank_busy.values())
     if first < START_UP_SHARE * trace.captured_ns or busy >= BUSY_SHARE * trace.captured_ns:
+        return None
+    if max(ends) - min(starts) >= LOOP_SHARE * trace.captured_ns:
         return None
     before, whole = format_ns(first), format_ns(trace.captured_ns)
     working = format_ratio(busy / trace.captured_ns)

@@ -12,6 +12,8 @@ of the time. Events that enclose the whole capture are ignored.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars as pl
 
@@ -19,9 +21,9 @@ from traceviz.analyses.derived.calls.short_names import function_of, shortened
 from traceviz.analyses.derived.capture.kind import capture_kind
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
-from traceviz.analyses.derived.frames import bounds, codes, end_ns, having, intervals, without_nulls
+from traceviz.analyses.derived.frames import bounds, codes, end_ns, having, intervals, of_process, without_nulls
 from traceviz.analyses.derived.grouped import Groups
-from traceviz.analyses.derived.host.classes import sees_host
+from traceviz.analyses.derived.host.classes import CHILD_WAITS, sees_host
 from traceviz.analyses.derived.host.copy_calls import waiting_copies
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.launch.first import first_calls
@@ -37,7 +39,9 @@ IDLE_SHARE = 0.2
 MOSTLY = (0.9, 0.5)
 """Part of the time that a name must have; the second applies if no name has the first."""
 WORTH_SAYING = 0.1
-"""Waits in copy calls are reported as well from this share of the captured time on."""
+"""Parts of a time, such as waits in copy calls, are named from this share of it on."""
+BRIEF = 0.2
+"""Devices that work only within this share of the captured time do not show what the rest of it was."""
 ENCLOSES = 0.95
 """An event of at least this share of the capture encloses it, except calls of the driver or the system."""
 
@@ -59,43 +63,79 @@ def describe_time_spent(trace: TraceView) -> str:
     return _describe_idle_time(trace, rank, idle) if trace.rank_busy else _describe_host(trace, rank, idle)
 
 
-def describe_time_before_work(trace: TraceView) -> str:
-    """Return a sentence about the time before the first device work; empty if it is not most of the idle time."""
+def describe_time_around_work(trace: TraceView) -> str:
+    """Return a sentence about the time before or after all device work; empty if it is not most of the idle time."""
     if not trace.captured_ns or not trace.rank_busy or capture_kind(trace).key == "no-kernels":
         return ""
     rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
     idle = trace.idle_of(rank)
-    return _describe_before_work(trace, rank, idle) if idle.total >= IDLE_SHARE * trace.captured_ns else ""
+    return _describe_edge(trace, rank, idle) if idle.total >= IDLE_SHARE * trace.captured_ns else ""
 
 
-def begins_late(trace: TraceView) -> bool:
-    """Return whether the first device work starts in the second half of the captured time."""
-    extents = [start - trace.window_of(rank)[0] for rank, (start, _) in trace.rank_extents.items()]
-    return bool(extents) and 2 * min(extents) > trace.captured_ns
+def share_with_device_work(trace: TraceView) -> float:
+    """Return the share of the captured time from the first to the last device work; 1 if there is none."""
+    if not trace.rank_busy or not trace.captured_ns or not trace.rank_extents:
+        return 1.0
+    starts, ends = zip(*trace.rank_extents.values(), strict=True)
+    return (max(ends) - min(starts)) / trace.captured_ns
 
 
 def _describe_idle_time(trace: TraceView, rank: int, idle: IntervalSet) -> str:
-    if before := _describe_before_work(trace, rank, idle):
-        return before
+    if edge := _describe_edge(trace, rank, idle):
+        return edge
     name, inside = find_costliest_name(trace, rank, idle)
     share = format_ratio(inside / trace.captured_ns)
     of_captured = f"({share} of the captured time)"
     return f"While it was idle, the host was mostly in {name} {of_captured}." if name else _describe_kind(trace, rank)
 
 
-def _describe_before_work(trace: TraceView, rank: int, idle: IntervalSet) -> str:
-    begin = trace.window_of(rank)[0]
-    first = trace.rank_extents.get(rank, (begin, begin))[0]
-    if 2 * (first - begin) < idle.total:
+def _describe_edge(trace: TraceView, rank: int, idle: IntervalSet) -> str:
+    """Return a sentence about the longer of the times before the first and after the last device work."""
+    begin, end = trace.window_of(rank)
+    first, last = trace.rank_extents.get(rank, (begin, end))
+    is_start = first - begin >= end - last
+    window = IntervalSet.span(begin, first) if is_start else IntervalSet.span(last, end)
+    if 2 * window.total < idle.total or window.total < IDLE_SHARE * trace.captured_ns:
         return ""
-    window = IntervalSet.span(begin, first)
     name, inside = find_costliest_name(trace, rank, window)
     why = _explain_length(trace, rank, name, window) if name else ""
+    largest = "" if name else _list_parts(find_parts_of_time(trace, rank, window)[:2])
     if capture_kind(trace).key == "start-up":  # its evidence already gives the amount
-        return f"Most of it is in {name}{why}." if name else ""
+        return f"Most of it is in {name}{why}." if name else largest
     where = f", {format_ns(inside)} of them in {name}{why}" if name else ""
-    before, whole = format_ns(first - begin), format_ns(trace.captured_ns)
-    return f"Before the first device work, {before} of the {whole} captured pass{where}."
+    edge, whole = format_ns(window.total), format_ns(trace.captured_ns)
+    around = "Before the first" if is_start else "After the last"
+    return f"{around} device work, {edge} of the {whole} captured pass{where}. {largest}".strip()
+
+
+def _list_parts(parts: list[tuple[str, int]]) -> str:
+    """Return the sentence that names parts of a time; empty if there are none."""
+    named = " and ".join(f"{what} ({format_ns(time_ns)})" for what, time_ns in parts)
+    return f"The largest part{'s are' if len(parts) > 1 else ' is'} {named}." if parts else ""
+
+
+def find_parts_of_time(trace: TraceView, rank: int, time: IntervalSet) -> list[tuple[str, int]]:
+    """Return what takes at least a tenth of ``time`` without device work, as text and length, the longest first.
+
+    Parts are exclusive: work of the profiler, else calls of the device's API on any thread, else system calls of the
+    leading thread.
+    """
+    overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
+    taken = intervals(overhead.filter(pl.col("process_id").is_null() | (pl.col("process_id") == rank))).intersect(time)
+    found, free = [("the profiler's own work", taken.total)], time.subtract(taken)
+    thread = training_thread(trace, rank)
+    for table in _CALLS:
+        calls = of_process(
+            trace.frame(table, pl.col("name").cast(pl.String), "start_ns", "dur_ns", "process_id", "thread_id"), rank
+        )
+        calls = having(calls, "thread_id", thread) if table == "os_calls" else calls
+        inside = calls.with_columns(pl.Series("inside", free.overlap(*bounds(calls))))
+        for name, time_ns in inside.group_by("name").agg(pl.col("inside").sum()).sort("name").iter_rows():
+            waits = f"waiting for child processes in {name}" if re.search(CHILD_WAITS, name) else ""
+            found.append((waits or shortened(name), time_ns))
+        free = free.subtract(intervals(calls))
+    large = [(what, time_ns) for what, time_ns in found if time_ns >= WORTH_SAYING * time.total > 0]
+    return sorted(large, key=lambda part: -part[1])
 
 
 _WHAT_FIRST_CALLS_DO = {"context": ", which creates the context of the device", "code": ", which loads device code"}

@@ -13,9 +13,10 @@ up to it exactly. Calls of the device's API explain their own classes, on any th
 thread explains the time. That thread may run Python, a range or the runtime, or wait in a system call for a thread.
 Then another thread may do the work that it waits for (PyTorch's backward pass, TensorFlow's executor), and an operator
 that runs there explains the time. A call of the framework explains the system calls directly within it. Time that no
-event covers is unexplained, and step marks explain nothing. If the stacks of the leading thread were sampled, the
-samples divide time that is unexplained, or explained only by a range or a system call. To other causes they add the
-line (:mod:`traceviz.analyses.derived.causes.sampling`).
+event covers is unexplained, and step marks explain nothing. If the scheduler was recorded, such time is divided into
+time in which the leading thread ran on a core, and time in which it ran on none. If the stacks of the leading thread
+were sampled, the samples divide time that is unexplained, or explained only by a range or a system call. To other
+causes they add the line (:mod:`traceviz.analyses.derived.causes.sampling`).
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from traceviz.analyses.derived.frames import (
     end_ns,
     having,
     in_one_piece,
+    intervals,
     of_process,
     taken,
 )
@@ -80,7 +82,7 @@ _CATEGORY_ORDER = ("step", "annotation", "python")
 _KINDS_OF_CLASS: dict[str, frozenset[KindKey]] = {
     "input_wait": frozenset({"input"}),
     "synchronisation": frozenset({"synchronisation", "blocking_copy", "device_wait"}),
-    "allocation": frozenset({"allocation", "stream"}),
+    "allocation": frozenset({"allocation", "registration", "stream"}),
     "kernel_launch": frozenset({"launch", "blocking_copy"}),
     "compilation": frozenset({"compilation", "first_launch"}),
     "communication": frozenset({"host_collective"}),
@@ -92,7 +94,7 @@ _FRAMEWORK: tuple[KindKey, ...] = ("operator", "optimizer", "runtime", "compilat
 """Kinds of calls that are more specific than the system calls inside them."""
 _OF_FIRST_USE: frozenset[KindKey] = frozenset({"operator", "driver", "first_launch"})
 """Kinds of calls that are part of the first use of the operator around them. What has a kind of its own is not."""
-_PREPARES: tuple[KindKey, ...] = ("allocation", "stream", "first_launch", "compilation")
+_PREPARES: tuple[KindKey, ...] = ("allocation", "registration", "stream", "first_launch", "compilation")
 """Kinds of calls of the device's API that are no part of an exchange of data."""
 _WORKS: frozenset[KindKey] = frozenset({"operator", "optimizer", "host_collective", "migration"})
 """Kinds that explain a wait of the leading thread."""
@@ -276,8 +278,11 @@ def _find_causes_of_rank(trace: TraceView, rank: int) -> Iterator[tuple[pl.DataF
     trace.free_memory(host_classes, _kinds_by_behaviour, first_calls)
     events = _read_events(trace, rank, judged)
     samples = find_ticks_within(trace, rank, judged)
+    cores = _find_cores(trace, rank) if not samples.height else None
     is_counted = np.zeros(events.kinds.size + 1, dtype=bool)
-    shares = [_divide_class(events, c.key, sets[c.key], samples, is_counted) for c in CLASSES if sets[c.key].total]
+    shares = [
+        _divide_class(events, c.key, sets[c.key], samples, is_counted, cores) for c in CLASSES if sets[c.key].total
+    ]
     owned, taken, contexts = (pl.concat(frames) for frames in zip(*shares, strict=True))
     around = _names_around(events, contexts) if not taken.height else pl.DataFrame(schema=_AROUND)
     named = _to_text(_with_names(events, owned)).group_by(_NAMED).agg(pl.col("time_ns", "calls").sum())
@@ -287,8 +292,22 @@ def _find_causes_of_rank(trace: TraceView, rank: int) -> Iterator[tuple[pl.DataF
     yield named.with_columns(pl.lit(rank, pl.Int64).alias("process_id")), around
 
 
-def _divide_class(
-    events: _Events, key: str, free: IntervalSet, samples: pl.DataFrame, is_counted: npt.NDArray[np.bool_]
+def _find_cores(trace: TraceView, rank: int) -> tuple[IntervalSet, IntervalSet] | None:
+    """Return when the leading thread of a process ran on a core, and on none; ``None`` if that was not recorded."""
+    if not trace.tables.rows("scheduling"):
+        return None
+    rows = trace.frame("scheduling", "start_ns", "dur_ns", "process_id", "thread_id")
+    on = intervals(having(of_process(rows, rank), "thread_id", training_thread(trace, rank)))
+    return (on, on.complement(int(on.starts[0]), int(on.ends[-1]))) if len(on) else None
+
+
+def _divide_class(  # noqa: PLR0917 (the time, and what was recorded of it)
+    events: _Events,
+    key: str,
+    free: IntervalSet,
+    samples: pl.DataFrame,
+    is_counted: npt.NDArray[np.bool_],
+    cores: tuple[IntervalSet, IntervalSet] | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Divide the time of one class among events, and return the samples that were taken in it.
 
@@ -316,6 +335,8 @@ def _divide_class(
     total[-1] = events.add_weak(key, free, total) if has_weak else free.total
     of_class = pl.lit(key, _CLASS).alias("class")
     owned = _sum_by_owner(events, key, total, is_counted).with_columns(of_class)
+    if cores is not None and key not in _DEFAULT and total[-1]:
+        owned = _divide_among_cores(owned, free.subtract(events.weak.covered) if has_weak else free, cores)
     codes_taken = _explaining_kinds(events, key, taken)
     columns_taken = {"owner": _name_owners(events, key, taken), "kind": codes_taken, "weight": weight}
     seen = pl.concat([pl.DataFrame(columns_taken), samples[["did", "what", "line", "works"]]], how="horizontal")
@@ -330,6 +351,22 @@ def _divide_class(
         }
     )
     return owned, seen.with_columns(of_class), by_context.with_columns(of_class)
+
+
+def _divide_among_cores(owned: pl.DataFrame, rest: IntervalSet, cores: tuple[IntervalSet, IntervalSet]) -> pl.DataFrame:
+    """Return ``owned`` with the ``rest``, which no event covers, divided into time on a core and on none."""
+    is_rest = pl.col("owner") == -1
+    states: tuple[tuple[KindKey, IntervalSet], ...] = (("running", cores[0]), ("wait", cores[1]))
+    times: list[tuple[KindKey, int]] = [(kind, rest.intersect(state).total) for kind, state in states]
+    times.append(("unexplained", int(owned.filter(is_rest)["time_ns"].sum()) - sum(time for _, time in times)))
+    rows = [
+        owned.filter(is_rest).with_columns(
+            pl.lit(time_ns, pl.Int64).alias("time_ns"), pl.lit(_CODES[kind]).cast(owned.schema["kind"]).alias("kind")
+        )
+        for kind, time_ns in times
+        if time_ns
+    ]
+    return pl.concat([owned.filter(~is_rest), *rows])
 
 
 def _sum_by_owner(events: _Events, key: str, total: Array, is_counted: npt.NDArray[np.bool_]) -> pl.DataFrame:
@@ -452,6 +489,9 @@ def _read_events(trace: TraceView, rank: int, judged: IntervalSet) -> _Events:
     kinds = tree.calls["kind"].to_physical().fill_null(_NO_KIND).to_numpy()
     kinds, first_use = _mark_first_uses(trace, tree, kinds)
     leads = tree.calls["thread_id"].to_numpy() == leader
+    is_range, is_transfer = _is_of_kinds(kinds, ("range",)), _is_of_kinds(kinds, ("parameter_transfer",))
+    if is_transfer.any():  # a range within a transfer is a part of it
+        kinds = np.where(is_range & (tree.nearest(is_transfer) >= 0), np.uint8(_CODES["parameter_transfer"]), kinds)
     is_system = (tree.calls["source"] == "os_calls").to_numpy()
     names = tree.calls["name"].filter(pl.Series(is_system)).unique().cast(pl.String)
     may_wait = _is_of_kinds(kinds, _WEAK)

@@ -11,7 +11,7 @@ from typing import Literal
 import polars as pl
 
 from traceviz.analyses.derived.causes.places import located
-from traceviz.analyses.derived.host.classes import DEVICE_CLASSES, FRAMEWORK_WAITS
+from traceviz.analyses.derived.host.classes import CHILD_WAITS, DEVICE_CLASSES, FRAMEWORK_WAITS
 from traceviz.analyses.derived.host.copy_purposes import PARAMETERS
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, INPUT_NAME, NOT_INPUT_NAME
 from traceviz.analyses.derived.patterns import matches, replaced
@@ -25,6 +25,7 @@ KindKey = Literal[
     "synchronisation",
     "blocking_copy",
     "migration",
+    "registration",
     "allocation",
     "stream",
     "first_launch",
@@ -50,6 +51,8 @@ KindKey = Literal[
     "wait",
     "range",
     "os_call",
+    "child_process",
+    "running",
     "driver",
     "profiler",
     "unexplained",
@@ -72,6 +75,7 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("synchronisation", "synchronisation", "a call waits until the device is done"),
     CauseKind("blocking_copy", "blocking copy", "a copy call returns only when its copy is done"),
     CauseKind("migration", "migration of managed memory", "host or device touches pages that the other one holds"),
+    CauseKind("registration", "registration of host memory", "host memory is pinned for the device, or released again"),
     CauseKind("allocation", "allocation", "memory is allocated or freed"),
     CauseKind("stream", "streams", "a stream is created or destroyed"),
     CauseKind("first_launch", "first use", "a call slow as the first: it creates a context, loads code or a library"),
@@ -96,9 +100,11 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind(
         "gil", "waits for the GIL", "the thread waits until another one lets it run Python, in samples of the stack"
     ),
-    CauseKind("wait", "waits", "the thread used no processor, and its stack does not say why"),
+    CauseKind("wait", "waits", "the thread used no processor, and nothing recorded says why"),
     CauseKind("range", "ranges", "a range that the program or a library marked, and nothing more precise"),
     CauseKind("os_call", "operating system", "a call of the operating system in which the thread waits"),
+    CauseKind("child_process", "child processes", "a call of the operating system that waits for a child process"),
+    CauseKind("running", "code that was not sampled", "the thread runs on a core, and nothing recorded says what"),
     CauseKind("driver", "driver", "another call of the device's API"),
     CauseKind("profiler", "profiler", "the profiler itself works"),
     CauseKind("unexplained", "unexplained", "nothing was recorded that covers the time"),
@@ -118,6 +124,7 @@ HOST_WORK: frozenset[KindKey] = frozenset(
         "library",
         "native",
         "range",
+        "running",
         "driver",
         "launch",
     }
@@ -147,6 +154,9 @@ COMPILES = r"(?i)compil(e|er|ing|ation)([^a-z]|program|fusion|$)|nvrtc|^ptxas"
 """Names of ranges and operations that compile code. Calls of compiled code (``CompiledFxGraph``) do not count."""
 RECORDED_OPERATOR = r"^(aten|torch|prim)::|, seq = \d+|^\{'mod': '"
 """Names of operators that PyTorch records as ranges: ``emit_nvtx``, PyProf."""
+
+PINS_MEMORY = r"^(cuda|cu|hip)(Mem)?Host(Unr|R)egister"
+"""Calls that pin memory of the program for the device, or release it; libraries of MPI call them on first use."""
 
 _OF_API: dict[ApiKind, KindKey] = {
     "launch": "launch",
@@ -187,9 +197,16 @@ def kinds_of(source: str, names: pl.DataFrame) -> pl.Series:
         names: Text columns ``name`` and ``category`` (null except for ``host_ops``).
     """
     if source == "cuda_api":
-        return pl.Series("kind", [_OF_API[api_kind(name)] for name in names["name"]], KIND)
-    if source == "os_calls" or not names.height:
-        return pl.Series("kind", ["os_call"], KIND).new_from_index(0, names.height)
+        of_api = pl.Series([_OF_API[api_kind(name)] for name in names["name"]], dtype=pl.String)
+        pins = matches(pl.col("name"), PINS_MEMORY)
+        kind = pl.when(pins).then(pl.lit("registration")).otherwise(of_api).cast(KIND)
+        return names.select(kind.alias("kind")).to_series()
+    if source == "os_calls":
+        of_child = matches(pl.col("name"), CHILD_WAITS)
+        kind = pl.when(of_child).then(pl.lit("child_process")).otherwise(pl.lit("os_call")).cast(KIND)
+        return names.select(kind.alias("kind")).to_series()
+    if not names.height:
+        return pl.Series("kind", [], KIND)
     kind = _of_ranges() if source == "nvtx" else _of_operations()
     is_engine_step = matches(pl.col("name"), SERVING_NAME) & ((pl.col("category") == "annotation") | (source == "nvtx"))
     kind = pl.when(~is_engine_step.fill_null(value=False)).then(kind)

@@ -93,6 +93,9 @@ BLOCKING_OS_CALLS = (
 )
 """Operating-system calls in which a thread waits."""
 
+CHILD_WAITS = r"^(wait(pid|id|3|4)?|system|pclose)$"
+"""Operating-system calls in which a thread waits for a child process."""
+
 THREAD_CALLS = (
     r"^(futex|pthread_(cond|mutex|rwlock|barrier|spin|join|tryjoin|timedjoin|create|yield)\w*|sem_\w+|sched_yield"
     r"|p?poll|p?select|epoll_p?wait\d?)$"

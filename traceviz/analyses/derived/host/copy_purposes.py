@@ -39,6 +39,8 @@ PARAMETERS = (
     r"|(^|[^a-z])unshard([^a-z]|$)|all_?gather_(params|parameters|coalesced)"
     r"|(^|[^a-z])zero([-_ ]?[123])?[-_ ]?(offload|fetch|gather|partition)|DeepSpeedZe|partition(ed)?_param"
     rf"|(pre)?fetch_(sub_?modules?|params?|weights?|layers?)|{FETCHED_PART}"
+    r"|(^|[^a-z])(h2d|htod|host[-_ ]?to[-_ ]?device)[-_ ]?((copy|transfer)[-_ ]?)?"
+    r"(param(eter)?|weight|layer)s?([^a-z]|$)"
     r"|swap_(in|out)_?(tensors?|params?|optimizer|$)"
     r"|AlignDevicesHook|accelerate/hooks\.py|offload_hook|hooks/group_offloading\.py"
     r"|(^|[^a-z])(cpu|disk|host|param(eter)?s?|weights?|model|optimizer|states?|layers?|activations?|tensors?)[-_ ]?"

@@ -16,6 +16,7 @@ import polars as pl
 from traceviz.analyses.derived.frames import bounds, end_ns, having
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import format_ratio, format_value
 
 LEAST = 100
 """Fewer migrations in a row are no run."""
@@ -26,6 +27,24 @@ NEAR_NS = 1_000_000
 
 NAME = "migrations of managed memory"
 """Name of the cause."""
+
+
+FAULTS = {"nsys.page_faults.host": "host", "nsys.page_faults.device": "device"}
+"""Settings with the number of page faults in managed memory that the profiler recorded."""
+
+
+def describe_migrations(trace: TraceView) -> str:
+    """Return a sentence about migrations in the capture: their number, bytes, directions and page faults."""
+    copies = trace.frame("memcpy", pl.col("kind", "src_memory").cast(pl.String), "bytes")
+    copies = copies.filter((pl.col("src_memory") == "managed") & pl.col("kind").is_in(["h2d", "d2h"]))
+    if not copies.height:
+        return ""
+    to_host = having(copies, "kind", "d2h").height / copies.height
+    settings = dict(trace.frame("settings", "key", "value").iter_rows())
+    faults = [f"{int(settings[key]):,} of the {who}" for key, who in FAULTS.items() if settings.get(key)]
+    seen = f" Page faults: {' and '.join(faults)}." if faults else ""
+    size = format_value(int(copies["bytes"].sum()), "bytes")
+    return f"There are {copies.height:,} migrations of {size}, {format_ratio(to_host)} of them to the host.{seen}"
 
 
 @once_per_trace

@@ -6,6 +6,7 @@ else stays. The judged time shrinks by at most that much.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,8 @@ RATES: dict[str, float] = {
     "9.0": 989.4 / 66.9,  # H100 SXM5: NVIDIA H100 Tensor Core GPU architecture, table 2
 }
 """Peak rate of dense 16-bit floats on tensor cores over that of 32-bit floats, by compute capability."""
+_OF_TENSOR_CORES = re.compile(r"(?:void )?(?:volta|turing|ampere|hopper|sm[789]\d|sm1[02]\d)_")
+"""Kernels of cuBLAS and cuDNN for devices with tensor cores: their names begin with the oldest such generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,10 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         by_type = by_type.sort("total_ns", "type", "precision", descending=[True, False, False])
         devices = trace.frame("devices", "device_id", "compute_capability")
         version = pl.col("compute_capability").cast(pl.Float64, strict=False)
-        capable = dict(devices.filter(version >= self.min_capability)["device_id", "compute_capability"].iter_rows())
+        is_capable = version >= self.min_capability
+        if devices["compute_capability"].is_null().all() and any(map(_OF_TENSOR_CORES.match, trace.kernel_classes)):
+            is_capable = pl.lit(value=True)  # the format does not state it, but kernels of such a device run
+        capable = dict(devices.filter(is_capable)["device_id", "compute_capability"].iter_rows())
         full = kinds.filter((pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True))
         kernels = _kernels_of(trace, full)
         total, rates = 0, []

@@ -200,7 +200,7 @@ def test_the_gap_with_most_of_unexplained_time_is_named_by_its_neighbours(betwee
 
 @pytest.mark.parametrize(
     ("waits", "said"),
-    [(10, "Not input-bound (1.0 %)"), (25, "Hardly input-bound (2.5 %)"), (50, "Moderately input-bound: 5.0 %")],
+    [(44, "Not input-bound (4.4 %)"), (45, "Hardly input-bound (4.5 %)"), (50, "Moderately input-bound: 5.0 %")],
 )
 def test_a_small_wait_for_input_does_not_read_as_the_opposite_of_a_slightly_larger_one(waits, said):
     kernels = [(i * 1000 + waits, 1000 - waits, "k") for i in range(3)]

@@ -245,7 +245,7 @@ def _describe_gap(trace: TraceView, unexplained_ns: int) -> str:
     begun = events.filter(pl.col("start_ns") >= end).sort("start_ns", "end_ns", descending=[False, True])["name"]
     before = f" after {shortened(ended[-1])}" if ended else ""
     after = f"{' and' if before else ''} before {shortened(begun[0])}" if len(begun) else ""
-    return f", mostly in one gap of {format_ns(length)}{before}{after}"
+    return f", mostly in one gap of {format_ns(length)}{before}{after}" if before or after else ""
 
 
 def list_kinds(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:

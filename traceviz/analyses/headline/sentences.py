@@ -14,8 +14,8 @@ from traceviz.report.verdicts import InputVerdict
 LONGEST = 350
 """Most characters of the first line. The least important sentences are left to the sections."""
 
-HARDLY = 0.025
-"""Least share of a wait for input that is called small, not absent: half of that of a moderately bound program."""
+HARDLY = 0.045
+"""Least share of a wait for input that is called small, not absent: it rounds to that of a moderately bound program."""
 
 
 def describe_input_cause(pipeline: InputPipelineResult) -> str:

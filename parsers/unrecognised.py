@@ -27,6 +27,8 @@ def what_it_is(head: bytes, path: Path) -> tuple[str, str]:
             return "It is a folder of Parquet files without a manifest.json, and not an export of nsys either.", again
         shown = ", ".join(entries[:5]) + (", ..." if len(entries) > 5 else "")
         return f"It is a folder without a manifest.json; it holds {shown}.", "Name a trace inside the folder."
+    if head.count(_REPLACED) >= _MANY and re.search(rb"[\0-\x08]", head):
+        return _COPIED_AS_TEXT
     by_name = ((SUFFIXES, _NO_XPLANE), (_PERFETTO_SUFFIXES, _PERFETTO), (_STREAM_SUFFIX, _STREAM))
     named = next((answer for suffixes, answer in by_name if head and path.name.endswith(suffixes)), None)
     return named or next(answer for applies, answer in _SIGNS if applies(head))
@@ -51,6 +53,13 @@ def _is_json(head: bytes) -> bool:
     return _is_text(text) and re.match(rb"\{\s*[\"}]|\[\s*[\[{\"\]\d-]", text) is not None  # [gates] starts a TOML file
 
 
+_REPLACED = "\ufffd".encode()
+_MANY = 8
+"""A binary file holds hardly one replacement character; one that was copied as text holds many."""
+_COPIED_AS_TEXT = (
+    "It is a binary file that was copied as text: bytes that are no text were replaced, and are lost.",
+    "Copy the file again, as binary.",
+)
 _NO_XPLANE = (
     "Its name says that it is a profile of TensorFlow or JAX, but its first bytes are no XSpace message.",
     "Copy the file again, or record again.",
@@ -156,6 +165,13 @@ _SIGNS: tuple[tuple[Callable[[bytes], bool], tuple[str, str]], ...] = (
         (
             "It is a profile of speedscope: sampled stacks of a program's threads (as py-spy writes), and no devices.",
             f"Look at it on https://www.speedscope.app. {_EXPORT}",
+        ),
+    ),
+    (
+        lambda head: re.search(rb'"memoryProfile(?:PerAllocator|Snapshots)"', head_text(head)) is not None,
+        (
+            "It is a memory profile of TensorFlow or JAX: the memory that allocators hold over time, and nothing else.",
+            "Name the .xplane.pb or .trace.json.gz of the same run: the .xplane.pb holds the same allocations.",
         ),
     ),
     (

@@ -178,6 +178,36 @@ def test_what_the_host_does_is_not_said_where_nothing_of_it_was_recorded():
     assert "host compute" not in verdict.sentence
 
 
+@pytest.mark.parametrize(
+    ("between", "said"),
+    [
+        ((), ", mostly in one gap of 860 ns after fit_batch and before log_scalars."),
+        (
+            [(400, 40, "read", "op", {"thread_id": 5})],
+            ", mostly in one gap of 540 ns after fit_batch and before log_scalars.",
+        ),
+        (((300, 10, "a"), (500, 10, "b"), (700, 10, "c")), "."),
+    ],
+    ids=["one", "an event of another thread ends it", "no gap has most of it"],
+)
+def test_the_gap_with_most_of_unexplained_time_is_named_by_its_neighbours(between, said):
+    host = [(0, 120, "fit_batch"), (5, 50, "MatMul"), *between, (980, 15, "log_scalars"), (996, 3, "flush")]
+    kernels = [(0, 100, "k"), (985, 10, "k")]
+    view = tables(kernels=kernels, host_ops=host, cuda_api=[], steps=[(0, 1000, 0)], span_ns=1000)
+    sentence = analyze(view).verdict.sentence
+    assert f"the device idles, and nothing recorded says what the host does{said}" in sentence
+
+
+@pytest.mark.parametrize(
+    ("waits", "said"),
+    [(44, "Not input-bound (4.4 %)"), (45, "Hardly input-bound (4.5 %)"), (50, "Moderately input-bound: 5.0 %")],
+)
+def test_a_small_wait_for_input_does_not_read_as_the_opposite_of_a_slightly_larger_one(waits, said):
+    kernels = [(i * 1000 + waits, 1000 - waits, "k") for i in range(3)]
+    ranges = [(i * 1000, waits, "data loading") for i in range(3)]
+    assert said in analyze(stepped(kernels=kernels, nvtx=ranges)).verdict.sentence
+
+
 def test_a_healthy_trace_is_said_to_be_healthy():
     kernels = [(i * 1000 + at, 490, name) for i in range(3) for at, name in ((0, "k"), (500, "m"))]
     verdict = analyze(stepped(kernels=kernels, nvtx=[(0, 2, "data loading")])).verdict

@@ -1,5 +1,6 @@
 """The reader for each file, and the message for files without a reader."""
 
+import gzip
 import pickle
 import sqlite3
 from contextlib import closing
@@ -77,6 +78,13 @@ def test_folders_are_told_apart(tmp_path):
         (b"QDSTRM\0\1\xf9", "QdstrmImporter -i FILE.qdstrm"),
         (b"NVR\0\x10\x02", "Nsight Compute (.ncu-rep)"),
         (b'{"$schema": "https://www.speedscope.app/file-format-schema.json", "profiles": []}', "profile of speedscope"),
+        (bytes(range(256)).decode(errors="replace").encode(), "a binary file that was copied as text"),
+        ("{}\ufffd\ufffd\ufffd".encode() * 9, "JSON, but no trace"),
+        (
+            b'{"memoryProfilePerAllocator": {"GPU_0_bfc": {}}, "memoryIds": ["GPU_0_bfc"]}',
+            "memory profile of TensorFlow",
+        ),
+        (gzip.compress(b'{"numHosts": 1, "memoryProfilePerAllocator": {}}'), "memory profile of TensorFlow"),
         (b"timestamp, name, utilization.gpu [%], power.draw [W]\n", "output of nvidia-smi"),
         (b"# gpu    pwr  gtemp  mtemp     sm    mem\n", "output of nvidia-smi"),
         (b"Time (%),Total Time (ns),Instances,Avg (ns),Name\n", "nsys stats printed"),

@@ -98,6 +98,27 @@ def test_where_nothing_leads_within_the_steps_their_sentence_is_about_computing(
     assert report.verdict.cause == "healthy"
 
 
+@pytest.mark.parametrize(
+    ("recurs", "begin"),
+    [
+        (True, "81.8 % of this run is compilation, mostly jit in train_step (train.py:20), which recurs in steps. "),
+        (False, "In steps, 16.7 % of this run (83.3 % is compilation): "),
+    ],
+)
+def test_compilation_that_recurs_in_steps_is_no_start_up(recurs, begin):
+    first, each = (S, S) if recurs else (10 * S, S // 5)
+    starts = [first + at * each for at in range(10)]
+    compiles = [(at, each * 9 // 10) for at in starts] if recurs else [(0, first)]
+    phases = [(0, starts[-1] + each, "program", ""), *((at, each, "step", "jax") for at in starts)]
+    phases += [(at, lasts, "compilation", "jit") for at, lasts in compiles]
+    events = [(at, lasts, "backend_compile", "compile") for at, lasts in compiles]
+    events += [] if recurs else [(at, each // 2, "IteratorGetNext", "input") for at in starts]
+    marks = [(at, each, number) for number, at in enumerate(starts)]
+    stacks = [(0, starts[-1] + each, 3, 1000)]
+    report = analyze(tables(phases=phases, steps=marks, host_ops=events, stacks=stacks, stack_frames=FRAMES))
+    assert report.verdict.sentence.startswith(begin)
+
+
 def test_start_up_that_is_partly_the_programs_own_work_is_said_by_imports_and_that():
     phases = [(0, 12 * S, "program", ""), *((10 * S + at * S // 10, S // 10, "step", "keras") for at in range(20))]
     rows = [(0, 6 * S, 4, 600), (6 * S, 4 * S, 5, 400)]

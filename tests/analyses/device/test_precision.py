@@ -21,7 +21,10 @@ def matrix(dur, name=SGEMM, capability="7.5", op=None):
         (matrix(56), []),  # 49 ns
         (matrix(900, capability="6.1"), []),
         (matrix(900, capability="7.0"), ["TV405"]),
-        (matrix(900, capability=None), []),
+        (matrix(900, capability=None), ["TV405"]),  # a kernel of Volta runs
+        (matrix(900, name="ampere_sgemm_32x128_tn", capability=None), ["TV405"]),
+        (matrix(900, name="maxwell_sgemm_128x64_nn", capability=None), []),
+        (matrix(900, name="sm61_xmma_gemm_f32f32_f32f32_f32_nn_n", capability=None), []),
         (matrix(900, name=HGEMM), []),
     ],
 )

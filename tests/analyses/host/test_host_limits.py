@@ -76,6 +76,18 @@ class TestParts:
         )
 
     @pytest.mark.parametrize(
+        ("renames", "listed"), [(2, ""), (5, ": os.replace (5.0 %)")], ids=["4 % of it", "10 % of it"]
+    )
+    def test_a_call_with_less_than_a_tenth_of_a_save_is_not_listed(self, renames, listed):
+        state = f"{MAIN} > train.py:88 keep_state > torch/serialization.py:900 save"
+        rename = f"{MAIN} > train.py:88 keep_state > os.replace"
+        last = step([(COMPUTES, 5), (state, 5 - renames, 0.0), (rename, renames, 0.0)], steps=1)
+        rows = [*step([(COMPUTES, 5), (state, 5, 0.0)], steps=9), *((at + 9 * STEP, *rest) for at, *rest in last)]
+        (finding,) = found(phases=[], **sampled(*(row for row in rows if row[1]))).values()
+        said = f"spent in keep_state (train.py:88){listed}."
+        assert finding.message == f"Saving: 50.0 % of the steps of the run is {said}"
+
+    @pytest.mark.parametrize(
         ("stack", "code", "says"),
         [
             (

@@ -53,6 +53,8 @@ LIBRARY = (
     r"|(?:2d|direct)_grouped_direct|winograd(?:3x3|Forward|Wgrad|Backward)|fft2d_[rc]2[rc]|splitk_?reduce"
 )
 """Kernels of libraries, which switches of a framework move to tensor cores; others are as their author wrote them."""
+_OF_TENSOR_CORES = re.compile(r"(?:void )?(?:volta|turing|ampere|hopper|sm[789]\d|sm1[02]\d)_")
+"""Kernels of cuBLAS and cuDNN for devices with tensor cores: their names begin with the oldest such generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         devices = trace.frame("devices", "device_id", "compute_capability", product)
         version = pl.col("compute_capability").cast(pl.Float64, strict=False)
         has_tensor_cores = (version >= self.min_capability) & ~pl.col("name").str.contains(_WITHOUT_TENSOR_CORES)
+        if devices["compute_capability"].is_null().all() and any(map(_OF_TENSOR_CORES.match, trace.kernel_classes)):
+            has_tensor_cores = pl.lit(value=True)  # the format does not state it, but kernels of such a device run
         capable = {device: (name, of) for device, of, name in devices.filter(has_tensor_cores).iter_rows()}
         in_32_bits = (pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True)
         full = kinds.filter(in_32_bits & pl.col("is_switchable"))

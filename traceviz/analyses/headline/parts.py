@@ -11,16 +11,19 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS
 from traceviz.analyses.derived.causes.parts import find_culprit, part_times
-from traceviz.analyses.derived.frames import having
+from traceviz.analyses.derived.frames import end_ns, having, intervals, of_process
 from traceviz.analyses.derived.host.classes import HOST_CLASSES
+from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import IN_TURN, INPUT, MOST, POSSIBLE_INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.choice import IN_TURN, INPUT, MOST, MUCH, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.sentences import continue_sentence
-from traceviz.core.units import counted, format_ratio
+from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Finding, Severity
 from traceviz.report.findings.registry import record_of
 
@@ -176,7 +179,7 @@ def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: s
         sentence, time_ns = f"Devices in turn: {idles}.", round(share * judged.total_ns)
         yield Option(IN_TURN, label, time_ns, share, judged.words, "measured", evidence, sentence)
     if judged.share(times.get(UNEXPLAINED, 0)) >= WORTH_SAYING:
-        yield _unexplained(times[UNEXPLAINED], judged)
+        yield _unexplained(trace, times[UNEXPLAINED], judged)
 
 
 def find_own_work(trace: TraceView) -> pl.DataFrame:
@@ -205,16 +208,54 @@ def _make_option(  # noqa: PLR0917 (a part, its time and where that was)
     return Option(key, words.label, time_ns, share, judged.words, "measured", evidence, sentence, culprit=calls)
 
 
-def _unexplained(time_ns: int, judged: Judged) -> Option:
+def _unexplained(trace: TraceView, time_ns: int, judged: Judged) -> Option:
     share, evidence = judged.share(time_ns), "no recorded event covers it"
     time = f"in {format_ratio(share)} of {judged.whole}"
     if not judged.has_device:
         sentence = f"Unexplained: {time} {judged.unexplained}."
     elif judged.sees_host:
-        sentence = f"Unexplained: {time} {judged.idle}, and {judged.unexplained}."
+        gap = _describe_gap(trace, time_ns) if share >= MUCH else ""
+        sentence = f"Unexplained: {time} {judged.idle}, and {judged.unexplained}{gap}."
     else:
         sentence = f"Mostly idle: {time} {judged.idle}, and what the host did meanwhile was not recorded."
     return Option(UNEXPLAINED, "unexplained", time_ns, share, judged.words, "unexplained", evidence, sentence)
+
+
+def _describe_gap(trace: TraceView, unexplained_ns: int) -> str:
+    """Describe the one gap between host events with most of the unexplained time, after a comma; empty if none has it.
+
+    Its neighbours are the longest event that ended shortly before it, and the first event after it::
+
+        device  ###                    ##
+        host    |-train_function-| |s|             |-tf.constant-|
+        gap                           ^-----------^
+    """
+    longest = (0, 0, 0)
+    for rank in trace.ranks:
+        idle = judged_time(trace, rank).subtract(trace.rank_busy.get(rank, IntervalSet.empty()))
+        if len(idle):
+            place = int(idle.durations.argmax())
+            longest = max(longest, (int(idle.durations[place]), int(idle.starts[place]), rank))
+    length, start, rank = longest
+    if length < MOST * unexplained_ns:
+        return ""
+    tables = ("nvtx", "host_ops", "cuda_api", "os_calls")
+    columns = ("start_ns", end_ns(), "process_id", pl.col("name").cast(pl.String))
+    events = of_process(pl.concat([trace.frame(name, *columns) for name in tables]), rank)
+    encloses = (pl.col("start_ns") <= start) & (pl.col("end_ns") >= start + length)  # as steps do
+    events = events.filter((pl.col("end_ns") > pl.col("start_ns")) & ~encloses)
+    free = IntervalSet.span(start, start + length).subtract(intervals(events))
+    place = int(free.durations.argmax()) if len(free) else 0
+    length = int(free.durations[place]) if len(free) else 0
+    if length < MOST * unexplained_ns:
+        return ""
+    begin, end = int(free.starts[place]), int(free.ends[place])
+    by_length = (pl.col("end_ns") - pl.col("start_ns"), "name")
+    ended = events.filter(pl.col("end_ns").is_between(begin - length, begin)).sort(by_length)["name"].to_list()
+    begun = events.filter(pl.col("start_ns") >= end).sort("start_ns", "end_ns", descending=[False, True])["name"]
+    before = f" after {shortened(ended[-1])}" if ended else ""
+    after = f"{' and' if before else ''} before {shortened(begun[0])}" if len(begun) else ""
+    return f", mostly in one gap of {format_ns(length)}{before}{after}" if before or after else ""
 
 
 def list_kinds(causes: pl.DataFrame, judged: Judged, within: str = "") -> str:

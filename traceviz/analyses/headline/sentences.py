@@ -14,6 +14,9 @@ from traceviz.report.verdicts import InputVerdict
 LONGEST = 350
 """Most characters of the first line. The least important sentences are left to the sections."""
 
+HARDLY = 0.045
+"""Least share of a wait for input that is called small, not absent: it rounds to that of a moderately bound program."""
+
 
 def describe_input_cause(pipeline: InputPipelineResult) -> str:
     """Return the sentence about input as the leading cause: the wait, its place, and the largest possible gain."""
@@ -61,9 +64,12 @@ def describe_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
         return f"Cannot judge the input pipeline: {pipeline.reason.fact}."
     if lead is not None and lead.key in INPUTS:
         return ""
-    share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
-    where = "" if pipeline.verdict is InputVerdict.NOT_BOUND else _name_stage(pipeline)
-    return f"{pipeline.verdict.title} ({share}{where})."
+    share = pipeline.at_stake_ns / pipeline.step_ns
+    if pipeline.verdict is not InputVerdict.NOT_BOUND:
+        return f"{pipeline.verdict.title} ({format_ratio(share)}{_name_stage(pipeline)})."
+    # Just below the threshold, "not" would read as the opposite of what is said just above it
+    title = "Hardly input-bound" if share >= HARDLY else pipeline.verdict.title
+    return f"{title} ({format_ratio(share)})."
 
 
 def describe_minor_cause(judged: Judged, lead: Option) -> str:

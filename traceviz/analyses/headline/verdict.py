@@ -116,7 +116,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
     leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
     whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED
-    run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads)
+    recompiles = any(finding.code == "TV401" for finding in findings)
+    run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads, recompiles=recompiles)
     if is_brief and not lanes:
         run = describe_start_up(trace, working)
     elif is_judged and not (has_whole_run(whole_run) or lanes):

@@ -65,13 +65,14 @@ class RunText:
         return (self.candidate, *(replace(candidate, leads=False) for candidate in candidates))
 
 
-def describe_run(run: object, *, are_steps_judged: bool, leads: bool) -> RunText:
+def describe_run(run: object, *, are_steps_judged: bool, leads: bool, recompiles: bool = False) -> RunText:
     """Return the text of a verdict about the whole run; empty if steps are most of it.
 
     Args:
         run: The result of the section on the whole run, if there is one.
         are_steps_judged: True if the trace has steps by which it is judged.
         leads: True if something leads within the steps.
+        recompiles: True if a finding shows that steady steps compile again: then that is no start-up.
     """
     if not isinstance(run, RunParts) or not run.judged.run_ns:
         return RunText()
@@ -85,6 +86,8 @@ def describe_run(run: object, *, are_steps_judged: bool, leads: bool) -> RunText
         part = largest(run, OUTSIDE if _is_a_start(run, before, leads=leads) else run.times)
     elif run.time_ns(*whole(before)) >= outside and _is_a_start(run, before, leads=leads):
         share, label = format_ratio(run.share(*whole(before))), START_UP if before in STARTUP else LABELS[before]
+        if before == "compilation" and recompiles:
+            return RunText(f"{share} of {run.words()} is {said(run, before)}, which recurs in steps.")
         return RunText(prefix=f"In steps, {_share_of_steps(run)} of {run.words()} ({share} is {label})")
     else:
         part = largest(run, [key for key in run.times if key not in STEPS])

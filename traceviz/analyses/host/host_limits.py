@@ -398,7 +398,8 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
             if calls and calls[0][1] >= MOSTLY * part.share:  # a single call only if it takes most of the time
                 what = f"{calls[0][0]} in {where}"
             else:
-                listed = " and ".join(f"{call} ({format_ratio(share)})" for call, share in calls[:2])
+                much = [f"{call} ({format_ratio(share)})" for call, share in calls if share >= _LISTED * part.share]
+                listed = " and ".join(much[:2])
                 inside = "spent in" if part.function_share >= MOSTLY else "spent so, most of all in"
                 what = f"{inside} {where}{f': {listed}' if listed else ''}"
             said = f"{part.words} of {of} is {what}"
@@ -446,7 +447,7 @@ def _is_same(one: OwnFunction | None, other: OwnFunction | None) -> bool:
 ONE_KIND = 0.8
 """If one kind with its own finding has this part of a function's time, only that finding is reported."""
 _LISTED = 0.1
-"""Kinds with at least this part of the time of a function are listed."""
+"""Kinds and calls with at least this part of the time of a function are listed."""
 
 
 def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from traceviz.compare.changes.events import EventChange, changes_by_name, event_changes
 from traceviz.compare.kernel_pairs import ALIKE, Events, PerStep, base_name, matches
-from traceviz.compare.sides.capture_work import KERNELS, OPERATORS, OPS, PROGRAMS, RANGES, WorkKind, capture_events
+from traceviz.compare.sides.capture_work import (
+    KERNELS,
+    LANES,
+    OPERATORS,
+    OPS,
+    PROGRAMS,
+    RANGES,
+    WorkKind,
+    capture_events,
+)
 from traceviz.compare.sides.sides import Side
 from traceviz.core.units import counted, format_number
+from traceviz.trace.names.kernel_names import UNKNOWN, catalogue
 
 NEARLY_ALL = 0.95
 """Share of the time of both sides in events called equally often from which captures do the same work."""
-_NAMED = 1
-"""Most events named whose counts differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,32 +49,73 @@ class CaptureChanges:
         return all(part >= NEARLY_ALL * total > 0 for part, total in zip(sums, totals, strict=True))
 
     def describe_other(self, base: Side, new: Side) -> str:
-        """Return how the counts differ: ``gemm runs 60 times in a, 120 in b``; those with most time first."""
+        """Return how the counts differ: ``gemm runs 60 → 120 times``; the one with most time first."""
         other = sorted(
             (change for change in self.changes if not are_as_often(change)),
             key=lambda change: (-max(change.base_ns, change.new_ns), change.name),
         )
-        rest = len(other) - _NAMED
+        rest = len(other) - 1
         more = f"; {counted(rest, f'other {self.kind.events[:-1]}')} too" if rest > 0 else ""
-        return f"{'; '.join(_counts(change, base, new) for change in other[:_NAMED])}{more}"
+        return f"{_counts(other[0], base, new)}{more}"
+
+    @property
+    def by_short_name(self) -> tuple[EventChange, ...]:
+        """Sums of the events of one short name, the largest difference first.
+
+        If most kernel time is in kernels of one side only, kernels are summed by family: their names say little then.
+        """
+        total = sum(change.base_ns + change.new_ns for change in self.changes)
+        both = sum(change.base_ns + change.new_ns for change in self.changes if _is_on_both_sides(change))
+        by_family = bool(self.kind.group) and 2 * both < total
+        sums: dict[str, EventChange] = {}
+        for change in self.changes:
+            of_base = replace(change, name=change.was or change.name, new_calls=Fraction(0), new_ns=0)
+            for part in (of_base, replace(change, base_calls=Fraction(0), base_ns=0)):
+                if part.base_calls or part.new_calls:
+                    name = _family(part.group) if by_family else short_name(part.name)
+                    sums[name] = _add(sums[name], part) if name in sums else replace(part, name=name, was="")
+        return tuple(sorted(sums.values(), key=lambda one: (-abs(one.difference_ns), -one.base_ns, one.name)))
+
+
+def _family(group: str) -> str:
+    return "unknown kernels" if group in {"", UNKNOWN} else catalogue().labels.get(group, group)
+
+
+def _add(one: EventChange, other: EventChange) -> EventChange:
+    return replace(
+        one,
+        base_calls=one.base_calls + other.base_calls,
+        new_calls=one.new_calls + other.new_calls,
+        base_ns=one.base_ns + other.base_ns,
+        new_ns=one.new_ns + other.new_ns,
+    )
+
+
+def _is_on_both_sides(change: EventChange) -> bool:
+    is_same = not change.was or base_name(change.was) == base_name(change.name)
+    return is_same and change.base_calls > 0 and change.new_calls > 0
 
 
 def are_as_often(change: EventChange) -> bool:
     """Return whether both sides run the same event equally often, within a few percent."""
     calls = sorted((change.base_calls, change.new_calls))
-    is_same = not change.was or base_name(change.was) == base_name(change.name)
-    return is_same and calls[0] > 0 and calls[0] >= (1 - ALIKE) * calls[1]
+    return _is_on_both_sides(change) and calls[0] >= (1 - ALIKE) * calls[1]
+
+
+def calls_words(base: Fraction, new: Fraction) -> str:
+    """Return ``60 → 120``; the same number only once."""
+    before, after = (format_number(round(float(calls), 2)) for calls in (base, new))
+    return before if before == after else f"{before} → {after}"
 
 
 def _counts(change: EventChange, base: Side, new: Side) -> str:
-    """Return ``gemm runs 60 times in a, 120 in b``, or that only one side runs it."""
+    """Return ``gemm runs 60 → 120 times``, or that only one side runs it."""
     name = short_name(change.name)
     if not change.base_calls or not change.new_calls:
         return f"{name} runs only in {(new if change.new_calls else base).label}"
-    if change.was and base_name(change.was) != base_name(change.name):
-        return f"{new.label} runs {name} in place of {short_name(change.was)}"
-    times = [format_number(round(float(calls), 2)) for calls in (change.base_calls, change.new_calls)]
-    return f"{name} runs {times[0]} times in {base.label}, {times[1]} in {new.label}"
+    if not _is_on_both_sides(change):
+        return f"{name} runs in place of {short_name(change.was)}"
+    return f"{name} runs {calls_words(change.base_calls, change.new_calls)} times"
 
 
 def short_name(name: str) -> str:
@@ -97,7 +146,7 @@ def _per_run(events: Events) -> Events:
     return {name: PerStep(event.calls / runs, event.ns / runs, event.group) for name, event in events.items()}
 
 
-TABLES = (PROGRAMS, OPERATORS, OPS, RANGES)
+TABLES = (PROGRAMS, OPERATORS, OPS, RANGES, LANES)
 """Kinds with a table of their own. Kernels have one in every comparison."""
 
 

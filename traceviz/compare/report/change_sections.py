@@ -15,7 +15,7 @@ from traceviz.compare.compare import Pair
 from traceviz.compare.remark import in_capital
 from traceviz.compare.report.change_table import Blocks, Cell, change_table, change_words, of_part
 from traceviz.compare.report.whole_runs import measure_blocks, quality_blocks
-from traceviz.compare.sides.capture_work import OPERATORS, OPS, PROGRAMS, RANGES, WorkKind
+from traceviz.compare.sides.capture_work import LANES, OPERATORS, OPS, PROGRAMS, RANGES, WorkKind
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.work.settings import Changed
 from traceviz.core.units import Value, format_value
@@ -276,6 +276,7 @@ CHANGE_SECTIONS: tuple[tuple[str, str, BlocksOfPair], ...] = (
     (OPERATORS.name, "Operators", _capture_blocks(OPERATORS)),
     (OPS.name, "Framework ops", _capture_blocks(OPS)),
     (RANGES.name, "Ranges", _capture_blocks(RANGES)),
+    (LANES.name, "Events", _capture_blocks(LANES)),
     ("cuda_api", "CUDA API", api_blocks),
     ("copies", "Copies", copy_blocks),
     ("input_pipeline", "Input pipeline", stage_blocks),
@@ -285,5 +286,5 @@ CHANGE_SECTIONS: tuple[tuple[str, str, BlocksOfPair], ...] = (
     ("findings", "Findings", finding_blocks),
 )
 """Slug, title and blocks of every section of changes, in the order of the document."""
-OF_CAPTURES = frozenset({PROGRAMS.name, OPERATORS.name, OPS.name, RANGES.name})
+OF_CAPTURES = frozenset({PROGRAMS.name, OPERATORS.name, OPS.name, RANGES.name, LANES.name})
 """Sections that only comparisons of whole captures have, and of programs, whose runs are compared one by one."""

@@ -7,7 +7,7 @@ from traceviz.compare.changes.whole_runs import BETTER, WORSE
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.effect import Effect, Outcome
 from traceviz.compare.remark import in_capital
-from traceviz.compare.report.capture_sentences import describe_captures, describe_few_steps
+from traceviz.compare.report.capture_sentences import describe_captures, describe_changes, name_within
 from traceviz.compare.report.change_table import from_to, percent_ends
 from traceviz.compare.report.whole_runs import epochs_words, quality_words
 from traceviz.compare.sides.basis import TOTAL
@@ -33,10 +33,7 @@ def verdict_sentence(comparison: Comparison) -> str:
     head = f"{head[:1].lower()}{head[1:]}" if many else head
     against = f" than {pair.base.label}" if many and pair.judgement.outcome in _CHANGED else ""
     if pair.judgement.outcome is Outcome.UNKNOWN:
-        figures = f" {in_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}." if effect else ""
-        seen = describe_few_steps(pair)
-        seen = f"{seen}{_name_changes(pair)}" if seen else describe_captures(pair, comparison.basis)
-        return f"{who}{head}: {pair.judgement.why.removesuffix('.')}.{figures}{seen}{quality_words(pair.quality)}"
+        return _unjudged(comparison, pair, who, head)
     assert effect is not None
     caveats = f" But: {', '.join(pair.caveats)}." if pair.caveats else ""
     what = "" if comparison.basis.work and pair.judgement.outcome in _CHANGED else f"{measured(comparison)} "
@@ -53,6 +50,21 @@ def verdict_sentence(comparison: Comparison) -> str:
         whole_run += f" {epochs}"
     reason += _name_function(pair)
     return f"{who}{head}{against}: {figures}{reason}{whole_run}{quality}{_name_changes(pair)}{caveats}"
+
+
+def _unjudged(comparison: Comparison, pair: Pair, who: str, head: str) -> str:
+    """Return what changed, and then why it is not judged; different programs are reported first."""
+    effect, basis = pair.judgement.effect, comparison.basis
+    why = f"{in_capital(head)}: {pair.judgement.why.removesuffix('.')}."
+    seen = describe_changes(pair, basis)
+    changed = _name_changes(pair) if seen else ""
+    if not seen and effect:
+        seen = f" {in_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}."
+    is_other = any(remark.code == "program" and remark.forbids for remark in pair.remarks)
+    leads = basis.is_step or basis.work is not None
+    parts = (seen, changed, f" {why}") if seen and leads and not is_other else (f" {why}", seen, changed)
+    text = "".join(parts).strip()
+    return f"{who}{text}{quality_words(pair.quality)}"
 
 
 _GOES = {Outcome.FASTER: BETTER, Outcome.SLOWER: WORSE}

@@ -54,7 +54,8 @@ KERNELS = WorkKind("kernels", "kernels", "", "total_ns", "kernel time", "kernels
 OPERATORS = WorkKind("operators", "operators", "", "host_self_ns", "host time of operators", "operators")
 OPS = WorkKind("framework_ops", "framework_ops", "By op", "host_self_ns", "host time of ops", "ops")
 RANGES = WorkKind("ranges", "ranges", "With running numbers as N", "total_ns", "time of ranges", "ranges")
-WORK = {f"work.{kind.name}": kind for kind in (PROGRAMS, KERNELS, OPERATORS, OPS)}
+LANES = WorkKind("lanes", "lanes", "Events, without those inside", "self_ns", "time of events", "events")
+WORK = {f"work.{kind.name}": kind for kind in (PROGRAMS, KERNELS, OPERATORS, OPS, LANES)}
 """Kinds by the key of their basis; the best evidence of a device's work first."""
 
 _COMPILATION = re.compile(r"\(\d+\)$")

@@ -182,7 +182,10 @@ def _of_work(base: Side, new: Side) -> Programs:
     common = one.names.keys() & other.names.keys()
     share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
     if share >= IN_COMMON:
-        return Programs(is_same=share >= of_parameters.ALIKE)
+        # Captures hold any number of steps: their operators show the same work only if they are called equally often.
+        equal = [name for name in common if not base.of_captures or _are_equal(one.names[name][1], other.names[name][1])]
+        alike = sum(made_of.names[name][0] for made_of in (one, other) for name in equal) / 2
+        return Programs(is_same=alike >= of_parameters.ALIKE)
     largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]
     named = " and ".join(f"{name} takes most of {side.label}" for name, side in zip(largest, (base, new), strict=True))
     return Programs((f"hardly an operator is in both: {format_ratio(share)} of {_OF_TIME[one.source]}; {named}",))
@@ -192,7 +195,11 @@ def _have_equal_calls(one: Ingredients, other: Ingredients) -> bool:
     """Return whether a step calls every kind that matters equally often on both sides."""
     kinds = [kind for kind in Kind if max(one.share(kind), other.share(kind)) >= MATTERS]
     calls = [(one.calls.get(kind, 0.0), other.calls.get(kind, 0.0)) for kind in kinds]
-    return bool(calls) and all(max(pair) <= SAME * min(pair) for pair in calls)
+    return bool(calls) and all(_are_equal(*pair) for pair in calls)
+
+
+def _are_equal(one: float, other: float) -> bool:
+    return max(one, other) <= SAME * min(one, other)
 
 
 def _missing(base: Side, new: Side, one: Ingredients, other: Ingredients) -> Iterator[str]:

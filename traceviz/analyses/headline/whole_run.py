@@ -139,11 +139,17 @@ def _make_candidate(run: RunParts, part: str) -> Candidate:
     return Candidate(key, said(run, part), time, share, OF_THE_RUN, certainty, "the whole run", reason, leads=True)
 
 
-def describe_capture(trace: TraceView, lead: Option | None) -> RunText:
+def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = False) -> RunText:
     """Return the text for a capture of part of a run: the share that is judged, and what is larger outside of it.
 
     The time without device work before, between or after the steady steps is named if it is larger than the judged
     time. It leads if steps are too little of the capture to speak for it, and nothing that was measured leads in them.
+
+    Args:
+        trace: The trace.
+        lead: The option that leads within the steps.
+        is_good: True if the verdict says that something is fine in the steps. It then names its base if devices idle
+            outside of them.
     """
     steady = steady_time(trace)
     if not steady:
@@ -157,7 +163,7 @@ def describe_capture(trace: TraceView, lead: Option | None) -> RunText:
     of, share = format_ratio(judged_ns / whole), outside[where] / whole
     is_larger = outside[where] > judged_ns and share >= BOUND
     are_idle = bool(trace.rank_busy) and sum(outside.values()) >= HEALTHY * whole
-    is_worth = judged_ns < LEAST_STEPS * whole or (lead is None and are_idle)
+    is_worth = judged_ns < LEAST_STEPS * whole or (are_idle and (is_good or lead is None))
     if not is_larger:
         return RunText(prefix=f"In steady steps, {of} of the captured time") if is_worth else RunText()
     if judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured"):

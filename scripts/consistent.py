@@ -9,6 +9,7 @@ numbers beside it, whatever the trace is.
     python scripts/consistent.py                  # samples, public traces, cases, and 300 mutated inputs
     python scripts/consistent.py --only kineto    # traces whose path holds this, and no mutated ones
     python scripts/consistent.py --mutated 1000   # so many mutated inputs
+    python scripts/consistent.py FOLDER ...       # only the traces of these folders
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ import sys
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import traceviz
+from traceviz.analyses.derived.host.classes import DEVICE_CLASSES
 from traceviz.core.errors import TracevizError
-from traceviz.report import Bars, Candidate, Fact, Facts, Grid, Report
+from traceviz.core.units import format_ratio
+from traceviz.render.first_screen import first_screen
+from traceviz.report import Bars, Candidate, Grid, Report
 from traceviz.report.findings.registry import record_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -38,6 +42,27 @@ ROUNDING = 0.0006
 LARGE = 0.05
 """Waits and idle time of this share of the capture are worth a word."""
 
+_OF_THE_WHOLE = re.compile(
+    r"of the captured time|of this run|of its time|before the first|from first to last", re.IGNORECASE
+)
+"""Words by which a sentence states the base of its judgement, or what is outside of it."""
+_INNER = re.compile(r"\b(?:above all|most of all in|mostly within) [^;:.]*?\((?P<share>[\d,.]+) %")
+_HELPER = re.compile(r"\bTMonitor\b|tqdm\b.*\bmonitor|_monitor\.py", re.IGNORECASE)
+_STEPS = re.compile(r"\bsteps?\b", re.IGNORECASE)
+_NO_STEPS = re.compile(r"\b(no|without|mark|outside)\b", re.IGNORECASE)
+_NOTHING = re.compile(r"nothing was recorded|nothing recorded says")
+_FIGURES_OF = {
+    "device work": ("kernels",),
+    "copies": ("copies",),
+    "CUDA calls": ("cuda_api",),
+    "operators": ("operators", "framework_ops"),
+    "memory": ("memory",),
+    "ranges of the program": ("ranges",),
+    "calls of the operating system": ("os_calls",),
+    "Python stacks": ("host_time",),
+    "steps": ("steps",),
+}
+"""Sections with figures of what a first screen calls not measured."""
 _PERCENT = re.compile(r"(?:<)?([\d,]+(?:\.\d+)?) %")
 _MOSTLY = re.compile(r"\bmostly ([^.;:(]*) \(([\d,.]+) %\)")
 
@@ -69,6 +94,8 @@ def one_number_per_cause(report: Report) -> Iterator[Fault]:
         if record.is_of_run or record.is_sampled or any(part.share_of != finding.share_of for part in own):
             continue
         most = sum(part.share for part in own)
+        if "copy_h2d" in record.explains and "input" in parts:  # copies of input are a part of the input
+            most += parts["input"].share
         if record.is_candidate and "unexplained" in parts:  # what no event covers may be of the same cause
             most += parts["unexplained"].share
         if not _fact(report, "capture", "devices"):  # then the host's own work is no part, and has what is left
@@ -149,29 +176,103 @@ def parts_are_not_said_to_add_up_to_more(report: Report) -> Iterator[Fault]:
 
 
 def healthy_is_of_the_capture(report: Report) -> Iterator[Fault]:
-    """*Healthy* says of how much of the capture, if devices idle in much of the rest."""
-    if not report.verdict.sentence.lower().count("healthy:") or "of the captured time" in report.verdict.sentence:
+    """*Healthy* and *not input-bound* say of how much of the capture, if a device idles in much of the rest."""
+    sentence = report.verdict.sentence
+    is_good = re.search(r"\bhealthy\b", sentence, re.IGNORECASE) or re.search(r"\bNot input-bound\b", sentence)
+    if not is_good or _OF_THE_WHOLE.search(sentence):
         return
-    facts = {fact.key: fact.value for fact in _facts(report, "capture")}
-    captured, judged = facts.get("span_ns"), _steps_ns(report)
-    if isinstance(captured, int) and isinstance(judged, int) and judged < (1 - LARGE) * captured / 2:
-        yield Fault("healthy without its base", f"steps are {judged / captured:.1%} of the capture")
+    captured, idle = _fact(report, "capture", "span_ns"), _fact(report, "device_use", "idle_ns")
+    judged_idle = sum(part.time_ns for part in report.verdict.parts if part.key not in DEVICE_CLASSES)
+    is_one = _fact(report, "capture", "devices") == 1 and _fact(report, "capture", "processes") == 1
+    if isinstance(captured, int) and isinstance(idle, int) and report.verdict.parts and is_one:
+        outside = idle - judged_idle
+        if outside >= LARGE * captured:
+            yield Fault("good without its base", f"the device idles in {outside / captured:.1%} of the capture besides")
+
+
+def one_number_on_a_screen(report: Report) -> Iterator[Fault]:
+    """Headline, bars and findings of the first screen have one share for one cause."""
+    screen = first_screen(report)
+    candidates = {candidate.key: candidate for candidate in report.verdict.candidates}
+    for bars in screen.bars:
+        for bar in bars.bars:
+            claim = candidates.get(bar.key)
+            is_same = claim is not None and any(part.key == bar.key for part in report.verdict.parts)
+            if claim is not None and is_same and abs(claim.share - bar.share) > ROUNDING:
+                yield Fault("two numbers", f"{bar.label}: {bar.share:.1%} in a bar, {claim.share:.1%} as a candidate")
+    for finding in report.findings:
+        claim = candidates.get(finding.slug)
+        if claim is not None and finding.share is not None and abs(claim.share - finding.share) > ROUNDING:
+            yield Fault("two numbers", f"{finding.code}: {finding.share:.1%}, as a candidate {claim.share:.1%}")
+    lead = next((candidate for candidate in report.verdict.candidates if candidate.leads), None)
+    sentence = report.verdict.sentence
+    if lead is None or lead.certainty == "at most" or not sentence:  # a bound follows from the share that is stated
+        return
+    # Of a healthy trace, the sentence states the computing
+    shares = {lead.share, *(part.share for part in report.verdict.parts if part.key == "device_compute")}
+    if not any(format_ratio(share) in sentence for share in shares):
+        yield Fault("two numbers", f"{lead.label} leads with {lead.share:.1%}, and the sentence has another share")
+
+
+def inner_is_within_outer(report: Report) -> Iterator[Fault]:
+    """A place or culprit has at most the share that its sentence is about."""
+    for statement in _sentences(report):
+        for found in _INNER.finditer(statement):
+            before = [_share(text) for text in _PERCENT.findall(statement[: found.start()])]
+            if before and _share(found["share"]) > max(before) + ROUNDING:
+                yield Fault("place of another set", f"{found.group()!r} in {statement!r}")
+
+
+def columns_are_parts(report: Report) -> Iterator[Fault]:
+    """Shares of one whole in a table are at most the whole: nothing was counted twice."""
+    for section in report.sections:
+        for block in section.blocks:
+            for place, column in enumerate(block.columns if isinstance(block, Grid) else ()):
+                if isinstance(block, Grid) and column.unit == "ratio" and column.bar and not column.signed:
+                    values = [row[place] for row in block.rows if isinstance(row[place], float | int)]
+                    largest = max(values, default=0)
+                    if isinstance(largest, float | int) and largest > 1 + ROUNDING:
+                        yield Fault("counted twice", f"{section.slug}, {block.title!r}: {column.name} is {largest:.1%}")
+
+
+def no_helper_is_a_culprit(report: Report) -> Iterator[Fault]:
+    """A thread that sleeps in the background (a progress bar's monitor) is blamed for nothing."""
+    for statement in _sentences(report):
+        if _HELPER.search(statement):
+            yield Fault("a sleeping helper", statement)
+
+
+def what_is_not_measured_has_no_figures(report: Report) -> Iterator[Fault]:
+    """*Not measured: X* stands in no report with figures of X."""
+    absent = first_screen(report).unseen
+    for words, slugs in _FIGURES_OF.items():
+        if re.search(rf"\b{words}\b", absent):
+            for slug in slugs:
+                if any(isinstance(block, Grid) and block.rows for block in report.blocks(slug)):
+                    yield Fault("measured after all", f"{absent!r}, and section {slug} has rows")
 
 
 def no_steps_without_steps(report: Report) -> Iterator[Fault]:
     """A report without steps has neither headings nor bars about steps."""
-    if not any(fact.key == "steps_source" and fact.value == "none found" for fact in _facts(report, "capture")):
+    if not any(fact.key == "steps_source" and fact.value == "none found" for fact in report.facts("capture")):
+        return
+    if any(report.rows("steps")) if "steps" in {section.slug for section in report.sections} else False:
         return
     for section in report.sections:
         titles = [section.title]
         for block in section.blocks:
             titles += [block.whole, block.title] if isinstance(block, Bars) else []
-            titles += [block.title] if isinstance(block, Grid) and block.audience == "all" and block.rows else []
+            if isinstance(block, Grid) and block.audience == "all" and block.rows:
+                titles += [block.title, *(column.label for column in block.columns if column.importance < 9)]
         for title in titles:
-            if re.search(r"\bsteps?\b", title) and not re.search(r"\b(no|without|mark)\b", title, re.IGNORECASE):
+            if _STEPS.search(title) and not _NO_STEPS.search(title):
                 yield Fault("steps without steps", f"{section.slug}: {title!r}")
+    screen = first_screen(report)
+    for text in (*(bars.title for bars in screen.bars), *(bars.whole for bars in screen.bars), screen.more):
+        if _STEPS.search(text) and not _NO_STEPS.search(text):
+            yield Fault("steps without steps", f"first screen: {text!r}")
     for finding in report.findings:
-        if re.search(r"\bof (the )?(steady )?steps?\b", finding.message):
+        if re.search(r"\bof (the )?(steady )?steps?\b", finding.message) or _STEPS.search(finding.share_of):
             yield Fault("steps without steps", f"{finding.code}: {finding.message}")
 
 
@@ -187,26 +288,75 @@ def advice_is_given_once(report: Report) -> Iterator[Fault]:
 
 def advice_fits_the_capture(report: Report) -> Iterator[Fault]:
     """Advice supposes nothing that the capture contradicts."""
-    kind = str(_fact(report, "capture", "kind") or "")
+    contradicted = [(words, why) for why, words, holds in _CONTRADICTIONS if holds(report)]
+    said = [(finding.code, advice) for finding in report.findings for advice in finding.advice]
+    said += [("verdict", report.verdict.sentence)]
+    for code, advice in said:
+        for words, why in contradicted:
+            if words.search(advice):
+                yield Fault("advice against the capture", f"{code}, {why}: {advice}")
+
+
+def _kind(report: Report) -> str:
+    return str(_fact(report, "capture", "kind") or "").lower()
+
+
+def _is_one_rank(report: Report) -> bool:
     devices = _fact(report, "capture", "devices")
-    texts = [(finding, advice) for finding in report.findings for advice in finding.advice]
-    for finding, advice in texts:
-        if "graph capture" in kind.lower() and re.search(r"CUDA graphs|torch\.compile", advice):
-            yield Fault("advice against the capture", f"{finding.code} during a graph capture: {advice}")
-        is_one_rank = isinstance(devices, int) and devices <= 1 and _fact(report, "capture", "ranks") is None
-        if is_one_rank and re.search(r"\bDDP\b|DistributedDataParallel", advice):
-            yield Fault("advice against the capture", f"{finding.code} with {devices} device: {advice}")
-        if "serving" in kind.lower() and re.search(r"DataLoader|StepTraceAnnotation|optimizer", advice):
-            yield Fault("advice against the capture", f"{finding.code} for a server: {advice}")
+    return isinstance(devices, int) and devices <= 1 and _fact(report, "capture", "ranks") is None
+
+
+def _has_rows(report: Report, slug: str) -> bool:
+    return any(isinstance(block, Grid) and block.rows for block in report.blocks(slug))
+
+
+def _copies_are_pinned(report: Report) -> bool:
+    """Return whether all recorded copies between host and device are from or to pinned memory."""
+    rows = report.rows("copies") if _has_rows(report, "copies") else []
+    host = [row for row in rows if row.get("kind") in {"h2d", "d2h"}]
+    memory = {row.get("src_memory") if row.get("kind") == "h2d" else row.get("dst_memory") for row in host}
+    return memory == {"pinned"}
+
+
+def _has_no_framework(report: Report) -> bool:
+    run = {fact.key: fact.value for fact in report.run}
+    return bool(report.run) and not run.get("framework") and not _has_rows(report, "operators")
+
+
+def _has_frames(report: Report) -> bool:
+    """Return whether Python's stacks were recorded."""
+    return _has_rows(report, "host_time") or any(
+        row.get("kind") in {"python", "python_wait"}
+        for row in (report.rows("host_waits") if _has_rows(report, "host_waits") else [])
+    )
+
+
+_CONTRADICTIONS: tuple[tuple[str, re.Pattern[str], Callable[[Report], bool]], ...] = (
+    ("during a graph capture", re.compile(r"CUDA graphs|torch\.compile"), lambda r: "graph capture" in _kind(r)),
+    ("with one device", re.compile(r"\bDDP\b|DistributedDataParallel|bf16_compress_hook"), _is_one_rank),
+    ("for a server", re.compile(r"DataLoader|StepTraceAnnotation|optimizer"), lambda r: "serving" in _kind(r)),
+    ("copies are pinned", re.compile(r"from pinned memory|pin_memory=True"), _copies_are_pinned),
+    ("no framework", re.compile(r"torch\.compile|jit_compile|jax\.jit|allow_tf32"), _has_no_framework),
+    ("frames were recorded", re.compile(r"with_stack=True|python_tracer_level=1"), _has_frames),
+    (
+        "calls were recorded",
+        re.compile(r"nsys profile --trace=cuda,nvtx,osrt"),
+        lambda r: _has_rows(r, "cuda_api") and _has_rows(r, "os_calls"),
+    ),
+)
+"""Reasons why advice does not fit, the words of such advice, and when the reason holds."""
 
 
 def nothing_recorded_is_true(report: Report) -> Iterator[Fault]:
     """*Nothing was recorded* holds of no time that has samples, or calls of more than half of it."""
-    if "nothing was recorded" not in report.verdict.sentence and "nothing recorded says" not in report.verdict.sentence:
-        return
+    sentence = report.verdict.sentence
     samples = _fact(report, "capture", "cpu_samples")
-    if isinstance(samples, int) and samples:
+    if _NOTHING.search(sentence) and isinstance(samples, int) and samples:
         yield Fault("something was recorded", f"{samples} samples of the processor")
+    if "was not recorded" in sentence:
+        for slug in ("ranges", "operators", "cuda_api", "os_calls", "host_time", "framework_ops"):
+            if _has_rows(report, slug) and re.search(r"what the host did \w+ was not recorded", sentence):
+                yield Fault("something was recorded", f"section {slug} has rows")
 
 
 RULES: tuple[Rule, ...] = (
@@ -217,6 +367,11 @@ RULES: tuple[Rule, ...] = (
     largest_is_above_all,
     parts_are_not_said_to_add_up_to_more,
     healthy_is_of_the_capture,
+    one_number_on_a_screen,
+    inner_is_within_outer,
+    columns_are_parts,
+    no_helper_is_a_culprit,
+    what_is_not_measured_has_no_figures,
     no_steps_without_steps,
     advice_is_given_once,
     advice_fits_the_capture,
@@ -229,37 +384,22 @@ def faults(report: Report) -> list[Fault]:
     return [fault for rule in RULES for fault in rule(report)]
 
 
-def _steps_ns(report: Report) -> int | None:
-    count, mean = _fact(report, "steps", "count"), _fact(report, "steps", "mean_ns")
-    return count * mean if isinstance(count, int) and isinstance(mean, int) else None
-
-
 def _sentences(report: Report) -> Iterator[str]:
     for text in (report.verdict.sentence, *(finding.message for finding in report.findings)):
         yield from re.split(r"(?<=[.;]) (?=[A-Z])", text)
 
 
-def _facts(report: Report, slug: str) -> Iterator[Fact]:
-    for section in report.sections:
-        if section.slug == slug:
-            for block in section.blocks:
-                if isinstance(block, Facts):
-                    yield from block.facts
-
-
 def _fact(report: Report, slug: str, key: str) -> object:
-    return next((fact.value for fact in _facts(report, slug) if fact.key == key), None)
+    return next((fact.value for fact in report.facts(slug) if fact.key == key), None)
 
 
-def sources(only: str = "") -> list[Path]:
-    """Return samples of the project, and public traces if the environment names their folders."""
-    folders = [REPOSITORY / "sample_traces" / name for name in SAMPLES]
-    for variable in ("TRACEVIZ_TRACES", "TRACEVIZ_CASES", "TRACEVIZ_CASES2"):
+def sources(only: str = "", folders: Sequence[Path] = ()) -> list[Path]:
+    """Return the traces of ``folders``, else samples of the project, and public traces that the environment names."""
+    places = list(folders) or [REPOSITORY / "sample_traces" / name for name in SAMPLES]
+    for variable in () if folders else ("TRACEVIZ_TRACES", "TRACEVIZ_CASES", "TRACEVIZ_CASES2"):
         if root := os.environ.get(variable):
-            folders += sorted(path for path in Path(root).iterdir() if path.is_dir() and path.name != "expected")
-    found = (
-        path for folder in folders for path in sorted(folder.iterdir()) if path.suffix not in {".md", ".py", ".tsv"}
-    )
+            places += sorted(path for path in Path(root).iterdir() if path.is_dir() and path.name != "expected")
+    found = (path for place in places for path in sorted(place.iterdir()))
     return [path for path in found if only in str(path) and path.suffix not in {".md", ".py", ".tsv"}]
 
 
@@ -304,13 +444,14 @@ def mutated(number: int) -> Iterator[tuple[str, Report]]:
 def main() -> int:
     """Check all reports, print what contradicts, and return 1 if anything does."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path, help="folders with traces, instead of all known ones")
     parser.add_argument("--only", default="", help="traces whose path holds this text")
     parser.add_argument("--mutated", type=int, default=300, help="number of mutated inputs")
     options = parser.parse_args()
     kinds: Counter[str] = Counter()
     count = 0
-    every = [reports(sources(options.only))]
-    if not options.only:
+    every = [reports(sources(options.only, options.folders))]
+    if not options.only and not options.folders:
         every.append(mutated(options.mutated))
     for some in every:
         for name, report in some:

@@ -110,9 +110,12 @@ class FirstScreen:
     more: str
 
 
+_OF_VERDICT = "verdict"
+"""Stands for the parts of the verdict, which no section has."""
 _RUN_BARS = (("whole_run", "Where the run's time went", "Where the run's time went"),)
 _STEP_BARS = (
     ("cpu_steps", "Where the steps' time went", "Where the time went"),
+    (_OF_VERDICT, "Where the steps' time went", "Where the time went"),
     ("breakdown", "Where the steps' time went", "Where the time went"),
     ("host_time", "Where the host's time went", "Where the host's time went"),
     ("host_waits", "What the host did", "What the host did"),
@@ -302,7 +305,7 @@ def _bars(report: Report) -> Iterator[Bars]:
 
 def _first_bars(report: Report, kinds: tuple[tuple[str, str, str], ...]) -> tuple[Bars, ...]:
     for slug, title_of_steps, title in kinds:
-        for block in report.blocks(slug):
+        for block in _parts(report.verdict) if slug == _OF_VERDICT else report.blocks(slug):
             if isinstance(block, Bars) and any(bar.share > 0 for bar in block.bars):
                 whole = block.whole
                 if whole == STEADY_STEP_TIME:  # the bar of the breakdown also has their number and time
@@ -310,6 +313,12 @@ def _first_bars(report: Report, kinds: tuple[tuple[str, str, str], ...]) -> tupl
                 short = _clipped(whole.removeprefix("time of "), _LONGEST_FACT)
                 return (replace(block, title=title_of_steps if "step" in whole else title, whole=short),)
     return ()
+
+
+def _parts(verdict: Verdict) -> tuple[Bars, ...]:
+    """Return the parts of the verdict as one bar."""
+    bars = tuple(Bar(part.key, part.label, part.time_ns, part.share) for part in verdict.parts)
+    return (Bars("Parts", verdict.parts[0].share_of, "ns", bars),) if bars else ()
 
 
 def _folded(bars: Bars, most: int) -> Bars:

@@ -26,6 +26,7 @@ from traceviz.report import (
     Better,
     Block,
     Candidate,
+    Claim,
     Column,
     Fact,
     Facts,
@@ -307,6 +308,7 @@ class _Verdict(Struct):
     sentence: str
     cause: str = ""
     candidates: tuple[Candidate, ...] = ()
+    parts: tuple[Claim, ...] = ()
 
 
 class _Document(Struct):

@@ -63,7 +63,7 @@ COLORS: dict[str, Color] = {
     "compilation": _OLIVE,
     "host_blocked": Color("#8a3b12", "#d98a5f"),
     "profiler": _GREY,
-    "host_compute": _SLATE,
+    **dict.fromkeys(("host_compute", "host"), _SLATE),
     "other": _GREY,
     # kinds of spans on the timeline
     "step": _SLATE,

@@ -379,12 +379,15 @@ class Verdict:
         sentence: The readable line.
         cause: Key of the candidate that leads it, else :attr:`Cause.HEALTHY` or :attr:`Cause.UNKNOWN`.
         candidates: Candidate causes: the one that leads first, then the largest.
+        parts: The exclusive parts of the judged time. They add up to all of it; candidates that are parts have the same
+            share. Empty if nothing was judged, or no device was captured.
     """
 
     code: VerdictCode
     sentence: str
     cause: str = Cause.UNKNOWN.value
     candidates: tuple[Candidate, ...] = ()
+    parts: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,7 +15,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.device.pools import Pool, live_at, pool_events
 from traceviz.core.units import format_ratio, format_value
-from traceviz.report import Column, Fact, Finding, Grid, Lane, Prose, Section, Skipped, Timeline
+from traceviz.report import Column, Fact, Finding, Grid, Lane, Prose, Section, Skipped, Timeline, hide_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,8 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             )
             for use in result.pools
         )
-        pools = Grid(_COLUMNS, rows)
+        growth = {"growth_bytes"} if all(use.growth_bytes is None for use in result.pools) else set[str]()
+        pools = Grid(hide_columns(_COLUMNS, growth), rows)
         timeline = Timeline("Use of capacity over the capture", *result.window, lanes)
         return Section(self.slug, self.title, (*by_knowledge(facts), *_caveat(result.pools), pools, timeline, *held))
 

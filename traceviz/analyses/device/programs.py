@@ -23,7 +23,7 @@ from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL,
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet, exclusive
 from traceviz.core.units import counted, format_ns, format_ratio
-from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped
+from traceviz.report import Column, Fact, Facts, Finding, Grid, Section, Skipped, hide_columns
 
 CLASSES: dict[str, XlaRole] = {
     "infeed_ns": "infeed",
@@ -172,7 +172,12 @@ class DeviceProgramsAnalysis(Analysis[ProgramTimes]):
             for device in result.devices
         )
         columns = (Column("name", "Program", "text", 0), CALLS, TOTAL, *DURATION_COLUMNS)
-        grids = (Grid(_COLUMNS, rows), frame_grid(columns, result.modules, "By program"), *_waits(result))
+        steps = {"steps", "step_ns"} if all(device.step_ns is None for device in result.devices) else set[str]()
+        grids = (
+            Grid(hide_columns(_COLUMNS, steps), rows),
+            frame_grid(columns, result.modules, "By program"),
+            *_waits(result),
+        )
         return Section(self.slug, self.title, (Facts(facts), *grids))
 
 

@@ -16,15 +16,15 @@ from traceviz.analyses.derived.causes.attribution import describe_first_use, hos
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS
 from traceviz.analyses.derived.causes.parts import find_culprit, part_times
 from traceviz.analyses.derived.frames import end_ns, having, intervals, of_process
-from traceviz.analyses.derived.host.classes import HOST_CLASSES
+from traceviz.analyses.derived.host.classes import HOST_CLASSES, LABELS
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import IN_TURN, INPUT, MOST, MUCH, POSSIBLE_INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.choice import COMPUTE, IN_TURN, INPUT, MOST, MUCH, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import counted, format_ns, format_ratio
-from traceviz.report import Finding, Severity
+from traceviz.report import Claim, Finding, Severity
 from traceviz.report.findings.registry import record_of
 
 LISTED = 0.2
@@ -180,6 +180,20 @@ def find_parts(trace: TraceView, judged: Judged, input_copies_ns: int, within: s
         yield Option(IN_TURN, label, time_ns, share, judged.words, "measured", evidence, sentence)
     if judged.share(times.get(UNEXPLAINED, 0)) >= WORTH_SAYING:
         yield _unexplained(trace, times[UNEXPLAINED], judged)
+
+
+def list_parts(judged: Judged, options: tuple[Option, ...]) -> tuple[Claim, ...]:
+    """Return the exclusive parts of the judged time: computing, those of ``options``, and the small ones as one."""
+    own = [option for option in options if not option.within and option.key != IN_TURN]
+    own.sort(key=lambda option: option.key == UNEXPLAINED)
+    computing = judged.times[COMPUTE]
+    rest = judged.total_ns - computing - sum(option.time_ns for option in own)
+    words, work, small = judged.words, "device work", "parts that are not listed"
+    return (
+        Claim(COMPUTE, LABELS[COMPUTE], computing, judged.compute_share, words, "measured", work),
+        *(Claim(o.key, o.label, o.time_ns, o.share, o.share_of, o.certainty, o.evidence) for o in own),
+        Claim("other", "other", rest, judged.share(rest), words, "measured", small),
+    )
 
 
 def find_own_work(trace: TraceView) -> pl.DataFrame:

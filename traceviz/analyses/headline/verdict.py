@@ -33,7 +33,14 @@ from traceviz.analyses.headline.choice import (
     choose,
 )
 from traceviz.analyses.headline.judged_time import Judged, measure_judged_time
-from traceviz.analyses.headline.parts import find_own_work, find_parts, find_precise_options, list_kinds, suspect_input
+from traceviz.analyses.headline.parts import (
+    find_own_work,
+    find_parts,
+    find_precise_options,
+    list_kinds,
+    list_parts,
+    suspect_input,
+)
 from traceviz.analyses.headline.sentences import (
     describe_input,
     describe_input_cause,
@@ -45,6 +52,7 @@ from traceviz.analyses.headline.whole_run import describe_capture, describe_run,
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.host.own_function import working_function
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
+from traceviz.analyses.options import OURS
 from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps, CpuStepsAnalysis
 from traceviz.analyses.program.lanes import LaneTimes
 from traceviz.analyses.serving.serving import ServingResult
@@ -121,10 +129,12 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     if is_brief and not lanes:
         run = describe_start_up(trace, working)
     elif is_judged and not (has_whole_run(whole_run) or lanes):
-        run = describe_capture(trace, choice.lead)
+        run = describe_capture(trace, choice.lead, is_good=pipeline.verdict is InputVerdict.NOT_BOUND)
     cause = run.candidate.key if run.candidate else cause
     ranked = [(0, describe_failure(trace)), *run.before(sentences)]
-    return Verdict(pipeline.verdict.code, fit_sentences(ranked), cause, run.among(choice.candidates))
+    is_divided = time.has_device and time.total_ns and not says_nothing and trace.options.basis == OURS
+    parts = list_parts(time, options) if is_divided else ()
+    return Verdict(pipeline.verdict.code, fit_sentences(ranked), cause, run.among(choice.candidates), parts)
 
 
 def _options(

@@ -163,11 +163,17 @@ def describe_start_up(trace: TraceView, working: float) -> RunText:
     )
 
 
-def describe_capture(trace: TraceView, lead: Option | None) -> RunText:
+def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = False) -> RunText:
     """Return the text for a capture of part of a run: the share that is judged, and what is larger outside of it.
 
     The time without device work before, between or after the steady steps is named if it is larger than the judged
     time. It leads if steps are too little of the capture to speak for it, and nothing that was measured leads in them.
+
+    Args:
+        trace: The trace.
+        lead: The option that leads within the steps.
+        is_good: True if the verdict says that something is fine in the steps. It then names its base if devices idle
+            outside of them.
     """
     steady = steady_time(trace)
     if not steady:
@@ -181,7 +187,7 @@ def describe_capture(trace: TraceView, lead: Option | None) -> RunText:
     of, share = format_ratio(judged_ns / whole), outside[where] / whole
     is_larger = outside[where] > judged_ns and share >= BOUND
     are_idle = bool(trace.rank_busy) and sum(outside.values()) >= HEALTHY * whole
-    is_worth = judged_ns < LEAST_STEPS * whole or (lead is None and are_idle)
+    is_worth = judged_ns < LEAST_STEPS * whole or (are_idle and (is_good or lead is None))
     if not is_larger:
         return RunText(prefix=f"In steady steps, {of} of the captured time") if is_worth else RunText()
     if judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured"):

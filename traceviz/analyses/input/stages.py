@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from traceviz.analyses.derived.capture.time_spent import find_costliest_name
 from traceviz.analyses.derived.frames import bounds, having, intervals, outermost
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.input_fetches import dispatching
@@ -249,9 +250,20 @@ def suspects(trace: TraceView) -> list[Stage]:
             )
             blocked.setdefault(stage.name, []).append(stage)
     stages = [summed(parts) for parts in blocked.values()]
-    kind, counts = "no call recorded", (None, compute, None, in_capture, compute)
-    stages.append(Stage(UNRECORDED, kind, *counts, "", _RECORD_RANGES))
+    name, counts = _name_operator(trace), (None, compute, None, in_capture, compute)
+    kind = "operator that launches nothing" if name else "no call recorded"
+    stages.append(Stage(name or UNRECORDED, kind, *counts, "", _RECORD_RANGES))
     return [stage for stage in stages if stage.self_ns]
+
+
+def _name_operator(trace: TraceView) -> str:
+    """Return the operator that runs in most of the suspected time of the host, on every rank; empty if none does."""
+    names = set()
+    for rank, steady in steady_time(trace).items():
+        suspected = host_classes(trace)[rank].sets["host_compute"].subtract(dispatching(trace, rank))
+        names.add(find_costliest_name(trace, rank, suspected.intersect(steady))[0])
+    operators = trace.host_names.filter(pl.col("category") == "op")["name"]
+    return next((name for name in names if len(names) == 1 and name in set(operators.to_list())), "")
 
 
 UNRECORDED = "unrecorded host time"

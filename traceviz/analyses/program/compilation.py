@@ -24,7 +24,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet, nesting
 from traceviz.core.units import format_ns, format_ratio
-from traceviz.report import STEADY_STEP_TIME, Audience, Column, Fact, Facts, Finding, Prose, Section
+from traceviz.report import STEADY_STEP_TIME, Audience, Column, Fact, Facts, Finding, Prose, Section, hide_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,12 @@ class CompilationAnalysis(Analysis[CompileTimes]):
         is_empty = not result.by_name.height
         audience: Audience = "machine" if is_empty else "all"
         nothing = (Prose("No tracing, compiling or loading of code was recorded."),) if is_empty else ()
-        grid = frame_grid(_COLUMNS, result.by_name, audience=audience)
-        return Section(self.slug, self.title, (*nothing, Facts(facts, audience), grid))
+        columns = _COLUMNS if result.steps else hide_columns(_COLUMNS, {"steady_calls", "steady_ns"})
+        grid = frame_grid(columns, result.by_name, audience=audience)
+        blocks = (Facts(facts, audience),)
+        if not result.steps:  # the others are figures of steps
+            blocks = (Facts(facts[:1], audience), Facts(facts[1:], "machine"))
+        return Section(self.slug, self.title, (*nothing, *blocks, grid))
 
 
 _COLUMNS = (

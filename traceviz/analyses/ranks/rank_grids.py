@@ -14,11 +14,12 @@ from traceviz.report import Audience, Column, Grid
 def times_grid(result: RanksResult) -> Grid:
     """Return one row per rank: its steps, its own time, and the parts of that."""
     scored = len(result.ranks) >= LEAST_RANKS
+    has_steps = any(rank.steps for rank in result.ranks)
     columns = (
         Column("rank", "Rank", "id", 0),
-        Column("steps", "Steps", "count", 3),
-        Column("median_step_ns", "Step, median", "ns", 0),
-        Column("mean_step_ns", "Step, mean", "ns", 4),
+        Column("steps", "Steps", "count", 3 if has_steps else 9),
+        Column("median_step_ns", "Step, median", "ns", 0 if has_steps else 9),
+        Column("mean_step_ns", "Step, mean", "ns", 4 if has_steps else 9),
         Column("own_ns", "Own time", "ns", 0),
         Column("busy_share", "Device busy", "ratio", 1),
         Column("compute_share", "Compute", "ratio", 2),

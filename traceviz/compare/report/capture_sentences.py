@@ -219,7 +219,10 @@ def _describe_classes(pair: Pair) -> Iterator[str]:
 def name_within(pair: Pair, change: ClassChange) -> str:
     """Return what changed most within a class of step time: ``, most of all gemm (1.00 → 3.00 ms)``."""
     if change.key == DEVICE:
-        events = [(one.name, float(one.base_ns), float(one.new_ns)) for one in CaptureChanges(KERNELS, pair.kernels.changes).by_short_name]
+        events = [
+            (one.name, float(one.base_ns), float(one.new_ns))
+            for one in CaptureChanges(KERNELS, pair.kernels.changes).by_short_name
+        ]
     elif change.key in _OF_HOST:
         before, after = (_host_times(side) for side in (pair.base, pair.new))
         if not before or not after:

@@ -31,7 +31,7 @@ class Costs:
         if not self._spread:
             return round(mean_ns)
         sequence = self.sequence(use)
-        factor = math.exp(sequence.gauss(-self._spread**2 / 2, self._spread))
+        factor = math.exp(sequence.gauss(-(self._spread**2) / 2, self._spread))
         if sequence.random() < OUTLIERS:
             factor *= sequence.uniform(*OUTLIER_FACTOR)
         return max(1, round(mean_ns * factor))

@@ -54,7 +54,11 @@ class Loader:
         """Read, decode and collate one batch."""
         world, use = self._world, f"loader/{thread.number}"
         start = thread.now
-        disk = 30 * MICROSECOND + world.added_ns(Knob.SLOW_DISK)
+        slow_disk = world.added_ns(Knob.SLOW_DISK)
+        hidden = (
+            world.device_ns if slow_disk and world.workers else 0
+        )  # steps hide this much reading of other processes
+        disk = 30 * MICROSECOND + slow_disk + hidden
         yield from thread.read_disk(thread.cost(f"{use}/disk", disk))
         thread.record(Kind.PYTHON, "dataset.py(41): read_record", start)
         start = thread.now
@@ -66,7 +70,11 @@ class Loader:
     def _produce(self, thread: Thread) -> Actor:
         world = self._world
         # The time of all workers together is one step and the strength: the steps wait for the strength.
-        share = world.workers * (1 + 1 / world.strengths[Knob.SLOW_WORKERS]) if Knob.SLOW_WORKERS in world.strengths else 1.0
+        share = (
+            world.workers * (1 + 1 / world.strengths[Knob.SLOW_WORKERS])
+            if Knob.SLOW_WORKERS in world.strengths
+            else 1.0
+        )
         while self._left > 0:
             self._left -= 1
             yield from self._prepare(thread, share)

@@ -83,8 +83,7 @@ class Stream:
                 self.arrival = simulation.signal()
                 yield self.arrival
             task = self.queue[0]
-            for signal in task.after:
-                yield signal
+            yield from task.after
             yield max(0, task.launched + LAUNCH_LATENCY - simulation.now)
             if task.work.is_copy:
                 yield from self.machine.engines[self.rank, task.work].hold(self)
@@ -168,7 +167,15 @@ class Thread:
     """
 
     def __init__(
-        self, machine: Machine, rank: int, number: int, name: str, gil: Shared | None, *, process: int = 0, slower: float = 1
+        self,
+        machine: Machine,
+        rank: int,
+        number: int,
+        name: str,
+        gil: Shared | None,
+        *,
+        process: int = 0,
+        slower: float = 1,
     ) -> None:
         self.machine, self.simulation = machine, machine.simulation
         self.rank, self.number, self.gil, self.slower = rank, number, gil, slower

@@ -7,12 +7,21 @@ FULL = "ampere_sgemm_128x64_tn"
 """The matrix product in half precision on tensor cores, and in full precision without them."""
 _VECTOR = "void at::native::vectorized_elementwise_kernel<4, at::native::{0}<float>, at::detail::Array<char*, 3> >"
 ADD = _VECTOR.format("AddFunctor") + "(int, at::native::AddFunctor<float>, at::detail::Array<char*, 3>)"
-GELU = _VECTOR.format("GeluCUDAKernelImpl") + "(int, at::native::GeluCUDAKernelImpl<float>, at::detail::Array<char*, 2>)"
+GELU = (
+    _VECTOR.format("GeluCUDAKernelImpl") + "(int, at::native::GeluCUDAKernelImpl<float>, at::detail::Array<char*, 2>)"
+)
 NORM = "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>(int, float, float const*)"
-SOFTMAX = "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false, false>(float*, float const*, int)"
-DROPOUT = "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<float, float, unsigned int, 1, 4, bool>(int)"
-OPTIMIZER = "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::FusedAdamMathFunctor<float> >(int)"
-LAYOUT = "void cudnn::ops::nchwToNhwcKernel<float, float, float, false, true, (cudnnKernelDataType_t)2>(float const*, float*)"
+SOFTMAX = (
+    "void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false, false>(float*, float const*, int)"
+)
+DROPOUT = (
+    "void at::native::(anonymous namespace)::fused_dropout_kernel_vec<float, float, unsigned int, 1, 4, bool>(int)"
+)
+OPTIMIZER = (
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::FusedAdamMathFunctor<float> >(int)"
+)
+_LAYOUT_TYPES = "__half, __half, float, false, true, (cudnnKernelDataType_t)2"
+LAYOUT = f"void cudnn::ops::nchwToNhwcKernel<{_LAYOUT_TYPES}>(__half const*, __half*)"
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
 
 OPERATORS = (

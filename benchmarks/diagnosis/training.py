@@ -21,7 +21,7 @@ PINNED_RATE, PAGEABLE_RATE, DEVICE_RATE = 12, 4, 600
 HOGS = 6
 """Threads of other programs that want a core."""
 COMMUNICATION = 0.25
-"""Time of healthy gradients on the interconnect, as a share of the device time of a step: the backward pass hides it."""
+"""Healthy time of gradients on the interconnect, as a share of device time: the backward pass hides it."""
 ALLOCATIONS = 4
 
 
@@ -115,7 +115,9 @@ class _Rank:
         every = 4  # steps from one new shape to the next
         if Knob.COMPILATION in world.strengths and index % every == 2:
             start = main.now
-            yield from self._python("torch/_inductor/compile_fx.py(1150): compile_fx", every * world.added_ns(Knob.COMPILATION))
+            yield from self._python(
+                "torch/_inductor/compile_fx.py(1150): compile_fx", every * world.added_ns(Knob.COMPILATION)
+            )
             main.record(Kind.RANGE, "_compile.compile_inner (dynamo_timed)", start)
         if Knob.SLEEP in world.strengths:
             start = main.now
@@ -136,7 +138,9 @@ class _Rank:
         yield from self._layer_copy(thread, Knob.OFFLOAD, Work.HOST_TO_DEVICE, parts, PINNED_RATE)
         for position in range(world.operators):
             name, kernel, _ = names.OPERATORS[position % len(names.OPERATORS)]
-            yield from self._python("model.py(112): route_tokens", world.added_ns(Knob.HOST_PYTHON) / (world.layers * world.operators))
+            yield from self._python(
+                "model.py(112): route_tokens", world.added_ns(Knob.HOST_PYTHON) / (world.layers * world.operators)
+            )
             yield from self._compute_operator(thread, name, kernel, 1)
             for _ in range(self._reads()):
                 yield from self._read_result(thread)
@@ -200,7 +204,7 @@ class _Rank:
             size=ns * 100,
             grid=24,
         )
-        thread.record(Kind.OPERATOR, "nccl:all_reduce", start)
+        thread.record(Kind.RANGE, "nccl:all_reduce", start)
 
     def _exchange_on_host(self, index: int) -> Actor:
         if Knob.HOST_COLLECTIVES not in self.world.strengths:
@@ -211,7 +215,7 @@ class _Rank:
         yield from meeting.join()
         ns = self.machine.costs.draw(f"host interconnect/{self.rank}", self.world.added_ns(Knob.HOST_COLLECTIVES))
         yield from self.main.pause(ns, "recvmsg")
-        self.main.record(Kind.OPERATOR, "gloo:all_reduce", start)
+        self.main.record(Kind.RANGE, "gloo:all_reduce", start)
 
     def _compute_operator(self, thread: Thread, name: str, kernel: str, passes: int) -> Actor:
         world, factor, grid = self.world, float(passes), 2_048
@@ -253,9 +257,7 @@ class _Rank:
     def _copy(self, thread: Thread, name: str, work: Work, ns: int, *, size: int, pinned: bool) -> Actor:
         start = thread.now
         yield from thread.work(5 * MICROSECOND)
-        yield from thread.launch(
-            self.compute, work, "", ns, call="cudaMemcpyAsync", size=size, pinned=pinned
-        )
+        yield from thread.launch(self.compute, work, "", ns, call="cudaMemcpyAsync", size=size, pinned=pinned)
         thread.record(Kind.OPERATOR, name, start)
 
     def _read_result(self, thread: Thread) -> Actor:
@@ -281,7 +283,9 @@ class _Rank:
         if added:
             start = self.main.now
             size = round(0.2 * added) * PAGEABLE_RATE
-            yield from self._copy(self.main, "aten::copy_", Work.DEVICE_TO_HOST, round(0.2 * added), size=size, pinned=False)
+            yield from self._copy(
+                self.main, "aten::copy_", Work.DEVICE_TO_HOST, round(0.2 * added), size=size, pinned=False
+            )
             yield from self.main.work(self.main.cost("pickle", 0.2 * added))
             yield from self.main.pause(self.main.cost("save", 0.6 * added), "write")
             self.main.record(Kind.PYTHON, "torch/serialization.py(944): save", start)
@@ -313,7 +317,9 @@ class _Rank:
             start = thread.now
             yield from thread.work(20 * MILLISECOND)
             thread.record(Kind.PYTHON, "metrics.py(30): aggregate", start)
-            yield from thread.pause(max(1, round(20 * MILLISECOND * max(0.0, 1 / self.world.strengths[Knob.GIL] - 1))), "clock_nanosleep")
+            yield from thread.pause(
+                max(1, round(20 * MILLISECOND * max(0.0, 1 / self.world.strengths[Knob.GIL] - 1))), "clock_nanosleep"
+            )
         thread.leave()
 
     def _keep_core(self, name: str) -> Actor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -45,7 +44,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.command == "score":
         first, _, last = arguments.seeds.partition("-")
-        seeds = range(int(first), int(last or first) + 1)
+        seeds = list(range(int(first), int(last or first) + 1))
         _score(seeds, clean=arguments.clean, every=arguments.every_format, jobs=arguments.jobs)
     elif arguments.command == "show":
         _show(arguments.seed, arguments.flaw)
@@ -65,21 +64,21 @@ def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
     return [Capture(format_, flaw, drawn.age) for format_ in (Format if every else (drawn.format,))]
 
 
-def _score(seeds: Iterable[int], *, clean: bool, every: bool, jobs: int) -> None:
-    seeds = list(seeds)
+def _score(seeds: list[int], *, clean: bool, every: bool, jobs: int) -> None:
+    """Score all worlds and print the tables. Failures are written as they are found."""
     captures = [captures_of(seed, clean=clean, every=every) for seed in seeds]
-    if jobs == 1:
-        results = list(map(score_seed, seeds, captures))
-    else:
-        with ProcessPoolExecutor(jobs) as pool:
-            results = list(pool.map(score_seed, seeds, captures, chunksize=4))
-    scores = [scored for result in results for scored in result]
+    scores: list[Scored] = []
+    FAILURES.parent.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(jobs) as pool, FAILURES.open("w", encoding="utf-8", buffering=1) as failures:
+        for result in pool.map(score_seed, seeds, captures):
+            scores += result
+            failures.writelines(f"{_describe(scored)}\n" for scored in result if scored.grade not in GOOD)
+            print(f"\r{summary(scores)}", end="", file=sys.stderr)
+    print(file=sys.stderr)
     print(table(scores, lambda scored: scored.cause, "cause"), end="\n\n")
     print(table(scores, lambda scored: scored.capture.format, "format"), end="\n\n")
     print(table(scores, lambda scored: scored.capture.flaw, "flaw"), end="\n\n")
     print(cross_table(scores), end="\n\n")
-    FAILURES.parent.mkdir(parents=True, exist_ok=True)
-    FAILURES.write_text("\n".join(_describe(scored) for scored in scores if scored.grade not in GOOD), encoding="utf-8")
     print(f"Failures are in {FAILURES}.")
     print(summary(scores))
 

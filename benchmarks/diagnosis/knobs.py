@@ -1,0 +1,254 @@
+"""The causes that a world can have, and how a report may name them.
+
+``answers`` are keys of first causes (:attr:`traceviz.report.Verdict.cause`) that name the cause. ``symptoms`` are true
+of it, but name only what it does to the device or the host. ``evidence`` are the kinds of captures that show it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Format(StrEnum):
+    """Kinds of captures, by what they record."""
+
+    NSYS = "nsys"
+    KINETO = "kineto"
+    KINETO_STACKS = "kineto-stacks"
+    XPLANE = "xplane"
+    TRACE_JSON = "trace-json"
+    NVPROF = "nvprof"
+
+
+class Knob(StrEnum):
+    """A cause."""
+
+    SLOW_LOADER = "slow-loader"
+    SLOW_WORKERS = "slow-workers"
+    SLOW_DISK = "slow-disk"
+    INPUT_COPY = "input-copy"
+    RESULT_READS = "result-reads"
+    SMALL_KERNELS = "small-kernels"
+    HOST_PYTHON = "host-python"
+    GIL = "gil"
+    LOGGING = "logging"
+    CHECKPOINT = "checkpoint"
+    EVALUATION = "evaluation"
+    INTERCONNECT = "interconnect"
+    STRAGGLER = "straggler"
+    UNEVEN_RANKS = "uneven-ranks"
+    HOST_COLLECTIVES = "host-collectives"
+    OFFLOAD = "offload"
+    RESULTS_TO_HOST = "results-to-host"
+    DEVICE_COPIES = "device-copies"
+    ALLOCATION = "allocation"
+    STREAM_CREATION = "stream-creation"
+    COMPILATION = "compilation"
+    FIRST_USE = "first-use"
+    START_UP = "start-up"
+    SLEEP = "sleep"
+    LOCK = "lock"
+    GARBAGE_COLLECTION = "garbage-collection"
+    LAYOUT = "layout"
+    SLOW_KERNELS = "slow-kernels"
+    SMALL_GRIDS = "small-grids"
+    OTHER_PROGRAMS = "other-programs"
+    FEW_REQUESTS = "few-requests"
+    SCHEDULER = "scheduler"
+
+
+ALL = frozenset(Format)
+RANGES = ALL
+"""Captures that hold ranges and operators: all, with PyTorch's emit_nvtx under nvprof and nsys."""
+STACKS = frozenset({Format.KINETO_STACKS, Format.XPLANE})
+"""Captures that hold functions of Python."""
+CALLS = frozenset({Format.NSYS})
+"""Captures that hold calls of the operating system."""
+HOST = frozenset({"host", "host-bound", "unexplained", "os_call", "os-wait", "exposed-wait", "waiting"})
+"""The device waits for the host."""
+LAUNCHES = frozenset({"launch-bound-kernels", "kernel_launch", "eager-ops-in-steps"})
+
+
+@dataclass(frozen=True, slots=True)
+class KnobFacts:
+    """A cause, the names that a report may give it, and its range of strengths.
+
+    Args:
+        knob: The cause.
+        answers: Keys that name it.
+        symptoms: Keys of its effect.
+        evidence: Captures that hold evidence.
+        least: Least time that it adds, as a share of the healthy step.
+        most: Most time that it adds.
+        ranks: Least number of ranks.
+        serves: True if it is a cause of serving engines, not of training.
+        places: Words of a sentence that make a symptom an answer, such as the function that takes the time.
+    """
+
+    knob: Knob
+    answers: frozenset[str]
+    symptoms: frozenset[str] = HOST
+    evidence: frozenset[Format] = ALL
+    least: float = 0.3
+    most: float = 1.5
+    ranks: int = 1
+    serves: bool = False
+    places: tuple[str, ...] = ()
+
+
+def _keys(*keys: str) -> frozenset[str]:
+    return frozenset(keys)
+
+
+_INPUT = _keys("input", "input-bound", "single-process-loader", "slow-loader-workers", "prefetch-runs-empty")
+_READS = _keys(
+    "synchronisation", "synchronisation-exposes-idle", "exposed-wait", "device_wait", "blocking_copy", "blocking-copies"
+)
+_RANKS = _keys("straggler", "step-time-imbalance", "late-collectives")
+_COPIES = _keys(
+    "copy_h2d", "device-waits-for-copies", "pageable-copies", "synchronous-copies", "blocking_copy", "blocking-copies"
+)
+
+KNOBS = {
+    facts.knob: facts
+    for facts in (
+        KnobFacts(Knob.SLOW_LOADER, _INPUT, HOST | {"possible_input"}, RANGES),
+        KnobFacts(Knob.SLOW_WORKERS, _INPUT, HOST | {"possible_input", "lock"}, RANGES),
+        KnobFacts(Knob.SLOW_DISK, _INPUT | {"io", "blocking-io"}, HOST | {"possible_input"}, RANGES),
+        KnobFacts(Knob.INPUT_COPY, _INPUT | _COPIES),
+        KnobFacts(Knob.RESULT_READS, _READS, HOST | LAUNCHES | {"launch_queue"}, places=("_local_scalar_dense",)),
+        KnobFacts(Knob.SMALL_KERNELS, LAUNCHES | {"host", "host-bound"}, HOST, least=0.8, most=3.0),
+        KnobFacts(
+            Knob.HOST_PYTHON,
+            _keys("python-in-loop", "function-in-steps", "cpu-bound"),
+            HOST | LAUNCHES,
+            STACKS,
+            least=0.8,
+            most=2.5,
+            places=("route_tokens",),
+        ),
+        KnobFacts(Knob.GIL, _keys("gil", "gil-contention"), HOST | LAUNCHES | {"lock", "lock-wait"}, CALLS, least=0.5),
+        KnobFacts(
+            Knob.LOGGING,
+            _keys("logging", "logging-in-steps"),
+            HOST | {"io", "blocking-io"},
+            RANGES,
+            places=("log_metrics", "emit"),
+        ),
+        KnobFacts(
+            Knob.CHECKPOINT,
+            _keys("saving", "checkpoint-in-loop", "time-outside-steps"),
+            HOST | {"io", "blocking-io", "copy_d2h", "serialization"},
+            RANGES,
+            places=("save_checkpoint", "save ("),
+        ),
+        KnobFacts(
+            Knob.EVALUATION,
+            _keys("slow-validation", "time-outside-steps"),
+            HOST,
+            RANGES,
+            most=1.2,
+            places=("validation",),
+        ),
+        KnobFacts(
+            Knob.INTERCONNECT,
+            _keys("communication", "exposed-communication", "shared-stream"),
+            _RANKS,
+            least=0.5,
+            ranks=2,
+        ),
+        KnobFacts(Knob.STRAGGLER, _RANKS, _keys("communication", "exposed-communication"), least=0.4, ranks=2),
+        KnobFacts(
+            Knob.UNEVEN_RANKS,
+            _RANKS,
+            HOST | {"communication", "exposed-communication"},
+            least=0.4,
+            ranks=2,
+            places=("augment",),
+        ),
+        KnobFacts(
+            Knob.HOST_COLLECTIVES,
+            _keys("host_collective", "host-collectives"),
+            HOST | {"communication", "exposed-communication"},
+            RANGES,
+            ranks=2,
+            places=("gloo",),
+        ),
+        KnobFacts(Knob.OFFLOAD, _COPIES | {"parameter_transfer", "parameter-transfer"}, HOST | {"launch_queue"}),
+        KnobFacts(Knob.RESULTS_TO_HOST, _keys("copy_d2h", "device-waits-for-copies"), HOST | {"launch_queue"}),
+        KnobFacts(Knob.DEVICE_COPIES, _keys("other_device", "device-waits-for-copies")),
+        KnobFacts(Knob.ALLOCATION, _keys("allocation", "allocation-churn", "exposed-allocation")),
+        KnobFacts(Knob.STREAM_CREATION, _keys("stream", "stream-creation-in-steps")),
+        KnobFacts(
+            Knob.COMPILATION,
+            _keys("compilation", "exposed-compilation", "recompilation-in-steps"),
+            HOST | {"first_launch", "first-launch"},
+            RANGES,
+            places=("compile",),
+        ),
+        KnobFacts(
+            Knob.FIRST_USE,
+            _keys("first_launch", "first-launch", "slow-start", "exposed-compilation", "compilation"),
+            HOST | {"kernel_launch", "time-outside-steps", "healthy"},
+            least=5,
+            most=20,
+            places=("before them", "start-up"),
+        ),
+        KnobFacts(
+            Knob.START_UP,
+            _keys("slow-start", "import", "time-outside-steps"),
+            HOST | {"serialization", "healthy"},
+            STACKS | CALLS,
+            least=5,
+            most=30,
+            places=("before them", "start-up"),
+        ),
+        KnobFacts(Knob.SLEEP, _keys("sleep"), HOST, STACKS | CALLS, places=("sleep",)),
+        KnobFacts(
+            Knob.LOCK,
+            _keys("lock", "lock-wait"),
+            HOST,
+            STACKS | CALLS,
+            places=("_thread.lock", "acquire", "pthread_cond_wait"),
+        ),
+        KnobFacts(Knob.GARBAGE_COLLECTION, _keys("garbage-collection"), HOST, STACKS, places=("collect",)),
+        KnobFacts(Knob.LAYOUT, _keys("layout-conversion"), _keys("healthy")),
+        KnobFacts(
+            Knob.SLOW_KERNELS, _keys("matrix-ops-in-full-precision", "healthy"), frozenset(), least=0.5, most=3.0
+        ),
+        KnobFacts(
+            Knob.SMALL_GRIDS,
+            _keys("small-grids", "small-grids-with-free-memory", "small-batch"),
+            _keys("healthy"),
+            most=3.0,
+        ),
+        KnobFacts(
+            Knob.OTHER_PROGRAMS,
+            _keys("thread-oversubscription", "launches-beside-input-threads"),
+            HOST | LAUNCHES | {"possible_input"},
+            frozenset(),
+            least=1.0,
+            most=1.0,
+        ),
+        KnobFacts(
+            Knob.FEW_REQUESTS,
+            _keys("serving-waits"),
+            HOST | {"lock", "sleep"},
+            STACKS | CALLS,
+            least=1.5,
+            most=4.0,
+            serves=True,
+            places=("epoll_wait", "get (queue"),
+        ),
+        KnobFacts(
+            Knob.SCHEDULER,
+            _keys("python-in-loop", "function-in-steps"),
+            HOST | LAUNCHES,
+            STACKS,
+            serves=True,
+            places=("schedule",),
+        ),
+    )
+}
+"""All causes by their names."""

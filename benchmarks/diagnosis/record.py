@@ -1,0 +1,106 @@
+"""What happened in a world, as values that writers turn into captures. Times are nanoseconds from its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """Kinds of spans of a host thread."""
+
+    STEP = "step"
+    RANGE = "range"  # a range that the program or the framework annotates
+    OPERATOR = "operator"
+    PYTHON = "python"
+    API = "api"  # a call of the CUDA runtime
+    OS = "os"  # a call of the operating system that blocks
+
+
+class Work(StrEnum):
+    """Kinds of device work."""
+
+    KERNEL = "kernel"
+    COLLECTIVE = "collective"
+    HOST_TO_DEVICE = "h2d"
+    DEVICE_TO_HOST = "d2h"
+    DEVICE_TO_DEVICE = "d2d"
+    FILL = "fill"
+
+    @property
+    def is_copy(self) -> bool:
+        """True if a copy engine does it."""
+        return self in {Work.HOST_TO_DEVICE, Work.DEVICE_TO_HOST, Work.DEVICE_TO_DEVICE}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Time of a host thread. ``correlation`` joins a call with the device work that it launched; 0 for none."""
+
+    rank: int
+    thread: int
+    kind: Kind
+    name: str
+    start: int
+    end: int
+    correlation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpan:
+    """Time of a device stream."""
+
+    rank: int
+    stream: int
+    work: Work
+    name: str
+    start: int
+    end: int
+    correlation: int
+    bytes: int = 0
+    pinned: bool = True
+    grid: int = 1
+    block: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadFacts:
+    """A host thread: its rank, its number, its name, and the number of its process."""
+
+    rank: int
+    thread: int
+    name: str
+    process: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything that happened: spans by their end, and the end of the last rank."""
+
+    spans: tuple[Span, ...]
+    device: tuple[DeviceSpan, ...]
+    threads: tuple[ThreadFacts, ...]
+    ranks: int
+    end: int
+    start: int = 0
+    lost: int = 0
+    """Events that the profiler reports as lost."""
+
+    @property
+    def step_times(self) -> list[int]:
+        """Durations of the steps of the first rank."""
+        return [span.end - span.start for span in self.spans if span.kind is Kind.STEP and span.rank == 0]
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Collects a record while a world runs."""
+
+    spans: list[Span] = field(default_factory=list)
+    device: list[DeviceSpan] = field(default_factory=list)
+    threads: list[ThreadFacts] = field(default_factory=list)
+
+    def finish(self, ranks: int) -> Record:
+        """Return the record. Its end is that of the last span of the host, or of the device if that is later."""
+        end = max([span.end for span in self.spans] + [span.end for span in self.device], default=0)
+        return Record(tuple(self.spans), tuple(self.device), tuple(self.threads), ranks, end)

@@ -1,0 +1,75 @@
+import pytest
+
+from benchmarks.diagnosis.captures import Capture
+from benchmarks.diagnosis.flaws import Flaw
+from benchmarks.diagnosis.knobs import Format, Knob
+from benchmarks.diagnosis.record import Record
+from benchmarks.diagnosis.score import Grade, Scored, grade, summary, table
+from benchmarks.diagnosis.truth import Truth
+from benchmarks.diagnosis.worlds import World
+from traceviz.report import Verdict
+from traceviz.report.verdicts import VerdictCode
+
+RECORD = Record((), (), (), 1, 100)
+NSYS, KINETO = Capture(Format.NSYS), Capture(Format.KINETO)
+
+
+def graded(gains, lead, sentence="", capture=NSYS):
+    verdict = Verdict(VerdictCode.CANNOT_JUDGE, sentence, lead)
+    return grade(Truth(World(1), RECORD, gains), capture, verdict)
+
+
+@pytest.mark.parametrize(
+    ("lead", "sentence", "expected"),
+    [
+        ("saving", "", Grade.RIGHT),
+        ("os_call", "Host blocked: the program waits (write in save_checkpoint).", Grade.RIGHT),
+        ("os_call", "Host blocked: the program waits (write).", Grade.WEAK),
+        ("unexplained", "", Grade.WEAK),
+        ("healthy", "", Grade.WRONG),
+        ("allocation", "", Grade.FALSE_BLAME),
+    ],
+)
+def test_a_report_is_right_if_it_names_the_cause_or_the_place_of_its_symptom(lead, sentence, expected):
+    assert graded({Knob.CHECKPOINT: 0.4}, lead, sentence) is expected
+
+
+def test_a_cause_without_evidence_may_stay_unexplained():
+    assert graded({Knob.SLEEP: 0.4}, "unexplained", capture=KINETO) is Grade.HONEST
+    assert graded({Knob.SLEEP: 0.4}, "unexplained", capture=NSYS) is Grade.WEAK
+    assert graded({Knob.SLEEP: 0.4}, "allocation", capture=KINETO) is Grade.FALSE_BLAME
+
+
+@pytest.mark.parametrize(("gain", "expected"), [(0.37, Grade.RIGHT), (0.35, Grade.WRONG), (0.019, Grade.FALSE_BLAME)])
+def test_a_second_cause_is_as_good_as_the_first_from_nine_tenths_of_its_gain(gain, expected):
+    assert graded({Knob.SLOW_LOADER: 0.4, Knob.ALLOCATION: gain}, "allocation") is expected
+
+
+@pytest.mark.parametrize(
+    ("lead", "sentence", "expected"),
+    [
+        ("healthy", "", Grade.RIGHT),
+        ("host", "The device computes in 93 %; the largest other part: work of the host (5.4 %).", Grade.RIGHT),
+        ("host", "Host-bound: the device waits.", Grade.FALSE_BLAME),
+        ("unexplained", "", Grade.HONEST),
+    ],
+)
+def test_a_healthy_world_is_blamed_for_nothing(lead, sentence, expected):
+    assert graded({}, lead, sentence) is expected
+    assert graded({Knob.LOGGING: 0.049}, lead, sentence) is expected
+
+
+def test_tables_list_the_worst_first_and_the_last_line_sums_up():
+    scores = [
+        Scored(seed, Capture(format_, Flaw.NONE), "sleep", "", "", "", result)
+        for seed, format_, result in (
+            (1, Format.NSYS, Grade.RIGHT),
+            (2, Format.NSYS, Grade.HONEST),
+            (3, Format.KINETO, Grade.RIGHT),
+            (4, Format.KINETO, Grade.FALSE_BLAME),
+        )
+    ]
+    rows = table(scores, lambda scored: scored.capture.format, "format").splitlines()
+
+    assert [row.split()[:2] for row in rows[1:]] == [["kineto", "50%"], ["nsys", "100%"]]
+    assert summary(scores) == "right or honest: 75.0 %, false blame: 25.0 %, worlds: 4"

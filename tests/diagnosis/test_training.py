@@ -1,0 +1,116 @@
+"""A world of two steps whose timeline is worked out by hand, in microseconds."""
+
+from dataclasses import fields
+
+import pytest
+
+from benchmarks.diagnosis.knobs import KNOBS, Knob
+from benchmarks.diagnosis.record import Kind, Work
+from benchmarks.diagnosis.training import train
+from benchmarks.diagnosis.truth import find_truth, run
+from benchmarks.diagnosis.worlds import World, draw_world
+
+TWO_STEPS = World(0, steps=2, layers=1, operators=1, kernel_ns=100_000, operator_ns=10_000, workers=0, spread=0)
+"""A step: 36 to load, then a copy (150), a kernel forward (100) and backward (200), and two of the optimizer (10)."""
+
+
+def in_microseconds(spans, start=0):
+    return [((span.start - start) / 1_000, (span.end - start) / 1_000) for span in spans]
+
+
+@pytest.mark.parametrize("step", [0, 1])
+def test_device_work_of_each_step_follows_its_launch_and_the_work_before_it(step):
+    record = train(TWO_STEPS)
+    device = record.device[6 * step :][:5]  # the sixth is the copy of the result
+
+    assert in_microseconds(device, start=step * 524_500) == [
+        (48, 198),  # the call ends at 45, and work starts 3 after it
+        (198.8, 298.8),  # 0.8 after the work before it
+        (299.6, 499.6),
+        (500.4, 510.4),
+        (511.2, 521.2),
+    ]
+
+
+def test_host_calls_return_before_the_device_works_and_the_step_ends_with_the_result():
+    record = train(TWO_STEPS)
+    first = [span for span in record.spans if span.end <= 524_500]
+
+    launches = [span for span in first if span.name == "cudaLaunchKernel"]
+    assert in_microseconds(launches) == [(52, 56), (86, 90), (100, 104), (114, 118)]
+    # The result is on the host at 523.5, and a microsecond later the call returns.
+    assert in_microseconds(span for span in first if span.name == "cudaStreamSynchronize") == [(128, 524.5)]
+    assert in_microseconds(span for span in record.spans if span.kind is Kind.STEP) == [(0, 524.5), (524.5, 1049)]
+    assert record.end == 1_049_000
+
+
+def test_time_of_a_slow_loader_is_gained_whole():
+    truth = find_truth(World(**as_fields(TWO_STEPS), strengths={Knob.SLOW_LOADER: 1.0}))
+
+    assert truth.gains == {Knob.SLOW_LOADER: pytest.approx(600 / 1_649)}
+
+
+def test_sleep_behind_a_copy_is_gained_only_as_far_as_the_copy_does_not_hide_it():
+    # The sleep takes 300, but the device still copies the batch for 153 of it; forward starts at 359 instead of 198.8.
+    truth = find_truth(World(**as_fields(TWO_STEPS), strengths={Knob.SLEEP: 1.0}))
+
+    assert truth.record.step_times == [684_700, 684_700]
+    assert truth.gains == {Knob.SLEEP: pytest.approx(1 - 1_049 / 1_369.4)}
+
+
+def test_causes_that_hide_each_other_are_marked():
+    # A loader and a logger follow each other, so their times add up. Python that runs while kernels do is hidden by
+    # slow kernels, and shows once they are fast.
+    in_turn = find_truth(World(**as_fields(TWO_STEPS), strengths={Knob.SLOW_LOADER: 1.0, Knob.LOGGING: 1.0}))
+    at_once = find_truth(World(0, spread=0, steps=2, strengths={Knob.HOST_PYTHON: 2.0, Knob.SLOW_KERNELS: 2.0}))
+
+    assert in_turn.hiding == ()
+    assert at_once.hiding == (frozenset({Knob.HOST_PYTHON, Knob.SLOW_KERNELS}),)
+
+
+def test_all_ranks_leave_a_collective_together():
+    record = train(World(3, steps=2, ranks=4, strengths={Knob.STRAGGLER: 1.0}, spread=0))
+    collectives = [span for span in record.device if span.work is Work.COLLECTIVE]
+
+    ends = {}
+    for span in collectives:
+        ends.setdefault(span.rank, []).append(span.end)
+    assert ends[0] == ends[1] == ends[2] == ends[3]
+    assert len(ends[0]) == 2 * 6
+
+
+def test_equal_worlds_have_equal_records():
+    world = draw_world(5)
+
+    assert run(world) == run(world)
+    assert draw_world(5) == world
+
+
+def test_a_cause_taken_away_changes_no_other_draw():
+    world = World(4, steps=3, strengths={Knob.LOGGING: 0.5})
+    kernels = [span.end - span.start for span in run(world).device]
+
+    assert [span.end - span.start for span in run(world.without(Knob.LOGGING)).device] == kernels
+
+
+@pytest.mark.parametrize("knob", Knob)
+def test_every_cause_costs_time_and_healthy_worlds_have_none(knob):
+    facts = KNOBS[knob]
+    world = World(
+        1,
+        steps=6,
+        ranks=facts.ranks,
+        layers=3,
+        kernel_ns=60_000,
+        workers=0 if knob is Knob.SLOW_LOADER else 2,
+        cores=2 if knob is Knob.OTHER_PROGRAMS else 8,
+        serves=facts.serves,
+        strengths={knob: facts.most},
+    )
+
+    assert find_truth(world).gains[knob] > 0.05
+    assert find_truth(world.without(knob)).gains == {}
+
+
+def as_fields(world):
+    return {field.name: getattr(world, field.name) for field in fields(world) if field.name != "strengths"}

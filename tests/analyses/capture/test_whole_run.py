@@ -165,6 +165,14 @@ def test_from_a_fifth_of_a_run_of_two_minutes_on_imports_are_a_finding(seconds, 
 
 
 @pytest.mark.parametrize(
+    ("startup", "imports", "severity"), [(40, True, "info"), (40, False, "error"), (60, True, "error")]
+)
+def test_imports_of_less_than_half_of_a_long_run_are_for_information(startup, imports, severity):
+    report = run(startup=startup, stepping=120 - startup, imports=imports)
+    assert [found.severity.value for found in report.findings if found.code == "TV704"] == [severity]
+
+
+@pytest.mark.parametrize(
     ("what", "seconds", "severity"),
     [
         *(("validating", 4, None), ("validating", 5, "info"), ("validating", 19, "info"), ("validating", 20, "error")),

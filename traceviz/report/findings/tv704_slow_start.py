@@ -20,7 +20,7 @@ RECORD = FindingRecord(
         "for information."
     ),
     section="whole_run",
-    hint_if="Imports and compilation are most of it, or the start-up is shorter than 30 s in a run below two minutes.",
+    hint_if="It is shorter than 30 s in a run below two minutes, or less than half of a run and mostly imports.",
     is_of_run=True,
     tables=RUN,
     place=TimelinePlace("run_part", "the longest part of the start", ("imports", "preparation")),

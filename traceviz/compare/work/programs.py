@@ -183,7 +183,9 @@ def _of_work(base: Side, new: Side) -> Programs:
     share = sum(made_of.names[name][0] for made_of in (one, other) for name in common) / 2
     if share >= IN_COMMON:
         # Captures hold any number of steps: their operators show the same work only if they are called equally often.
-        equal = [name for name in common if not base.of_captures or _are_equal(one.names[name][1], other.names[name][1])]
+        equal = [
+            name for name in common if not base.of_captures or _are_equal(one.names[name][1], other.names[name][1])
+        ]
         alike = sum(made_of.names[name][0] for made_of in (one, other) for name in equal) / 2
         return Programs(is_same=alike >= of_parameters.ALIKE)
     largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]

@@ -73,6 +73,8 @@ def _unjudged(comparison: Comparison, pair: Pair, who: str, head: str) -> str:
     if not seen and effect:
         seen = f" {in_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}."
     why += _note_steps(pair)
+    if any(remark.code == "copies" for remark in pair.remarks):
+        seen = " Both sides have the same steps to the nanosecond: one recording, or copies of it."
     leads = basis.is_step or basis.work is not None
     parts = (seen, changed, f" {why}") if seen and leads and not is_other else (f" {why}", seen, changed)
     text = "".join(parts).strip()

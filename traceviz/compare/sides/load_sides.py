@@ -262,6 +262,8 @@ def shorten_names(names: Sequence[str]) -> list[str]:
         return len({name[slice(*spans[place])] for name, spans in zip(names, words, strict=True)}) == 1
 
     first = next((place for place in range(least) if not are_equal(place)), least)
+    if first == least:  # one is the start of the other, as in "run" and "run (2)"
+        return list(names)
     last = next((place for place in range(least - first) if not are_equal(-1 - place)), least - first)
     shorter = [
         name[spans[max(first - 1, 0)][0] : spans[min(len(spans) - last, len(spans) - 1)][1]]

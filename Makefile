@@ -164,6 +164,7 @@ samples: $(VENV)/dev
 	$(BIN)/python sample_traces/make_synthetic_xplane.py
 	$(BIN)/python sample_traces/make_synthetic_kineto.py
 	$(BIN)/python sample_traces/make_synthetic_nvprof.py
+	$(BIN)/python sample_traces/make_synthetic_rocprof.py
 
 # What goes into a wheel: the three folders as one package, and nothing at the top that could clash.
 wheel: $(VENV)/dev

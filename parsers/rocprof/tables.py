@@ -19,7 +19,7 @@ from traceviz.trace.rows_to_table import rows_to_table
 
 _TEXTS = frozenset({"name", "kind", "domain", "device", "source"})
 _NUMBER = re.compile(r"\d+")
-_MARKERS = r"^(MARKER|ROCTX)|(?i)roctx"
+_MARKERS = r"(?i)^marker|roctx"
 _KINDS = (("h2d", "host_?to_?device|htod"), ("d2h", "device_?to_?host|dtoh"), ("d2d", "device_?to_?device|dtod"))
 _INT32_MAX = 2**31 - 1
 _COPIED = {"h2d": ("unknown", "device"), "d2h": ("device", "unknown"), "d2d": ("device", "device")}

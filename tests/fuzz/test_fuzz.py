@@ -20,7 +20,8 @@ CASES = 30
 FEWER = {"archive": 20, "kineto": 20, "kineto.gz": 20}
 """Formats whose cases take longest."""
 FORMATS = (
-    *("archive", "kineto", "kineto.gz", "nsys-parquetdir", "nsys-sqlite", "nvprof-sqlite", "nvprof-text", "run-folder"),
+    *("archive", "kineto", "kineto.gz", "nsys-parquetdir", "nsys-sqlite", "nvprof-sqlite", "nvprof-text"),
+    *("rocprof-csv", "rocprof-json", "rocprof-sqlite", "run-folder"),
     *("saved-report", "stacks", "tf-trace-json", "traceviz-folder", "xplane", "xplane.gz"),
 )
 

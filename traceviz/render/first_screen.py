@@ -141,7 +141,7 @@ _ABSENT = {
 """Names of the data that a missing table would hold."""
 _OF_DEVICES = frozenset({"cuda_api", "memcpy", "device_ops"})
 """Tables that add nothing if no device, or one that is not a GPU, was captured."""
-_ABOUT_THE_REPORT = frozenset({"window", "selection", "hooks-lost", "not-injected"})
+_ABOUT_THE_REPORT = frozenset({"window", "selection", "run-chosen", "hooks-lost", "not-injected"})
 """Codes of notes about the part of the run that the report covers."""
 FIGURES = "figures"
 """Fact with the figures of the whole run that the header shows."""

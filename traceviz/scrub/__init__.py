@@ -12,6 +12,7 @@ from pathlib import Path
 from traceviz.core.errors import DamagedTraceError, UnknownFormatError
 from traceviz.core.files import check_file_free, check_not_source, new_file, new_folder
 from traceviz.parsers.nsys.readers import NsysParquetReader
+from traceviz.parsers.rocprof.readers import RocprofCsvReader, RocprofSqliteReader
 from traceviz.parsers.traceviz_folder import TracevizFolderReader
 from traceviz.scrub.formats.nsys_parquet import scrub_nsys_parquet, secrets_of_nsys_parquet
 from traceviz.scrub.formats.nsys_sqlite import scrub_database
@@ -46,6 +47,7 @@ __all__ = [
 
 _REPORT_MAGIC = (b"NVIDIA Tegra Profiler Report", b"QDSTRM")
 _DATABASES = frozenset({"nsys-sqlite", "nvprof-sqlite"})
+_NOT_WRITTEN = {RocprofCsvReader.format: "CSV", RocprofSqliteReader.format: "a database"}
 _WHOLE = {TracevizFolderReader.format: scrub_folder, NsysParquetReader.format: scrub_nsys_parquet}
 """Folder formats that consist of the tables of one trace."""
 _RECORDINGS = frozenset({"kineto", "resources", "run", "tf-trace-json", "xplane"})
@@ -158,6 +160,13 @@ def _check_database(source: Path) -> None:
             f"{source} is a report of Nsight Systems, which only Nsight Systems itself can write.",
             "scrub rewrites SQLite databases, XPlane files, JSON traces, run folders and traceviz folders.",
             f"First run: nsys export --type sqlite -o out.sqlite {source}   or: traceviz convert {source} -o DIR",
+        )
+    kind = format_of(source)
+    if kind in _NOT_WRITTEN:
+        raise UnknownFormatError(
+            f"{source} is a recording of rocprof as {_NOT_WRITTEN[kind]}, which scrub cannot write again.",
+            "Of rocprof's files it writes results.json.",
+            "Convert it first, and scrub that: traceviz convert TRACE -o DIR.",
         )
     if not head.startswith(MAGIC):
         raise UnknownFormatError(

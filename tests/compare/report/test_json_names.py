@@ -51,6 +51,7 @@ def capture(name):
         section("operators", table("", f"name {events[0]}", ("aten::mm", *events[1]))),
         section("framework_ops", table("By op", f"op {events[0]}", ("MatMul", *events[1]))),
         section("ranges", table("With running numbers as N", f"name {events[0]}", ("epoch N", *events[1]))),
+        section("lanes", table("Events, without those inside", "name calls self_ns", ("render", 2, 10))),
     )
     return Side(name, (replace(run_of_steps(0), sections=sections),))
 

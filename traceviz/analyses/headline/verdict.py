@@ -118,6 +118,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (3, _caution_about_steps(results)),
         (0, _describe_unrecorded_work(results)),
         (0, trace.clock_doubt),
+        (0, _name_cycle(trace)),
     ]
     cause = choice.lead.key if choice.lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
     judges_steps = bool(steady_time(trace))
@@ -341,6 +342,13 @@ def _describe_unrecorded_work(results: dict[str, Any]) -> str:
     """Return the sentence about unrecorded device work, if that is much of the capture."""
     capture = results.get("capture")
     return capture.unseen.sentence if isinstance(capture, CaptureFacts) and capture.unseen is not None else ""
+
+
+def _name_cycle(trace: TraceView) -> str:
+    """Return that the trace is one of several recordings of the program, one for each cycle of its profiler."""
+    notes = trace.tables.arrow("notes").to_pylist() if "notes" in trace.tables else []
+    is_cycle = any(note["code"] == "run-chosen" and note["severity"] == Severity.WARNING for note in notes)
+    return "This is the newest of several recordings." if is_cycle else ""
 
 
 def _name_largest_problem(findings: tuple[Finding, ...]) -> str:

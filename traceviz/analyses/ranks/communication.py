@@ -176,11 +176,13 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
         gathers = result.gathering.exposed_ns >= MOSTLY * cost
         # The collective with the largest exposed part; if none is described, the largest kernel.
         described = result.collectives.sort("exposed_ns", "name", descending=[True, False])
-        largest = str((described if described.height else result.by_name)["name"][0])
+        ranked, of = (described, "exposed_ns") if described.height else (result.by_name, "total_ns")
+        part = "mostly" if 2 * int(ranked[of][0]) >= int(ranked[of].sum()) else "the largest part in"
+        largest = str(ranked["name"][0])
         largest += f", of sharded parameters in {result.gathering.place}" if gathers else ""
         message = (
             f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, devices communicate and "
-            f"compute nothing ({format_ns(cost)}, mostly {largest}); compute hides "
+            f"compute nothing ({format_ns(cost)}, {part} {largest}); compute hides "
             f"{format_ratio(result.overlap_share or 0.0)} of the communication."
         )
         evidence = (

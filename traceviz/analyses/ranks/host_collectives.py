@@ -116,11 +116,12 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
         between_two = result.by_name.filter(pl.col("name").str.contains(BETWEEN_TWO))
         paired, exposed = (int(rows["exposed_ns"].sum()) for rows in (between_two, result.by_name))
         is_paired = paired >= PAIRED * exposed
+        part = "mostly" if 2 * int(result.by_name["exposed_ns"][0]) >= exposed else "the largest part in"
         summed = f" summed over {result.ranks} ranks" if result.ranks > 1 else ""
         message = (
             f"For {format_ratio(cost / result.judged_ns)} of the {result.judged_words}, the program waits in "
             f"{'transfers between ranks' if is_paired else 'collectives'} on the host and does nothing else "
-            f"({format_ns(cost)}{summed}, mostly {largest}).{caveat}"
+            f"({format_ns(cost)}{summed}, {part} {largest}).{caveat}"
         )
         evidence = (
             Fact("exposed_ns", "waiting in collectives", cost, "ns"),

@@ -59,14 +59,20 @@ class CaptureChanges:
         return f"{_counts(other[0], base, new)}{more}"
 
     @property
+    def is_by_family(self) -> bool:
+        """True if most kernel time is in kernels of one side only, and their families are known."""
+        total = sum(change.base_ns + change.new_ns for change in self.changes)
+        both = sum(change.base_ns + change.new_ns for change in self.changes if _is_on_both_sides(change))
+        known = sum(change.base_ns + change.new_ns for change in self.changes if change.group not in {"", UNKNOWN})
+        return bool(self.kind.group) and 2 * both < total < 2 * known
+
+    @property
     def by_short_name(self) -> tuple[EventChange, ...]:
         """Sums of the events of one short name, the largest difference first.
 
-        If most kernel time is in kernels of one side only, kernels are summed by family: their names say little then.
+        Kernels that mostly run on one side only are summed by family (:attr:`is_by_family`).
         """
-        total = sum(change.base_ns + change.new_ns for change in self.changes)
-        both = sum(change.base_ns + change.new_ns for change in self.changes if _is_on_both_sides(change))
-        by_family = bool(self.kind.group) and 2 * both < total
+        by_family = self.is_by_family
         sums: dict[str, EventChange] = {}
         for change in self.changes:
             of_base = replace(change, name=change.was or change.name, new_calls=Fraction(0), new_ns=0)
@@ -78,7 +84,10 @@ class CaptureChanges:
 
 
 def _family(group: str) -> str:
-    return "unknown kernels" if group in {"", UNKNOWN} else catalogue().labels.get(group, group)
+    if group in {"", UNKNOWN}:
+        return "unknown kernels"
+    label = catalogue().labels.get(group, group)
+    return label if label[1:2].isupper() else f"{label[:1].lower()}{label[1:]}"
 
 
 def _add(one: EventChange, other: EventChange) -> EventChange:
@@ -156,10 +165,13 @@ def capture_changes(base: Side, new: Side) -> tuple[CaptureChanges, ...]:
     return tuple(found for kind in kinds if (found := compare_captures(base, new, kind)).changes)
 
 
-def largest(changes: Sequence[EventChange], of: int = 2) -> tuple[EventChange, ...]:
-    """Return the changes that matter most, at least :data:`_MATTERS` of the base's time each."""
+def largest(changes: Sequence[EventChange]) -> tuple[EventChange, ...]:
+    """Return the two changes that matter most; three, if the first two cancel each other for the most part."""
     total = sum(change.base_ns for change in changes)
-    return tuple(change for change in changes if abs(change.difference_ns) >= _MATTERS * total)[:of]
+    named = [change for change in changes if abs(change.difference_ns) >= _MATTERS * total][:3]
+    two = sum(change.difference_ns for change in named[:2])
+    cancel = len(named) == 3 and abs(two) < abs(named[0].difference_ns) / 2
+    return tuple(named if cancel else named[:2])
 
 
 _MATTERS = 0.01

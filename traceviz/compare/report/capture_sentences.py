@@ -13,7 +13,7 @@ from traceviz.compare.effect import Outcome
 from traceviz.compare.remark import DEVICE, in_capital
 from traceviz.compare.report.change_table import FAR, from_to
 from traceviz.compare.sides.basis import Basis
-from traceviz.compare.sides.capture_work import KERNELS, PROGRAMS, RANGES, WorkKind, device_time
+from traceviz.compare.sides.capture_work import KERNELS, PROGRAMS, RANGES, device_time
 from traceviz.compare.sides.sides import Side, fact, grid, rows, whole
 from traceviz.compare.work.parameters import are_same_layers
 from traceviz.compare.work.remarks import OTHER_WORK
@@ -21,7 +21,7 @@ from traceviz.core.units import format_change, format_ns, format_ratio, format_v
 
 _SHARED = 0.5
 """Share of the communication on streams of the computing from which both cannot overlap."""
-_NUMBERS = re.compile(r"(?:, \w+ = N)+$")
+_NUMBERS = re.compile(r"(?:, \w+ = (?:N|\d+))+$")
 """Running numbers at the end of a range: ``aten::mul, seq = N, op_id = N``."""
 _IDLE = 0.01
 """Change of the idle time of devices that is named, as share of the time from their first to their last work."""
@@ -44,7 +44,7 @@ def describe_captures(pair: Pair, basis: Basis) -> str:
     found = compare_captures(pair.base, pair.new, kind)
     is_judged = pair.judgement.outcome is not Outcome.UNKNOWN
     total = "" if is_judged or basis.work is None else _describe_total(pair, basis)
-    events = "" if pair.judgement.outcome is Outcome.NO_CHANGE else _describe_events(pair, found.by_short_name, kind)
+    events = "" if pair.judgement.outcome is Outcome.NO_CHANGE else _describe_events(pair, found)
     first = f"{total}: {events}" if total and events else total or events
     parts = [first, _describe_copies(pair), _describe_idle(pair), describe_streams(pair)]
     return "".join(f" {part}." for part in parts if part)
@@ -70,10 +70,11 @@ def _by(base: float, new: float) -> str:
     return format_change(factor - 1, "ratio") if factor <= FAR else f"{format_value(factor, 'factor')}"
 
 
-def _describe_events(pair: Pair, changes: Sequence[EventChange], kind: WorkKind) -> str:
+def _describe_events(pair: Pair, found: CaptureChanges) -> str:
     """Return the largest changes by name; per call as well, if a side calls the event more often."""
-    named = largest(changes)
-    return "; ".join(f"{_describe(pair, change)}{_in_range(pair, change, kind)}" for change in named)
+    named = largest(found.by_short_name)
+    has_ranges = found.kind is KERNELS and not found.is_by_family
+    return "; ".join(f"{_describe(pair, change)}{_in_range(pair, change) * has_ranges}" for change in named)
 
 
 def _describe(pair: Pair, change: EventChange) -> str:
@@ -96,10 +97,10 @@ def _describe_copies(pair: Pair) -> str:
     if change is None or not least or abs(change.times.difference_ns) < least:
         return ""
     sizes = [format_value(size, "bytes") for size in (change.base_bytes, change.new_bytes)]
-    moved = sizes[0] if sizes[0] == sizes[1] else " → ".join(sizes)
+    moved = " → ".join(dict.fromkeys(size for size in sizes if size != "0 B"))
     more = f"{format_ns(abs(change.times.difference_ns))} {'more' if change.times.difference_ns > 0 else 'less'}"
     label = _COPIES.get(change.kind, change.kind)
-    return f"{label} {more} ({from_to(change.times.base_ns, change.times.new_ns)}, {moved})"
+    return f"{label} {more} ({_between(change.times.base_ns, change.times.new_ns)}, {moved})"
 
 
 _COPIES = {
@@ -114,10 +115,8 @@ _MATTERS = 0.05
 """Change of copies that is named, as share of kernel time."""
 
 
-def _in_range(pair: Pair, change: EventChange, kind: WorkKind) -> str:
+def _in_range(pair: Pair, change: EventChange) -> str:
     """Return the innermost range or operator whose device time changed as much; nothing without one."""
-    if kind is not KERNELS:
-        return ""
     for source in ("ranges", "operators"):
         before, after = (device_time(side, source) for side in (pair.base, pair.new))
         close = [
@@ -131,15 +130,29 @@ def _in_range(pair: Pair, change: EventChange, kind: WorkKind) -> str:
 
 
 def _describe_idle(pair: Pair) -> str:
-    """Return ``Devices are idle for 9.6 → 17.4 % of the time from their first to their last work``."""
+    """Return ``Devices are idle for 9.6 → 17.4 % of the time from their first to their last work``.
+
+    Idle time is named if its share changed, or if it is most of that time and changed itself.
+    """
     (before, extent), (after, new_extent) = (_idle(side) for side in (pair.base, pair.new))
-    if not extent or not new_extent or abs(after / new_extent - before / extent) < _IDLE:
+    if not extent or not new_extent:
         return ""
-    base, new = (format_ratio(share) for share in (before / extent, after / new_extent))
-    shares = f"{base.removesuffix(' %')} → {new}"
-    times = f"{format_ns(before)} of {format_ns(extent)} → {format_ns(after)} of {format_ns(new_extent)}"
+    is_most = max(before / extent, after / new_extent) >= _MOSTLY
+    is_longer = is_most and abs(after - before) >= _LONGER * extent
+    if abs(after / new_extent - before / extent) < _IDLE and not is_longer:
+        return ""
+    shares = [format_ratio(share) for share in (before / extent, after / new_extent)]
+    share = shares[0] if shares[0] == shares[1] else f"{shares[0].removesuffix(' %')} → {shares[1]}"
     several = ", summed over devices" * any(_devices(side) > 1 for side in (pair.base, pair.new))
-    return f"Devices are idle for {shares} of the time from their first to their last work ({times}{several})"
+    times = f"({from_to(before, after)}{several})"
+    cause = _name_largest(_causes(pair), after - before)
+    return f"Devices are idle for {share} of the time from their first to their last work {times}{cause}"
+
+
+_MOSTLY = 0.5
+"""Share of the time of devices from which they are mostly idle."""
+_LONGER = 0.05
+"""Change of the idle time of such devices that is named, as share of their time."""
 
 
 def _devices(side: Side) -> int:
@@ -178,9 +191,8 @@ def _describe_steps(pair: Pair) -> str:
         classes = "; ".join(_describe_classes(pair))
         step = f"Mean step {from_to(before, after)} ({_by(before, after)}){_caveat(pair)}"
         parts.append(f"{step}: {classes}" if classes else step)
-    if not _caveat(pair) and parts[0]:
-        return "".join(f" {part}." for part in (*parts, describe_streams(pair)) if part)
-    return "".join(f" {part}." for part in (*parts[::-1], describe_streams(pair)) if part)
+    ordered = parts[::-1] if _caveat(pair) else parts  # kernel time is the surer figure of few steps
+    return "".join(f" {part}." for part in (*ordered, describe_streams(pair)) if part)
 
 
 def _describe_kernels(pair: Pair) -> str:
@@ -189,7 +201,8 @@ def _describe_kernels(pair: Pair) -> str:
     if not kernels.base_ns or not kernels.new_ns:
         return ""
     same = ", for the same layers and inputs" * are_same_layers(pair.base, pair.new)
-    return f"Kernel time per step {from_to(kernels.base_ns, kernels.new_ns)} ({_by(kernels.base_ns, kernels.new_ns)}){same}"
+    change = _by(kernels.base_ns, kernels.new_ns)
+    return f"Kernel time per step {from_to(kernels.base_ns, kernels.new_ns)} ({change}){same}"
 
 
 def _describe_program(pair: Pair) -> str:
@@ -219,46 +232,59 @@ def _describe_classes(pair: Pair) -> Iterator[str]:
 def name_within(pair: Pair, change: ClassChange) -> str:
     """Return what changed most within a class of step time: ``, most of all gemm (1.00 → 3.00 ms)``."""
     if change.key == DEVICE:
-        events = [
-            (one.name, float(one.base_ns), float(one.new_ns))
-            for one in CaptureChanges(KERNELS, pair.kernels.changes).by_short_name
-        ]
-    elif change.key in _OF_HOST:
-        before, after = (_host_times(side) for side in (pair.base, pair.new))
-        if not before or not after:
-            return ""
-        events = [(name, before.get(name, 0.0), after.get(name, 0.0)) for name in sorted(before.keys() | after.keys())]
-    else:
-        return ""
-    sign = 1 if change.difference_ns > 0 else -1
-    name, base, new = max(events, key=lambda one: sign * (one[2] - one[1]), default=("", 0.0, 0.0))
-    if sign * (new - base) < _WORTH_NAMING * abs(change.difference_ns):
-        return ""
-    return f", most of all {name} ({from_to(base, new)})"
+        kernels = CaptureChanges(KERNELS, pair.kernels.changes).by_short_name
+        return _name_largest([(one.name, one.base_ns, one.new_ns) for one in kernels], change.difference_ns)
+    return _name_largest(_causes(pair), change.difference_ns) if change.key in _OF_HOST else ""
 
 
+_Times = Sequence[tuple[str, float, float]]
+"""Names, and the time of each on the base and on the new side."""
+
+
+def _name_largest(times: _Times, difference_ns: float) -> str:
+    """Return ``, most of all aten::copy_ (1.00 → 3.00 ms)`` for the name with most of a difference; or nothing."""
+    sign = 1 if difference_ns > 0 else -1
+    name, base, new = max(times, key=lambda one: sign * (one[2] - one[1]), default=("", 0.0, 0.0))
+    if sign * (new - base) < _WORTH_NAMING * abs(difference_ns):
+        return ""
+    return f", {'most of it' if name == _UNEXPLAINED else 'most of all'} {name} ({_between(base, new)})"
+
+
+def _between(base_ns: float, new_ns: float) -> str:
+    """Return ``1.00 → 3.00 ms``, or ``none → 3.00 ms``."""
+    if base_ns and new_ns:
+        return from_to(base_ns, new_ns)
+    return f"{format_ns(base_ns) if base_ns else 'none'} → {format_ns(new_ns) if new_ns else 'none'}"
+
+
+_UNEXPLAINED = "unexplained"
 _OF_HOST = frozenset({"host_compute", "host_blocked", "kernel_launch", "allocation", "synchronisation"})
 """Classes of step time in which the host works or waits."""
 _WORTH_NAMING = 0.2
-"""Share of the change of a class from which what has it is named."""
+"""Share of a difference from which what has it is named."""
 
 
-def _host_times(side: Side) -> dict[str, float]:
-    """Return time per step by what the host did while devices were idle; on a CPU alone, by operator.
+def _causes(pair: Pair) -> _Times:
+    """Return what the host did while devices were idle, or on a CPU alone its operators.
 
-    It is empty if a run does not show it.
+    Kinds of causes that only one side has are left out: the other may not have recorded them.
     """
-    times: dict[str, float] = {}
+    both = [_host_times(side) for side in (pair.base, pair.new)]
+    kinds = set.intersection(*({kind for kind, _ in times} for times in both))
+    named = dict.fromkeys(key for times in both for key in sorted(times) if key[0] in kinds)
+    return [(name, *(times.get((kind, name), 0.0) for times in both)) for kind, name in named]
+
+
+def _host_times(side: Side) -> dict[tuple[str, str], float]:
+    """Return the time of each kind and name, per step or per run; empty if no run shows it."""
+    sums: dict[tuple[str, str], float] = {}
     for report in side.reports:
-        causes = rows(grid(report, "host_waits", "Causes"))
-        has_device = DEVICE in side.measured
-        for row in causes if has_device else rows(next(report.grids("operators"), None)):
-            if has_device:
-                name = str(row.get("operator") or row.get("range") or row.get("where") or row["cause"])
-                share = row.get("share_of_judged")
-                time = float(share) * (side.mean_ns or 0.0) if isinstance(share, int | float) else 0.0
-            else:
-                name, time = str(row["name"]), float(whole(row.get("host_self_per_step_ns")))
-            name = _NUMBERS.sub("", name)
-            times[name] = times.get(name, 0.0) + time / len(side.reports)
-    return times
+        has_device = any(report.blocks("device_use"))
+        for row in rows(grid(report, "host_waits", "Causes") if has_device else grid(report, "cpu_steps", "Operators")):
+            name = row.get("operator") or row.get("range") or row.get("where") or row.get("cause") or row.get("type")
+            key = (str(row["label"]) if has_device else "", _NUMBERS.sub("", str(name)))
+            share, time = row.get("share_of_judged"), float(whole(row.get("time_ns")))
+            if not side.of_captures:
+                time = float(share) * (side.mean_ns or 0.0) if isinstance(share, float | int) else 0.0
+            sums[key] = sums.get(key, 0.0) + time / len(side.reports)
+    return sums

@@ -11,6 +11,7 @@ from traceviz.compare.report.capture_sentences import describe_captures, describ
 from traceviz.compare.report.change_table import from_to, percent_ends
 from traceviz.compare.report.whole_runs import epochs_words, quality_words
 from traceviz.compare.sides.basis import TOTAL
+from traceviz.compare.sides.load_sides import shorten_names
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
 from traceviz.core.units import format_change, format_ns, format_value
@@ -26,6 +27,14 @@ def verdict_sentence(comparison: Comparison) -> str:
 
     ``2.99× faster: mean step 205 → 68.5 ms (−66.5 %, 95 % interval −71.8 to −50.3 %). 93 % of the gain ...``.
     """
+    sentence = _sentence(comparison)
+    names = [side.label for side in comparison.sides]
+    for name, short in sorted(zip(names, shorten_names(names), strict=True), key=lambda pair: -len(pair[0])):
+        sentence = sentence.replace(name, short)
+    return sentence
+
+
+def _sentence(comparison: Comparison) -> str:
     pair = comparison.shown
     many = len(comparison.sides) > 2
     head, effect = outcome_words(pair), pair.judgement.effect
@@ -48,7 +57,8 @@ def verdict_sentence(comparison: Comparison) -> str:
         whole_run = f" {in_capital(TOTAL.words)} {from_to(total.base, total.new)} ({change})."
     if epochs := epochs_words(pair.measures):
         whole_run += f" {epochs}"
-    reason += _name_function(pair)
+    reason += "" if comparison.basis.work else _name_function(pair)  # the work of a device is not the host's
+    reason += _note_steps(pair)
     return f"{who}{head}{against}: {figures}{reason}{whole_run}{quality}{_name_changes(pair)}{caveats}"
 
 
@@ -56,15 +66,30 @@ def _unjudged(comparison: Comparison, pair: Pair, who: str, head: str) -> str:
     """Return what changed, and then why it is not judged; different programs are reported first."""
     effect, basis = pair.judgement.effect, comparison.basis
     why = f"{in_capital(head)}: {pair.judgement.why.removesuffix('.')}."
-    seen = describe_changes(pair, basis)
-    changed = _name_changes(pair) if seen else ""
+    is_sized = any(remark.code in _SIZED and remark.forbids for remark in pair.remarks)
+    seen = "" if is_sized else describe_changes(pair, basis)
+    is_other = any(remark.code == "program" and remark.forbids for remark in pair.remarks)
+    changed = _name_changes(pair) if seen and not is_other else ""  # other programs have other settings
     if not seen and effect:
         seen = f" {in_capital(measured(comparison))} {from_to(effect.base_ns, effect.new_ns)}."
-    is_other = any(remark.code == "program" and remark.forbids for remark in pair.remarks)
+    why += _note_steps(pair)
+    if any(remark.code == "copies" for remark in pair.remarks):
+        seen = " Both sides have the same steps to the nanosecond: one recording, or copies of it."
     leads = basis.is_step or basis.work is not None
     parts = (seen, changed, f" {why}") if seen and leads and not is_other else (f" {why}", seen, changed)
     text = "".join(parts).strip()
     return f"{who}{text}{quality_words(pair.quality)}"
+
+
+_SIZED = frozenset({"batch", "requests"})
+"""Remarks on known amounts of work: only the time per unit, with --per, says something then."""
+
+
+def _note_steps(pair: Pair) -> str:
+    """Return `` Steps are not compared: b has none.``, if captures are compared and one side has steps."""
+    without = [side.label for side in (pair.base, pair.new) if not side.steps]
+    is_one = pair.judgement.basis.work is not None and len(without) == 1
+    return f" Steps are not compared: {without[0]} has none." if is_one else ""
 
 
 _GOES = {Outcome.FASTER: BETTER, Outcome.SLOWER: WORSE}
@@ -147,13 +172,35 @@ def _name_cause(pair: Pair) -> str:
     largest = main_cause(pair.attribution)
     assert pair.judgement.effect is not None
     is_gain, total = pair.judgement.outcome is Outcome.FASTER, pair.attribution.difference_ns
-    if largest is None or (total < 0) != is_gain:
+    if largest is None:
+        return _name_host_time(pair, is_gain=is_gain)
+    if (total < 0) != is_gain:
         return ""
-    name, share = class_name(pair, largest.key), largest.difference_ns / total
+    name, share = f"{class_name(pair, largest.key)}{name_within(pair, largest)}", largest.difference_ns / total
     if share > _ALL:
         went = f"{'fell' if is_gain else 'rose'} by {format_ns(abs(largest.difference_ns))}"
         return f" {in_capital(name)} alone {went} on average; other classes took some of it back."
     return f" {share * 100:.0f} % of the {'gain' if is_gain else 'loss'} is {name}."
+
+
+def _name_host_time(pair: Pair, *, is_gain: bool) -> str:
+    """Return `` 98 % of the loss is host time that the sides divide in other ways (input wait ...).``; or nothing.
+
+    Only one side may measure a class, such as the wait for input. The other has that time in another class.
+    """
+    assert pair.attribution is not None
+    apart = [change for change in pair.attribution.classes if not change.comparable and change.key not in _OF_DEVICE]
+    share = sum(change.difference_ns for change in apart) / (pair.attribution.difference_ns or 1)
+    if share < _MOSTLY or (pair.attribution.difference_ns < 0) != is_gain:
+        return ""
+    before, after = (max(apart, key=lambda one, side=side: getattr(one, side)) for side in ("base_ns", "new_ns"))
+    named = f"most of all {class_name(pair, before.key)} in {pair.base.label}, {class_name(pair, after.key)} in "
+    said = f"{min(share, 1) * 100:.0f} % of the {'gain' if is_gain else 'loss'}"
+    return f" {said} is time without device work that the sides divide in other ways ({named}{pair.new.label})."
+
+
+_OF_DEVICE = frozenset({"device_compute", "communication", "copy_d2h", "copy_h2d", "other_device", "device_to_device"})
+"""Classes of step time in which a device works."""
 
 
 def _name_part(pair: Pair) -> str:

@@ -245,6 +245,38 @@ def _shortest(paths: Sequence[str]) -> list[str]:
     return next((tail for tail in tails if _tell_apart(tail, paths)), list(paths))
 
 
+def shorten_names(names: Sequence[str]) -> list[str]:
+    """Return long names without the words that all start and end with, except for the ones next to the difference.
+
+    Names of at most :data:`_LONGEST_NAME` characters stay as they are; so do all if they would become equal.
+
+    ``job_17_of_the_long_study_before_repair_gpu0`` and ``..._after_repair_gpu0`` become ``study_before_repair``
+    and ``study_after_repair``.
+    """
+    words = [[match.span() for match in _WORD.finditer(name)] for name in names]
+    least = min(map(len, words))
+    if max(map(len, names)) <= _LONGEST_NAME or least == 0:
+        return list(names)
+
+    def are_equal(place: int) -> bool:
+        return len({name[slice(*spans[place])] for name, spans in zip(names, words, strict=True)}) == 1
+
+    first = next((place for place in range(least) if not are_equal(place)), least)
+    if first == least:  # one is the start of the other, as in "run" and "run (2)"
+        return list(names)
+    last = next((place for place in range(least - first) if not are_equal(-1 - place)), least - first)
+    shorter = [
+        name[spans[max(first - 1, 0)][0] : spans[min(len(spans) - last, len(spans) - 1)][1]]
+        for name, spans in zip(names, words, strict=True)
+    ]
+    return shorter if len(set(shorter)) == len(set(names)) else list(names)
+
+
+_WORD = re.compile(r"[^\W_]+")
+_LONGEST_NAME = 40
+"""Characters up to which a name is left as it is."""
+
+
 def _tell_apart(names: Sequence[str], paths: Sequence[str]) -> bool:
     """Return whether different paths have different names."""
     return len(set(names)) == len(set(paths))

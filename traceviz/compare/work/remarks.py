@@ -14,11 +14,13 @@ from traceviz.compare.sides.sides import Side, rows
 from traceviz.compare.work.amounts import MOST, batch, calls_per_step, operators_per_step, other_sizes, served_work
 from traceviz.compare.work.parameters import parameters, sizes_of_inputs
 from traceviz.compare.work.programs import Programs, same_operators
-from traceviz.core.units import format_number, format_ratio, format_value
+from traceviz.core.units import counted, format_number, format_ratio, format_value
 from traceviz.report import Severity
 
 OTHER_WORK = frozenset({"program", "requests", "batch", "input-sizes", "launch-sizes", "capture-work"})
 """Codes of the remarks on other work."""
+_NAMED = 2
+"""Most differences of two programs that are named."""
 VOUCH = "if the work of a step is the same, say so with --same-work"
 
 
@@ -34,7 +36,10 @@ def work_remarks(base: Side, new: Side, known: Programs, *, per_unit: bool) -> I
         per_unit: True if time per unit of work is compared, so that a step may do more units.
     """
     if known.differences:
-        text = f"the sides do different work. {in_capital('; '.join(known.differences))}. {in_capital(VOUCH)}"
+        more = len(known.differences) - _NAMED
+        others = f"; {counted(more, 'other difference')}" if more > 0 else ""
+        named = in_capital("; ".join(known.differences[:_NAMED]))
+        text = f"the sides do different work. {named}{others}. {in_capital(VOUCH)}"
         yield Remark("program", Severity.ERROR, text, "verdict")
         return
     if per_unit:

@@ -13,7 +13,7 @@ from traceviz.compare.sides.by_tags import natural
 from traceviz.compare.sides.sides import Side, rows, tags, whole
 from traceviz.compare.sides.units_of_work import REPEATS, is_batch
 from traceviz.compare.work.amounts import batch
-from traceviz.compare.work.ingredients import ingredients
+from traceviz.compare.work.ingredients import Ingredients, ingredients
 from traceviz.compare.work.kinds import Kind
 from traceviz.compare.work.parameters import parameters
 from traceviz.core.units import Value, format_number, format_ratio
@@ -229,9 +229,18 @@ def _compare_attention(base: Side, new: Side) -> Iterator[Changed]:
     before, after = ingredients(base), ingredients(new)
     for source in ("operators", "kernels"):
         if source in before and source in after:
-            states = (known[source].share(Kind.ATTENTION) >= LITTLE for known in (before, after))
+            states = [_is_attention_fused(known[source]) for known in (before, after)]
             yield from _compare_switch("attention", "attention in one operator (flash, memory-efficient)", states)
             return
+
+
+def _is_attention_fused(made_of: Ingredients) -> bool | None:
+    """Return whether one operator does attention; ``None`` if no attention is seen, or any work may be attention."""
+    if made_of.share(Kind.ATTENTION) >= LITTLE:
+        return True
+    if made_of.unknown >= LITTLE:
+        return None
+    return False if any("softmax" in name.lower() and "log" not in name.lower() for name in made_of.names) else None
 
 
 def _compare_switch(key: str, label: str, states: Iterable[bool | None]) -> Iterator[Changed]:

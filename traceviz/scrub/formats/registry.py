@@ -12,6 +12,7 @@ from traceviz.parsers.kineto.readers import KinetoReader
 from traceviz.parsers.nsys.readers import NsysSqliteReader
 from traceviz.parsers.nvprof.readers import NvprofSqliteReader
 from traceviz.parsers.registry import identify
+from traceviz.parsers.rocprof.readers import RocprofJsonReader
 from traceviz.parsers.run.readers import StacksReader
 from traceviz.parsers.xplane.readers import TensorFlowTraceReader, XPlaneReader
 from traceviz.scrub.formats.documents import scrub_json_file, secrets_of_json_file
@@ -50,6 +51,7 @@ FILE_FORMATS = {
         FileFormat(KinetoReader.format, secrets_of_json_trace, scrub_json_trace),
         FileFormat(NsysSqliteReader.format, secrets_of_database, scrub_database),
         FileFormat(NvprofSqliteReader.format, secrets_of_nvprof, scrub_nvprof),
+        FileFormat(RocprofJsonReader.format, secrets_of_json_trace, scrub_json_trace),
         FileFormat(StacksReader.format, secrets_of_stacks, scrub_stacks),
         FileFormat(TensorFlowTraceReader.format, secrets_of_json_trace, scrub_json_trace),
         FileFormat(XPlaneReader.format, secrets_of_xplane, scrub_xplane),

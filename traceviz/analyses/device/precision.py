@@ -37,6 +37,10 @@ RATES: dict[str, float] = {
 }
 """Peak rate of dense 16-bit floats on tensor cores over that of 32-bit floats, by compute capability."""
 
+OWN_KERNEL = r"^(void )?\w+\([^<>:]*\)$"
+"""A plain function with its parameters (``matmul(float*, float*, int)``): the program's own kernel, whose precision no
+setting of a framework changes. Kernels of libraries are templates, lie in namespaces, or have no parameters."""
+
 
 @dataclass(frozen=True, slots=True)
 class MatrixTimes:
@@ -94,7 +98,8 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         devices = trace.frame("devices", "device_id", "compute_capability")
         version = pl.col("compute_capability").cast(pl.Float64, strict=False)
         capable = dict(devices.filter(version >= self.min_capability)["device_id", "compute_capability"].iter_rows())
-        full = kinds.filter((pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True))
+        is_full = (pl.col("precision") == "f32") & pl.col("tensor_core").ne_missing(True)
+        full = kinds.filter(is_full & ~matches(pl.col("name"), OWN_KERNEL))
         kernels = _kernels_of(trace, full)
         total, rates = 0, []
         for process, device in trace.owners:
@@ -149,7 +154,7 @@ MATRIX_FAMILIES = ("gemm", "convolution", "attention")
 
 
 def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
-    """Return distinct kernels of matrix ops: ``group, type, precision, tensor_core, calls, total_ns``."""
+    """Return distinct kernels of matrix ops: ``group, name, type, precision, tensor_core, calls, total_ns``."""
     groups = _kernels_by_op(trace)
     durations = trace.kernel_times["dur_ns"].fill_null(0).to_numpy()
     sums = pl.Series("calls", groups.counts), pl.Series("total_ns", groups.sums(durations))
@@ -164,7 +169,7 @@ def _matrix_kinds(trace: TraceView) -> pl.DataFrame:
     named = matches(pl.col("type"), MATRIX_TYPE) | torch_matrix_op("op")
     matrix = named.fill_null(value=False) | pl.col("family").is_in(MATRIX_FAMILIES)
     label = pl.coalesce("type", "family").alias("type")
-    return joined.filter(matrix).select("group", label, "precision", "tensor_core", "calls", "total_ns")
+    return joined.filter(matrix).select("group", "name", label, "precision", "tensor_core", "calls", "total_ns")
 
 
 @once_per_trace

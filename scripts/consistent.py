@@ -258,7 +258,7 @@ def no_steps_without_steps(report: Report) -> Iterator[Fault]:
     """A report without steps has neither headings nor bars about steps."""
     if not any(fact.key == "steps_source" and fact.value == "none found" for fact in report.facts("capture")):
         return
-    if any(report.rows("steps")) if "steps" in {section.slug for section in report.sections} else False:
+    if _fact(report, "whole_run", "steps") or _has_rows(report, "steps"):
         return
     for section in report.sections:
         titles = [section.title]
@@ -382,6 +382,8 @@ def nothing_recorded_is_true(report: Report) -> Iterator[Fault]:
     samples = _fact(report, "capture", "cpu_samples")
     if _NOTHING.search(sentence) and isinstance(samples, int) and samples:
         yield Fault("something was recorded", f"{samples} samples of the processor")
+    if "nothing was recorded of what the program does" in sentence and _has_rows(report, "host_time"):
+        yield Fault("something was recorded", "section host_time has rows")
     if "was not recorded" in sentence:
         for slug in ("ranges", "operators", "cuda_api", "os_calls", "host_time", "framework_ops"):
             if _has_rows(report, slug) and re.search(r"what the host did \w+ was not recorded", sentence):

@@ -213,7 +213,8 @@ def _unexplained(time_ns: int, judged: Judged) -> Option:
     share, evidence = judged.share(time_ns), "no recorded event covers it"
     time = f"in {format_ratio(share)} of {judged.whole}"
     if not judged.has_device:
-        sentence = f"Unexplained: {time} nothing was recorded of what the program does."
+        seen = "too few samples show" if judged.sampled else "nothing was recorded of"
+        sentence = f"Unexplained: {time} {seen} what the program does."
     elif judged.sees_host:
         sentence = f"Unexplained: {time} {judged.idle}, and nothing recorded says what the host does."
     else:

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import traceviz
 from traceviz.analyses.derived.host.classes import DEVICE_CLASSES
+from traceviz.analyses.device.precision import LIBRARY
 from traceviz.core.errors import TracevizError
 from traceviz.core.units import format_ratio
 from traceviz.render.first_screen import first_screen
@@ -51,6 +52,7 @@ _HELPER = re.compile(r"\bTMonitor\b|tqdm\b.*\bmonitor|_monitor\.py", re.IGNORECA
 _STEPS = re.compile(r"\bsteps?\b", re.IGNORECASE)
 _NO_STEPS = re.compile(r"\b(no|without|mark|outside)\b", re.IGNORECASE)
 _NOTHING = re.compile(r"nothing was recorded|nothing recorded says")
+_WORK_TO_COMPILE = ("operator_ns", "optimizer_ns", "runtime_ns", "python_ns")
 _FIGURES_OF = {
     "device work": ("kernels",),
     "copies": ("copies",),
@@ -256,7 +258,7 @@ def no_steps_without_steps(report: Report) -> Iterator[Fault]:
     """A report without steps has neither headings nor bars about steps."""
     if not any(fact.key == "steps_source" and fact.value == "none found" for fact in report.facts("capture")):
         return
-    if any(report.rows("steps")) if "steps" in {section.slug for section in report.sections} else False:
+    if _fact(report, "whole_run", "steps") or _has_rows(report, "steps"):
         return
     for section in report.sections:
         titles = [section.title]
@@ -297,6 +299,18 @@ def advice_fits_the_capture(report: Report) -> Iterator[Fault]:
                 yield Fault("advice against the capture", f"{code}, {why}: {advice}")
 
 
+def only_framework_work_is_compiled(report: Report) -> Iterator[Fault]:
+    """*Compile the step* is advised if at least half of the host's work is the framework's, or Python's."""
+    for finding in report.findings:
+        times = {fact.key: fact.value for fact in finding.evidence if isinstance(fact.value, int)}
+        if finding.code == "TV205" and any(advice.startswith("Compile the step") for advice in finding.advice):
+            own = sum(times.get(key, 0) for key in _WORK_TO_COMPILE)
+            if 2 * own < finding.cost_ns:
+                yield Fault(
+                    "advice against the capture", f"{finding.code}: {own / finding.cost_ns:.1%} can be compiled"
+                )
+
+
 def _kind(report: Report) -> str:
     return str(_fact(report, "capture", "kind") or "").lower()
 
@@ -318,9 +332,21 @@ def _copies_are_pinned(report: Report) -> bool:
     return memory == {"pinned"}
 
 
-def _has_no_framework(report: Report) -> bool:
-    run = {fact.key: fact.value for fact in report.run}
-    return bool(report.run) and not run.get("framework") and not _has_rows(report, "operators")
+def _is_of(*names: str) -> Callable[[Report], bool]:
+    """Return whether a report's program uses frameworks, and none of ``names``."""
+
+    def holds(report: Report) -> bool:
+        stated = next((str(fact.value or "") for fact in report.run if fact.key == "framework"), "").lower()
+        return bool(stated) and not any(name in stated for name in names)
+
+    return holds
+
+
+def _has_own_kernels_only(report: Report) -> bool:
+    """Return whether no kernel of matrix products and convolutions is a library's or an operator's of a framework."""
+    rows = report.rows("kernels") if _has_rows(report, "kernels") else []
+    names = [str(row.get("name")) for row in rows if row.get("family") in {"gemm", "convolution", "attention"}]
+    return bool(names) and not any(re.search(LIBRARY, name) for name in names) and not _has_rows(report, "ops")
 
 
 def _has_frames(report: Report) -> bool:
@@ -336,7 +362,10 @@ _CONTRADICTIONS: tuple[tuple[str, re.Pattern[str], Callable[[Report], bool]], ..
     ("with one device", re.compile(r"\bDDP\b|DistributedDataParallel|bf16_compress_hook"), _is_one_rank),
     ("for a server", re.compile(r"DataLoader|StepTraceAnnotation|optimizer"), lambda r: "serving" in _kind(r)),
     ("copies are pinned", re.compile(r"from pinned memory|pin_memory=True"), _copies_are_pinned),
-    ("no framework", re.compile(r"torch\.compile|jit_compile|jax\.jit|allow_tf32"), _has_no_framework),
+    ("another framework", re.compile(r"\bPyTorch: "), _is_of("torch")),
+    ("another framework", re.compile(r"\bTensorFlow: "), _is_of("tensorflow", "keras")),
+    ("another framework", re.compile(r"\bJAX: "), _is_of("jax", "flax")),
+    ("kernels of the program's own", re.compile(r"allow_tf32|TF32|autocast"), _has_own_kernels_only),
     ("frames were recorded", re.compile(r"with_stack=True|python_tracer_level=1"), _has_frames),
     (
         "calls were recorded",
@@ -353,6 +382,8 @@ def nothing_recorded_is_true(report: Report) -> Iterator[Fault]:
     samples = _fact(report, "capture", "cpu_samples")
     if _NOTHING.search(sentence) and isinstance(samples, int) and samples:
         yield Fault("something was recorded", f"{samples} samples of the processor")
+    if "nothing was recorded of what the program does" in sentence and _has_rows(report, "host_time"):
+        yield Fault("something was recorded", "section host_time has rows")
     if "was not recorded" in sentence:
         for slug in ("ranges", "operators", "cuda_api", "os_calls", "host_time", "framework_ops"):
             if _has_rows(report, slug) and re.search(r"what the host did \w+ was not recorded", sentence):
@@ -375,6 +406,7 @@ RULES: tuple[Rule, ...] = (
     no_steps_without_steps,
     advice_is_given_once,
     advice_fits_the_capture,
+    only_framework_work_is_compiled,
     nothing_recorded_is_true,
 )
 

@@ -20,7 +20,7 @@ HARDLY = 0.045
 
 def describe_input_cause(pipeline: InputPipelineResult) -> str:
     """Return the sentence about input as the leading cause: the wait, its place, and the largest possible gain."""
-    share = format_ratio(pipeline.at_stake_ns / pipeline.step_ns)
+    share = format_ratio(pipeline.at_stake_share)
     if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
         return (
             f"Possibly input-bound: in {share} of steady step time the device is idle and the host launches nothing, "
@@ -64,7 +64,7 @@ def describe_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
         return f"Cannot judge the input pipeline: {pipeline.reason.fact}."
     if lead is not None and lead.key in INPUTS:
         return ""
-    share = pipeline.at_stake_ns / pipeline.step_ns
+    share = pipeline.at_stake_share
     if pipeline.verdict is not InputVerdict.NOT_BOUND:
         return f"{pipeline.verdict.title} ({format_ratio(share)}{_name_stage(pipeline)})."
     # Just below the threshold, "not" would read as the opposite of what is said just above it

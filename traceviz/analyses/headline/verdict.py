@@ -150,13 +150,12 @@ def _options(
         if not (judges and part.key == INPUT):
             yield part
     if judges and pipeline.wait_ns:
-        share, label = pipeline.wait_ns / pipeline.step_ns, "input"
+        share, label = pipeline.input_share or 0.0, "input"
         where = f"mostly {pipeline.stages[0].name}" if pipeline.stages else "waits for batches and copies of them"
         sentence = describe_input_cause(pipeline) if pipeline.verdict is not InputVerdict.POSSIBLY_BOUND else ""
         yield Option(INPUT, label, pipeline.wait_ns, share, time.words, "measured", where, sentence)
     if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
-        share = pipeline.host_ns / pipeline.step_ns
-        yield suspect_input(share, pipeline.host_ns, time, describe_input_cause(pipeline))
+        yield suspect_input(pipeline.at_stake_share, pipeline.at_stake_ns, time, describe_input_cause(pipeline))
     are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])
     may_be_network = bool(likely_frameworks(trace))
     yield from find_precise_options(findings, time, input_copies=are_input, is_network=may_be_network)

@@ -126,7 +126,11 @@ def _describe_without_steps(run: RunParts) -> RunText:
     ranked = sorted(spent, reverse=True)[:2]
     worth = [(time, what) for time, what in ranked if time >= BOUND * run.run_ns] or ranked[:1]
     shares = ", ".join(f"{format_ratio(time / run.run_ns)} is {what}" for time, what in worth)
-    return RunText(f"No steps were seen in {run.words()}: {shares}.", candidate=_make_candidate(run, parts[0]))
+    candidate = _make_candidate(run, parts[0])
+    if run.places.get(parts[0]) and parts[0] == OTHER:  # the sentence states a place in it, not all of it
+        time, what = worth[0]
+        candidate = replace(candidate, label=what, time_ns=time, share=time / run.run_ns)
+    return RunText(f"No steps were seen in {run.words()}: {shares}.", candidate=candidate)
 
 
 def _share_of_steps(run: RunParts) -> str:

@@ -42,7 +42,7 @@ class StepSamples:
         process_id: The process.
         main: The thread that runs the program's main code.
         within: The steps; if the process has a device, only their time in which it idles.
-        step_ns: Duration of the steps.
+        step_ns: Duration of the steps; the time of the main thread's samples if they overlap and are longer.
         samples: Samples of the main thread in the steps; ``None`` if a profiler recorded exact times.
         rows: Rows of :func:`~traceviz.analyses.derived.stacks.sampled.seen` of all threads, with texts, ``time_ns``
             (that within), ``part`` (share of the row within), ``group`` (subject of the findings: ``io, lock, logging,
@@ -96,13 +96,14 @@ def step_samples(trace: TraceView) -> StepSamples | None:
     within = steps.subtract(busy)
     collections = _phases(trace, process, "collection").intersect(within)
     judged_ns = sum(time.total for time in steady_time(trace).values())
+    rows = _rows(trace, process, main, within.subtract(collections))
     return StepSamples(
         process,
         main,
         within,
-        steps.total,
+        max(steps.total, int(having(rows, "thread_id", main)["time_ns"].sum())),
         _samples(trace, process, main, within),
-        _rows(trace, process, main, within.subtract(collections)),
+        rows,
         collections,
         *_collecting(trace, process, main, collections),
         judged_ns or steps.total,

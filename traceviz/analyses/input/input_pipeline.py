@@ -133,6 +133,11 @@ class InputPipelineResult:
         """Time at stake in the verdict."""
         return self.host_ns if self.verdict is InputVerdict.POSSIBLY_BOUND else self.wait_ns
 
+    @property
+    def at_stake_share(self) -> float:
+        """Time at stake as a share of steady step time."""
+        return self.at_stake_ns / self.step_ns if self.step_ns else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class InputPipelineAnalysis(Analysis[InputPipelineResult]):
@@ -235,7 +240,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         if result.verdict is InputVerdict.NOT_BOUND or not result.verdict.is_judged:
             return ()
         stage = result.stages[0] if result.stages else None
-        share = result.at_stake_ns / result.step_ns
+        share = result.at_stake_share
         speedup = result.best_case_speedup
         gain = f" At best, steps would be {speedup:.1f}× as fast without it." if speedup else ""
         facts = (

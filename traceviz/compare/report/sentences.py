@@ -7,7 +7,7 @@ from traceviz.compare.changes.whole_runs import BETTER, WORSE
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.effect import Effect, Outcome
 from traceviz.compare.remark import in_capital
-from traceviz.compare.report.capture_sentences import describe_captures, describe_changes
+from traceviz.compare.report.capture_sentences import describe_captures, describe_changes, name_within
 from traceviz.compare.report.change_table import from_to, percent_ends
 from traceviz.compare.report.whole_runs import epochs_words, quality_words
 from traceviz.compare.sides.basis import TOTAL

@@ -27,10 +27,10 @@ RECORD = FindingRecord(
             "JAX: let XLA's latency-hiding scheduler overlap collectives."
         ),
         (
-            "Communicate less often: larger batches per rank, or accumulate gradients (PyTorch: model.no_sync() "
-            "in all but the last pass)."
+            "Communicate less often: larger batches per rank, or accumulate gradients. PyTorch: model.no_sync() "
+            "in all but the last pass."
         ),
-        "Send fewer bytes: 16-bit gradients (PyTorch: the bf16_compress_hook of DistributedDataParallel).",
+        "Send fewer bytes: 16-bit gradients. PyTorch: the bf16_compress_hook of DistributedDataParallel.",
         *OF_SHARDED,
     ),
     misleads=(

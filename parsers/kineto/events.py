@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +30,9 @@ from traceviz.trace.plausible import LONGEST_NS, elapsed, window_of
 
 _COMPLETE, _BEGIN, _END, _COUNTER = "X", "B", "E", "C"
 _INSTANTS = frozenset("iI")
+
+_API_CALL = re.compile(r"(?:cuda|cu|hip)[A-Z][A-Za-z]{3,}(?:_v\d+)?(?:_ptsz|_ptds)?")
+"""Names of functions of CUDA and HIP, as tools that trace these record them: ``cuLaunchKernel``, ``cuMemAlloc_v2``."""
 
 MEASURED_WITH_COUNTERS = "kernels-measured-with-counters"
 """Code of the note on ranges of CUPTI's range profiler."""
@@ -142,8 +146,12 @@ def classify_events(raw: RawTrace) -> Events:
 def with_ranges_of_the_program(events: Events) -> Events:
     """Return ``events`` of a program that PyTorch's profiler did not record: its named events are its own ranges.
 
-    Nodes of ONNX Runtime are operators. In PyTorch's traces, events of unknown categories are the framework's.
+    Nodes of ONNX Runtime are operators, and events with names of CUDA's or HIP's functions are calls of these. In
+    PyTorch's traces, events of unknown categories are the framework's.
     """
+    called = events.name.each(lambda word: _API_CALL.fullmatch(word) is not None, False, np.bool_)
+    called &= (events.role == Role.HOST) & (events.category == CODES["runtime"])
+    events = replace(events, role=np.where(called, np.int8(Role.API), events.role))
     node = events.label.each(lambda word: word.lower() == "node", False, np.bool_)
     named = (events.category == CODES["runtime"]) | ((events.category == CODES["op"]) & ~node)
     named &= events.role == Role.HOST

@@ -13,7 +13,7 @@ from traceviz.core.errors import DamagedTraceError, UsageError
 from traceviz.core.process.memory import give_back
 from traceviz.parsers.base import ReadRequest
 from traceviz.parsers.kineto import capture as facts
-from traceviz.parsers.kineto.categories import Role
+from traceviz.parsers.kineto.categories import DEVICE_ROLES, Role
 from traceviz.parsers.kineto.decode.document import decode
 from traceviz.parsers.kineto.dialects import Dialect, dialect_of, with_host_nodes, with_python_frames
 from traceviz.parsers.kineto.events import Events, classify_events, with_ranges_of_the_program
@@ -159,6 +159,8 @@ def _tables(
     facts.note_device(events, notes, device=device, pytorch=pytorch and dialect is None)
     op_columns = options.columns.get("host_ops")
     works = device and not events.is_counted_only
+    if not pytorch:  # calls of a device's API do not show that its work would have been recorded
+        works = works and events.rows(*DEVICE_ROLES).size > 0
     # A builder returns None if the capture could not contain the table
     builders: dict[str, Builder] = {
         "kernels": lambda: device_tables.kernels(launches) if works else None,

@@ -127,11 +127,17 @@ def calls(launches: Launches) -> pa.Table:
     """Return table ``cuda_api``: calls of the runtime and the driver of devices."""
     events = launches.events
     rows = events.rows(Role.API)
+    label, name = events.label.at(rows), events.name.at(rows)
+    known = {word for word in label.words if CATEGORIES.get(word.lower(), UNKNOWN).role == Role.API}
+    if known:
+        domain = label.map_texts(lambda word: CATEGORIES.get(word.lower(), UNKNOWN).domain)
+    else:
+        domain = name.map_texts(lambda word: "driver" if re.match("cu[A-Z]", word) else "runtime")
     columns = {
         **place_columns(events, launches.identity, rows),
         "correlation_id": launches.correlation(rows, rows),
-        "name": events.name.at(rows).map_texts(lambda name: re.sub(VERSION_SUFFIX, "", name)),
-        "domain": events.label.at(rows).map_texts(lambda label: CATEGORIES.get(label.lower(), UNKNOWN).domain),
+        "name": name.map_texts(lambda word: re.sub(VERSION_SUFFIX, "", word)),
+        "domain": domain,
         "status": narrow(numbers(events.frame, "status", rows), pa.int32()),
     }
     return table("cuda_api", columns)

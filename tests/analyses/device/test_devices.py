@@ -66,6 +66,13 @@ def test_an_unused_device_is_a_hint_unless_the_program_means_to_use_several(name
     assert (finding.share, finding.severity.value) == (0.5, severity)
 
 
+def test_a_rank_of_a_job_of_one_rank_does_not_mean_to_use_several_devices():
+    ops, settings = [(0, 5, "DistributedDataParallel.forward")], [("distributedInfo.world_size", "1")]
+    view = trace(kernels=[work()], devices=gpus(8), host_ops=ops, settings=settings)
+    (finding,) = DevicesAnalysis().judge(DevicesAnalysis().run(view))
+    assert (finding.share, finding.severity.value) == (0.875, "info")
+
+
 def test_the_gain_of_more_devices_is_bounded_by_the_kernel_time():
     kernels = [(0, 799, "k"), (999, 1, "k")]
     analysis = DevicesAnalysis()

@@ -1,5 +1,6 @@
 """Precision of matrix ops, from the names of their kernels."""
 
+import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
@@ -9,9 +10,9 @@ from traceviz.report import Skipped
 SGEMM, HGEMM, EIGEN = "volta_sgemm_128x64_nn", "volta_fp16_s884gemm_fp16_128x64_ldg8_f2f_nn", "EigenMetaKernel"
 
 
-def matrix(dur, name=SGEMM, capability="7.5", op=None):
+def matrix(dur, name=SGEMM, capability="7.5", op=None, product="GPU"):
     kernels = [(0, dur, name, {"op": op}), (dur, 1000 - dur, EIGEN, {"op": "a:AddV2"})]
-    return trace(kernels=kernels, devices=[(0, "GPU", {"ordinal": 0, "compute_capability": capability})])
+    return trace(kernels=kernels, devices=[(0, product, {"ordinal": 0, "compute_capability": capability})])
 
 
 @pytest.mark.parametrize(
@@ -40,11 +41,52 @@ def test_the_bound_is_amdahls():
 
 
 @pytest.mark.parametrize(
-    ("capability", "fast"), [("8.0", "about 16 times as fast."), ("8.9", "about 4 times as fast."), ("12.0", "faster.")]
+    ("product", "capability", "words"),
+    [
+        ("NVIDIA A100-SXM4-80GB", "8.0", "tensor cores compute 16-bit floats about 16 times as fast."),
+        (None, "8.0", "tensor cores compute 16-bit floats about 16 times as fast."),
+        ("NVIDIA L4", "8.9", "tensor cores compute 16-bit floats about 4 times as fast."),
+        ("NVIDIA GeForce RTX 4090", "8.9", "tensor cores compute 16-bit floats about 2 times as fast."),
+        ("NVIDIA L40", "8.9", "tensor cores compute 16-bit floats faster."),
+        ("NVIDIA H20", "9.0", "tensor cores compute 16-bit floats faster."),
+        ("NVIDIA H200", "9.0", "tensor cores compute 16-bit floats about 15 times as fast."),
+        ("AMD Instinct MI210", "9.0", "matrix cores compute 16-bit floats about 4 times as fast."),
+        ("AMD Instinct MI300X", "9.4", "matrix cores compute 16-bit floats about 8 times as fast."),
+        (None, "9.0", "tensor cores compute 16-bit floats faster."),
+        (None, "12.0", "tensor cores compute 16-bit floats faster."),
+    ],
 )
-def test_how_much_faster_tensor_cores_are_is_that_of_the_device_or_is_not_said(capability, fast):
-    (finding,) = PrecisionAnalysis().judge(PrecisionAnalysis().run(matrix(800, capability=capability)))
-    assert finding.message.endswith(f"tensor cores compute 16-bit floats {fast}")
+def test_how_much_faster_16_bits_are_is_that_of_the_product_or_is_not_said(product, capability, words):
+    (finding,) = PrecisionAnalysis().judge(PrecisionAnalysis().run(matrix(800, capability=capability, product=product)))
+    assert finding.message.endswith(f"on a device whose {words}")
+    assert any("TensorFloat" in line for line in finding.advice) == ("tensor" in words)
+
+
+@pytest.mark.parametrize(("product", "capability"), [("NVIDIA GeForce GTX 1660 Ti", "7.5"), ("AMD Radeon VII", "9.0")])
+def test_products_without_tensor_cores_get_no_advice(product, capability):
+    analysis = PrecisionAnalysis()
+    assert analysis.judge(analysis.run(matrix(900, capability=capability, product=product))) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "op", "is_advised"),
+    [
+        ("volta_sgemm_128x64_nn", None, True),
+        ("ampere_sgemm_32x32_sliced1x4_tn", None, True),
+        ("void cublasLt::epilogue::impl::globalKernel<8, 32, float, float>(int)", None, True),
+        ("void gemv2T_kernel_val<int, float, float, float, float>(int)", None, True),
+        ("void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int)", None, True),
+        ("Cijk_Ailk_Bljk_SB_MT64x64x8_SE_K1", None, True),
+        ("matmul_k(float*, float*, float*, int, int, int)", None, False),
+        ("sgemm_naive(int, int, int, float, float const*, float const*, float, float*)", None, False),
+        ("void matmul_tiled<32>(float const*, float const*, float*, int)", None, False),
+        ("matmul_k(float*, float*, float*, int, int, int)", "aten::mm", True),
+    ],
+)
+def test_kernels_that_no_library_or_framework_chose_get_no_advice_on_precision(name, op, is_advised):
+    result = PrecisionAnalysis().run(matrix(800, name=name, op=op))
+    assert result.total_where(pl.col("precision") == "f32") == 800
+    assert bool(PrecisionAnalysis().judge(result)) == is_advised
 
 
 @pytest.mark.parametrize(

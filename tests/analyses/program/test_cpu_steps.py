@@ -118,6 +118,27 @@ def test_ranges_of_nvtx_have_what_nothing_more_precise_explains():
     assert finding.message.endswith("most of all in loss (50.0 %).")
 
 
+@pytest.mark.parametrize("name", ["model_forward", "## backward ##", "epoch"])
+def test_a_range_around_operators_is_the_place_of_what_was_not_recorded(name):
+    found = result((0, 1_000, name, "annotation"), (100, 300, "aten::addmm", "op"))
+    assert dict(found.groups.select("label", "time_ns").iter_rows()) == {
+        "Between operators": 1_400,
+        "Matrix products": 600,
+    }
+    first, second = ANALYSIS.judge(found)
+    assert (first.code, second.code) == ("TV607", "TV606")
+    said = f"between operators, with nothing more precise recorded, most of all in {name.strip('# ')} (70.0 %)."
+    assert first.message == f"70.0 % of the steady step time is spent {said}"
+    assert "with_stack=True" in first.advice[0]
+
+
+def test_a_job_that_exchanges_data_through_nccl_is_not_one_of_the_cpu():
+    rows = [(0, 400, "aten::addmm", "op")]
+    assert isinstance(result(*rows, settings=[("distributedInfo.backend", "nccl")]), Skipped)
+    for backend in ("gloo", "cpu:gloo,cuda:nccl", "mpi"):  # the second is the default, also without devices
+        assert not isinstance(result(*rows, settings=[("distributedInfo.backend", backend)]), Skipped)
+
+
 def test_without_steps_all_of_the_capture_counts():
     found = ANALYSIS.run(trace(host_ops=[(0, 600, "aten::mm", "op"), (900, 100, "aten::add_", "op")]))
     assert (found.judged_ns, times(found)) == (1_000, {"matmul": 600, "unexplained": 300, "elementwise": 100})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tests.parsers.kineto import files as k
 from tests.parsers.kineto.dialects import GPU, STEP, mxnet_trace, paddle, paddle_trace
 from tests.parsers.kineto.tables import notes, read_bytes, rows
 from traceviz.parsers.base import HEAD_BYTES, Match
@@ -73,3 +74,28 @@ def test_both_are_recognised_by_their_beginning(tmp_path):
     assert KinetoReader().sniff(file.read_bytes()[:HEAD_BYTES], file) == Match.YES
     read_bytes(tmp_path, mxnet_trace())
     assert KinetoReader().sniff(file.read_bytes()[:HEAD_BYTES], file) >= Match.MAYBE
+
+
+CALLS = [
+    ("cuMemAlloc_v2", 0, 5),
+    ("cuLaunchKernel", 10, 2),
+    ("hipMemcpyAsync", 20, 3),
+    ("cudaStreamSynchronize", 30, 9),
+]
+
+
+def test_functions_of_cuda_and_hip_are_calls_in_files_of_other_programs(tmp_path):
+    events = [{"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": dur} for name, start, dur in CALLS]
+    others = [
+        {"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": 50, "dur": 1} for name in ("custom", "cuddle", "curl")
+    ]
+    trace = read_bytes(tmp_path, k.bare([*events, *others]))
+    calls = trace.arrow("cuda_api").to_pylist()
+    assert [(row["name"], row["domain"]) for row in calls] == [
+        ("cuMemAlloc_v2", "driver"),
+        ("cuLaunchKernel", "driver"),
+        ("hipMemcpyAsync", "runtime"),
+        ("cudaStreamSynchronize", "runtime"),
+    ]
+    assert trace.rows("host_ops") == 3
+    assert "kernels" not in trace

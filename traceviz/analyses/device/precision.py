@@ -44,7 +44,7 @@ RATES: tuple[tuple[str, float], ...] = (
 """Peak rate of dense 16-bit floats on tensor cores (matrix cores) over that of 32-bit floats, by product name."""
 _RATES_OF_CAPABILITY: dict[str, float] = {"7.0": 125 / 15.7, "8.0": 312 / 19.5}
 """The same for devices without a name, where all products of a compute capability agree."""
-_WITHOUT_TENSOR_CORES = r"GTX 16|MI[56]0\b|Vega"
+_WITHOUT_TENSOR_CORES = r"GTX 16|MI[56]0\b|Vega|Radeon VII"
 _OF_AMD = r"(?i)AMD|Instinct|Radeon|\bMI\d{2,3}"
 LIBRARY = (
     r"(?i)cublas|cudnn|cutlass|xmma|nvjet|magma|miopen|^(?:custom_)?cijk_|igemm_(?:fwd|bwd|wrw)"

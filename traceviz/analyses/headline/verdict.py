@@ -132,7 +132,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     elif is_judged and not (has_whole_run(whole_run) or lanes):
         run = describe_capture(trace, choice.lead, is_good=pipeline.verdict is InputVerdict.NOT_BOUND)
     cause = run.candidate.key if run.candidate else cause
-    ranked = [(0, describe_failure(trace)), *run.before(sentences)]
+    of_capture = 1 if run.prefix else 0  # the opening names the kind of the whole capture, not of the steps
+    ranked = [(0, describe_failure(trace)), *sentences[:of_capture], *run.before(sentences[of_capture:])]
     is_divided = time.has_device and time.total_ns and not says_nothing and trace.options.basis == OURS
     parts = list_parts(time, options) if is_divided else ()
     return Verdict(pipeline.verdict.code, fit_sentences(ranked), cause, run.among(choice.candidates), parts)
@@ -304,6 +305,8 @@ def _list_families(steps: CpuSteps, time: Judged, own_share: float) -> str:
     is_most = time.share(int(said["time_ns"].sum())) >= MOST * own_share
     parts = "mostly" if is_most else f"the largest part{'s' if len(named) > 1 else ''} being"
     inside = "in " if top["kind"] == "range" else ""  # a range is a place
+    if len(named) == 1 and top["label"] == "Ranges":
+        return f", most of all in {largest} ({format_ratio(share)})"
     return f", {parts} {' and '.join(named)}, above all {inside}{largest} ({format_ratio(share)})"
 
 

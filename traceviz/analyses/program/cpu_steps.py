@@ -313,7 +313,10 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         lines = tuple(filter(None, [_IN_32_BITS if result.is_double else "", _ADVICE.get(str(largest["group"]))]))
     else:
         where = f", in {shortened(largest['where'], line=result.sampled)}" if largest["where"] else ""
-        name, part = shortened(largest["largest"], line=result.sampled), largest["largest_ns"] / result.judged_ns
+        name, part = (
+            shortened(largest["largest"].strip("# "), line=result.sampled),
+            largest["largest_ns"] / result.judged_ns,
+        )
         most, lines = f"{name} ({format_ratio(part)}{where})", tuple[str, ...]()
         where = f"in {_WORDS[largest['kind']]}"
         if label == BETWEEN_OPERATORS:

@@ -114,6 +114,28 @@ def test_a_capture_is_of_its_kind_and_says_what_shows_it(key):
     assert (facts["kind"], facts["kind_evidence"]) == (KIND_WORDS[key], evidence)
 
 
+@pytest.mark.parametrize(("end", "key"), [(90, "graph-capture"), (30, "unknown")])
+def test_a_capture_that_takes_most_of_the_time_counts_although_its_graph_runs_once(end, key):
+    inside = [(1 + i, 1, "cudaLaunchKernel") for i in range(20)]
+    calls = [(0, 1, "cudaStreamBeginCapture"), *inside, (end, 1, "cudaStreamEndCapture"), (95, 2, "cudaGraphLaunch")]
+    view = trace(cuda_api=calls, kernels=[(97 + i, 1, "km"[i % 2]) for i in range(20)])
+    assert capture_kind(view).key == key
+    if key == "graph-capture":
+        assert capture_kind(view).evidence.startswith("it takes 77.8 % of the captured time, in which 95.2 % of the")
+
+
+@pytest.mark.parametrize(("backend", "key"), [("nccl", "no-device-work"), ("gloo", "cpu-only"), (None, "cpu-only")])
+def test_a_backend_of_devices_shows_that_there_are_some(backend, key):
+    settings = [("distributedInfo.backend", backend)] if backend else [("distributedInfo.rank", "0")]
+    view = trace(host_ops=[(0, 90, "aten::mm", "op")], run=TORCH, settings=settings)
+    assert capture_kind(view).key == key
+    report = analyze(view.tables)
+    assert report.verdict.sentence.startswith("CPU only:") == (key == "cpu-only")
+    assert ("through NCCL, so devices work, and they were not recorded" in report.verdict.sentence) == (
+        backend == "nccl"
+    )
+
+
 @pytest.mark.parametrize("key", CASES)
 def test_the_first_sentence_says_what_the_capture_is_where_it_is_no_training(key):
     view, evidence = CASES[key]

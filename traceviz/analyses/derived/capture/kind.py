@@ -232,11 +232,12 @@ def _without_device(trace: TraceView) -> CaptureKind | None:
         return None
     if trouble := find_run_trouble(trace):
         return CaptureKind("unknown", trouble)
+    launches = trace.api_calls("launch").height
     # No framework's profiler wrote the events, and nothing in them looks like the training of one program
-    if trace.tables.run_facts().get("producer") == OF_ANY_PROGRAM and not (sees_input(trace) or _trains(trace)):
+    of_any = trace.tables.run_facts().get("producer") == OF_ANY_PROGRAM and not launches
+    if of_any and not (sees_input(trace) or _trains(trace)):
         lanes = trace.frame("host_ops", "thread_id")["thread_id"].n_unique()
         return CaptureKind("other-program", f"{counted(lanes, 'lane')} in the format of Chrome's trace viewer")
-    launches = trace.api_calls("launch").height
     if refused := find_refusal(trace.tables):
         return CaptureKind("no-device-work", refused.words, refused.remedy)
     if backend := uses_unseen_devices(trace):

@@ -182,7 +182,11 @@ def _describe_host(trace: TraceView, rank: int, time: IntervalSet) -> str:
     if not totals.height:
         return ""
     name, total = totals.sort("total", "name", descending=True).row(0)
-    return f"Most of the recorded time of its threads is in {shortened(name)} ({format_ns(total)})."
+    unseen = 1 - intervals(calls.select("start_ns", "end_ns")).total / trace.captured_ns
+    nothing = (
+        f", and nothing was recorded in {format_ratio(unseen)} of the captured time" if unseen >= MOSTLY[1] else ""
+    )
+    return f"Most of the recorded time of its threads is in {shortened(name)} ({format_ns(total)}){nothing}."
 
 
 def _describe_copy_waits(trace: TraceView, rank: int, name: str) -> str:

@@ -132,7 +132,7 @@ def _with_tables(
             verdict=tables.verdict,
             overhead={**manifest.overhead, "tables_ns": time.monotonic_ns() - began},
         )
-        if manifest.tables and not options.keep_raw:
+        if manifest.tables and tables.whole and not options.keep_raw:  # what could not be read exists only there
             drop_raw(folder)
         save(folder, manifest, tell)
     problems = (*(problem for entry in manifest.collectors for problem in entry.problems), *manifest.problems)

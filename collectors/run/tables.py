@@ -35,12 +35,14 @@ class Tables:
         lines: The first lines of the report, if one was requested.
         verdict: Its ``code``, ``sentence`` and ``cause``.
         problems: Why there are no tables, or no verdict.
+        whole: True if all recordings were read.
     """
 
     rows: Mapping[str, int] = field(default_factory=dict)
     lines: tuple[str, ...] = ()
     verdict: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
+    whole: bool = False
 
     @property
     def judged(self) -> bool:
@@ -101,13 +103,14 @@ def parse_answer(status: int, output: bytes, errors: str) -> Tables:
     rows, lines = answers.get("tables", {}), tuple(answers.get("lines", ()))
     problems = (_unread(answers["unread"]),) if answers.get("unread") else ()
     if status == 0:
-        return Tables(rows, lines, verdict=answers.get("verdict", {}), problems=problems)
+        whole = bool(answers.get("whole"))
+        return Tables(rows, lines, verdict=answers.get("verdict", {}), problems=problems, whole=whole)
     last = errors.strip().rpartition("\n")[2][-_LAST_WORDS:]
     ended = f"The process that reads it was killed by signal {-status}." if status < 0 else f"It ended with {status}."
     error = answers.get("error", {"message": last or ended, "fix": ""})
     if rows:
         reason = Problem("no-verdict", f"There is no verdict: {error['message']}", error["fix"])
-        return Tables(rows, problems=(reason,))
+        return Tables(rows, problems=(reason,), whole=bool(answers.get("whole")))
     return Tables(problems=(_unread(error["message"], error["fix"]),))
 
 

@@ -13,7 +13,6 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -57,9 +56,8 @@ def write_run_tables(folder: Path, *, keep_private: bool = False, progress: Prog
 def main(arguments: list[str]) -> int:
     """Write the tables of a run, and print the outcome as lines of JSON.
 
-    The lines hold ``progress``, any number of times; ``tables`` and the reason if these have no events, then ``lines``
-    with
-    the ``verdict``; or ``error``.
+    The lines hold ``progress``, any number of times; ``tables``, whether they hold the ``whole`` recording, and the
+    reason if they have no events; then ``lines`` with the ``verdict``; or ``error``.
 
     Arguments are the run folder, then optionally ``--keep-private`` and ``--verdict``.
     """
@@ -69,7 +67,9 @@ def main(arguments: list[str]) -> int:
         with foreign_errors_in_words(f"{folder} cannot be read."):
             keep_private = "--keep-private" in arguments
             rows = write_run_tables(folder, keep_private=keep_private, progress=_Reporter())
-            _answer(tables=rows, unread=_unread(folder / TABLES, rows))
+            why = _unread(folder / TABLES)
+            has_events = any(count for name, count in rows.items() if schema.table(name).is_events)
+            _answer(tables=rows, whole=not why, unread="" if has_events else why)
             if "--verdict" in arguments:
                 _answer(progress=("looking for where the time went", 0, None))
                 report = analyze(load(folder / TABLES))
@@ -85,10 +85,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _unread(tables: Path, rows: Mapping[str, int]) -> str:
-    """Return why the tables of a run have no events although something was recorded; otherwise an empty text."""
-    if any(count for name, count in rows.items() if schema.table(name).is_events):
-        return ""
+def _unread(tables: Path) -> str:
+    """Return why recordings of a run could not be read; empty if all were."""
     notes = load(tables).arrow("notes").to_pylist()
     return " ".join(note["message"] for note in notes if note["code"] == "source-unreadable")
 

@@ -17,7 +17,7 @@ FRAMES = [
 ]
 
 
-def run(*, startup=2, stepping=10, validating=0, saving=0, after=0, profiled=False, imports=True):
+def run(*, startup=2, stepping=10, validating=0, saving=0, after=0, profiled=False, imports=True, **more):
     """Return a report on a run of these seconds per part, with a hundred steps and a part between the middle two."""
     each = stepping * S // 100
     half = (startup * S) + 50 * each
@@ -35,7 +35,7 @@ def run(*, startup=2, stepping=10, validating=0, saving=0, after=0, profiled=Fal
             "kernels": [(at, each // 2, "gemm") for at in begin[:20]],
             "nvtx": [(at + each // 2, each // 2, "data loading") for at in begin[:20]],
         }
-    return analyze(tables(phases=phases, stacks=stacks, stack_frames=FRAMES, **work))
+    return analyze(tables(phases=phases, stacks=stacks, stack_frames=FRAMES, **work, **more))
 
 
 def codes(report):
@@ -162,6 +162,14 @@ def test_from_half_of_a_short_run_on_start_up_is_a_finding_unless_it_is_imports_
 @pytest.mark.parametrize(("seconds", "found"), [(24, False), (26, True)])
 def test_from_a_fifth_of_a_run_of_two_minutes_on_imports_are_a_finding(seconds, found):
     assert ("TV704" in codes(run(startup=seconds, stepping=100))) is found
+
+
+@pytest.mark.parametrize(("machine", "found"), [(110.0, True), (199.0, False)])
+def test_40_seconds_of_imports_are_a_finding_unless_other_programs_use_a_fifth_of_the_2_cores(machine, found):
+    used = [("program CPU", 100.0), ("machine CPU", machine)]
+    samples = [(at * S, name, cpu, {"unit": "%", "device_id": None}) for at in range(40) for name, cpu in used]
+    recorded = run(startup=40, stepping=10, samples=samples, settings=[("machine.cores", "2")])
+    assert ("TV704" in codes(recorded)) is found
 
 
 @pytest.mark.parametrize(

@@ -196,7 +196,8 @@ class TestLocks:
             ),
             (
                 "subprocess.py:9 wait > os.waitpid",
-                "Waiting: in 40.0 % of the steps of the run the main thread waits for another process",
+                "The function train (train.py:30) takes 40.0 % of the steps of the run: it waits for another process "
+                "(40.0 %).",
             ),
             (
                 "concurrent/futures/_base.py:4 result > lock.acquire",
@@ -462,6 +463,34 @@ class TestOwnFunction:
         forward = (f"{MAIN} > torch/nn/modules/module.py:9 _call_impl > train.py:8 forward > torch/a.py:9 norm", 6)
         view_of = view([self.TRAINS, forward, (f"{MAIN} > torch/_tensor.py:5 backward", 1)])
         assert working_function(view_of) is None
+
+    @pytest.mark.parametrize(
+        "library", ["sklearn/metrics.py:9 roc_auc", "seaborn/axes.py:3 draw", "rdkit/chem.py:7 fit"]
+    )
+    def test_of_one_kind_leads_if_the_lines_of_that_kind_are_a_librarys(self, library):
+        stacks = [self.TRAINS, (f"{MAIN} > train.py:41 score > {library}", 5), (f"{MAIN} > train.py:91 main", 2)]
+        finding = found(stacks)["TV622"]
+        assert (
+            finding.message == "The function score (train.py:41) takes 50.0 % of the steps of the run: Python (50.0 %)."
+        )
+        assert found(stacks).keys() == {"TV622"}
+
+    def test_that_reads_in_a_library_has_the_advice_on_reading(self):
+        reads = (f"{MAIN} > train.py:41 fetch > h5py/files.py:3 read > os.read", 5, 0.0)
+        finding = found([self.TRAINS, reads, (f"{MAIN} > train.py:91 main", 2)])["TV610"]
+        assert finding.message.startswith(
+            "The function fetch (train.py:41) takes 50.0 % of the steps of the run: input"
+        )
+
+    def test_that_computes_for_longer_than_the_cause_takes_is_named_beside_it(self):
+        acts = (f"{MAIN} > train.py:8 act > torch/functional.py:9 norm", 4)
+        moves = (f"{MAIN} > train.py:12 move > numpy/a.py:3 sort", 3)
+        steps = [(n * STEP, STEP, n) for n in range(10)]
+        report = analyze(recorded([self.TRAINS, acts, moves], span_ns=10 * STEP, marks=steps))
+        assert report.verdict.sentence.startswith(
+            "The function move (train.py:12) takes 30.0 % of steady step time: Python (30.0 %). Longer still computes "
+            "act (train.py:8): 40.0 %."
+        )
 
     def test_of_one_kind_is_said_by_the_finding_of_that_kind(self):
         saves = (f"{MAIN} > train.py:88 export > os.fsync", 5, 0.0)

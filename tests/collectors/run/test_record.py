@@ -15,6 +15,7 @@ from tests.collectors.run import driven
 from tests.collectors.run.driven import DRIVER, begin, collect, is_alive, manifest, python, wait_for
 from traceviz import CollectOptions, api
 from traceviz.collectors.base import Plan, Problem, Window
+from traceviz.collectors import collect as collect_module
 from traceviz.collectors.collect import _lines_to_show
 from traceviz.collectors.frameworks.profilers import JaxCollector
 from traceviz.collectors.program import supervise
@@ -334,6 +335,15 @@ def test_what_the_profilers_wrote_is_dropped_only_once_there_are_tables(tmp_path
     assert (tmp_path / "unread/raw/fake/companion.txt").exists()
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_raw_recordings_are_dropped_only_if_all_of_them_are_in_the_tables(monkeypatch, tmp_path, whole):
+    tables = Tables({"run": 1}, whole=whole)
+    monkeypatch.setattr(collect_module, "make_tables", lambda *_, **__: tables)
+    options = CollectOptions(output=tmp_path / "run", collectors=("resources",), keep_raw=False)
+    assert traceviz.collect(options, [sys.executable, "-c", "pass"]).exit_code == 0
+    assert (tmp_path / "run/raw").exists() is not whole
+
+
 def test_the_library_returns_what_the_command_line_prints(tmp_path):
     options = CollectOptions(output=tmp_path / "run", collectors=("resources",), keep_raw=False)
     outcome = traceviz.collect(options, [sys.executable, "-c", "import time; time.sleep(0.4); raise SystemExit(4)"])
@@ -368,7 +378,7 @@ def test_a_verdict_that_names_what_takes_the_time_is_shown_though_the_input_cann
 @pytest.mark.parametrize(
     ("status", "said", "complained", "tables", "problem"),
     [
-        (0, b'{"tables": {"run": 1}}\n{"lines": ["Fine."]}\n', "", {"run": 1}, ""),
+        (0, b'{"tables": {"run": 1}, "whole": true}\n{"lines": ["Fine."]}\n', "", {"run": 1}, ""),
         (3, b'{"error": {"message": "It is damaged.", "fix": "Again."}}\n', "", {}, "no-tables"),
         (1, b"", "Traceback\nValueError: odd\n", {}, "no-tables"),
         (1, b'{"tables": {"run": 1}}\n', "Traceback\nValueError: odd\n", {"run": 1}, "no-verdict"),
@@ -377,7 +387,7 @@ def test_a_verdict_that_names_what_takes_the_time_is_shown_though_the_input_cann
 )
 def test_however_reading_ends_what_came_of_it_is_known(status, said, complained, tables, problem):
     made = parse_answer(status, said, complained)
-    assert made.rows == tables
+    assert (made.rows, made.whole) == (tables, bool(tables) and not problem)
     assert [entry.code for entry in made.problems] == ([problem] if problem else [])
     if status == -9:
         assert "killed by signal 9" in made.problems[0].message

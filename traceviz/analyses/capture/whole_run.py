@@ -29,7 +29,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
             outside of steps together is no finding up to this share.
         least_startup: Share of a long run from which on its start-up is a finding.
         long_run_ns: A run of this length is long,
-        most_startup: and one that spends this share of it and
+        most_startup: and one on a quiet machine that spends this share of it and
         long_startup_ns: this time on its start-up. In others, only the start-up without imports counts, for
             information, from that share on, because all short runs import.
     """
@@ -70,7 +70,8 @@ class WholeRunAnalysis(Analysis[RunParts]):
         if in_loop >= self.least_share * run.run_ns:
             yield self._finding("TV703", run, ("saving",), "The loop waits for checkpoints", cost_ns=in_loop)
         is_most = run.share(*STARTUP) >= self.most_startup and run.time_ns(*STARTUP) >= self.long_startup_ns
-        is_long = run.run_ns >= self.long_run_ns or is_most
+        # On a busy machine, a short run imports for longer than it would alone
+        is_long = run.run_ns >= self.long_run_ns or (is_most and not run.is_slowed)
         counted = STARTUP if is_long else ("preparation",) if where_of(run, ("preparation",)) else ()
         if run.share(*counted) >= (self.least_startup if is_long else self.most_startup):
             # Imports are nearly the same in each run, and take longer on a busy machine

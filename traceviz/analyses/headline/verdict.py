@@ -187,7 +187,8 @@ def _describe_cause(trace: TraceView, results: dict[str, Any], time: Judged, cho
     if lead is not None and not time.has_device and lead.share < min(MUCH, own) and lead.key != INPUT:
         return f"{_describe_own_work(trace, results, time)} Beside it: {lead.label} ({format_ratio(lead.share)})."
     if lead is not None:
-        return describe_minor_cause(time, lead) if _is_mild(time, lead) else lead.sentence
+        longer = "" if time.has_device else _name_longer_function(trace, lead)
+        return describe_minor_cause(time, lead) if _is_mild(time, lead) else f"{lead.sentence}{longer}"
     # The opening already reports missing device work, or how busy an engine keeps the device.
     if not time.total_ns or _says_nothing(trace, results["input_pipeline"], time) or "serving" in results:
         # The host's calls are known even if the work that they launched was not recorded.
@@ -196,6 +197,17 @@ def _describe_cause(trace: TraceView, results: dict[str, Any], time: Judged, cho
         return _describe_own_work(trace, results, time)
     computing = f"{time.device} computes in {format_ratio(time.compute_share)} of {time.whole}."
     return f"Healthy: {computing}" if _is_healthy(time) else f"{computing[0].upper()}{computing[1:]}"
+
+
+def _name_longer_function(trace: TraceView, lead: Option) -> str:
+    """Return the function that computes for longer than the leading cause takes, as a further sentence; may be empty.
+
+    It may compute for the model, so that it is no cause by itself: an agent that acts, a loss, an average of weights.
+    """
+    function = working_function(trace) if lead.record is not None and lead.record.is_sampled else None
+    if function is None or function.share <= max(lead.share, WORTH_A_FUNCTION) or function.words in lead.sentence:
+        return ""
+    return f" Longer still computes {function.words}: {format_ratio(function.share)}."
 
 
 def _describe_brief_work(time: Judged, lead: Option | None) -> str:

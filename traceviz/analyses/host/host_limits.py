@@ -121,11 +121,15 @@ class HostLimits:
 
     @property
     def function(self) -> OwnFunction | None:
-        """The largest function, if no kind alone shows how much it takes."""
-        if (whole := self.largest) is None:
+        """The largest function, unless the statement on a single kind names it, and how much it takes."""
+        whole, steps = self.largest, self.steps
+        if whole is None or steps is None:
             return None
-        kind = max(whole.by_group, key=whole.by_group.__getitem__)
-        return None if kind in _OF_PART and whole.by_group[kind] >= ONE_KIND * whole.time_ns else whole
+        part = self.part(whole.kind)
+        is_said = part is not None and part.group in _OF_PART and whole.is_at(part.location)
+        if is_said and whole.is_mostly(whole.kind) and whole.has_most_of(whole.kind, round(part.share * steps.step_ns)):
+            return None
+        return whole
 
     def part(self, group: str) -> Part | None:
         """Return the part of this key."""
@@ -204,7 +208,7 @@ class HostLimitsAnalysis(Analysis[HostLimits]):
             yield from self._collects(result, steps)
             yield from self._contends(result, steps)
             if result.function is not None and not is_named:
-                yield _of_function(result.function, steps)
+                yield _of_function(result.function, steps, result.part("lock"))
             for part in result.parts:
                 least = self.python_share if part.group == "python" else self.least_share
                 is_sampled = part.samples is None or part.samples >= self.least_samples
@@ -428,11 +432,16 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
     )
     name = heading if heading == "Python" else heading.lower()
     found = _finding(code, f"{heading}: {said}.", known(facts), part.share, steps, name)
-    lines = _LINES_ON_WAITS.get(heading) if code == "TV613" else None
+    return _with_lines_on_waits(found, heading)
+
+
+def _with_lines_on_waits(found: Finding, heading: str) -> Finding:
+    """Return a finding on waits with the advice that fits what the main thread waits for; others as they are."""
+    lines = _LINES_ON_WAITS.get(heading) if found.code == "TV613" else None
     return found if lines is None else replace(found, advice=tuple(found.advice[line] for line in lines))
 
 
-_LINES_ON_WAITS = {"Sleep": (3,), "Starved": (2, 0), "Waiting": (0, 1), "Locks": (1, 0)}
+_LINES_ON_WAITS = {"Sleep": (3,), "Starved": (2, 0), "Waiting": (0, 1), "Locks": (1, 0), "Connections": (4,)}
 """Lines of TV613's advice that fit what the main thread waits for, the best first."""
 
 
@@ -444,23 +453,30 @@ def _is_same(one: OwnFunction | None, other: OwnFunction | None) -> bool:
     return one is not None and other is not None and other.location == one.location and other.share >= WORTH_A_FUNCTION
 
 
-ONE_KIND = 0.8
-"""If one kind with its own finding has this part of a function's time, only that finding is reported."""
 _LISTED = 0.1
 """Kinds and calls with at least this part of the time of a function are listed."""
 
 
-def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
-    """Return a finding on a function that takes much of the steps, for time of all kinds."""
+def _of_function(function: OwnFunction, steps: StepSamples, waits: Part | None) -> Finding:
+    """Return a finding on a function that takes much of the steps, with all that it calls."""
     about = "about " if function.samples is not None and function.samples < FEW else ""
     listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
-    kinds = [f"{_KINDS.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
+    heading, waiting = ("", "") if waits is None else _waits_for(waits)
+    words = (
+        _KINDS
+        if waits is None or not function.has_most_of("lock", round(waits.share * steps.step_ns))
+        else (_KINDS | {"lock": f"it {waiting}"})
+    )
+    kinds = [f"{words.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
     name = f"function {function.words}"
     message = (
         f"The {name} takes {about}{format_ratio(function.share)} of {within_sentence(steps.words)}: "
         f"{' and '.join(filter(None, (', '.join(kinds[:-1]), *kinds[-1:])))}."
     )
     low, high = (None, None) if steps.samples is None else wilson(min(function.share, 1.0), steps.samples)
+    # What reads, waits or logs all the time has advice of its own; what takes Python's time may be anything.
+    code = _OF_PART.get(function.kind, "TV622") if function.is_mostly(function.kind) else "TV622"
+    code = "TV622" if code == "TV611" else code
     facts = (
         Fact("share", "of the steps", function.share, "ratio"),
         Fact("location", "mostly in", function.location),
@@ -468,7 +484,8 @@ def _of_function(function: OwnFunction, steps: StepSamples) -> Finding:
         Fact("low", "at least", low, "ratio"),
         Fact("high", "at most", high, "ratio"),
     )
-    return _finding("TV622", message, known(facts), function.share, steps, f"the {name}")
+    found = _finding(code, message, known(facts), function.share, steps, f"the {name}")
+    return _with_lines_on_waits(found, heading)
 
 
 _KINDS = {
@@ -515,6 +532,8 @@ def _waits_for(part: Part) -> tuple[str, str]:
         return "Sleep", "sleeps"
     if part.waits_for == "a queue":
         return "Starved", "waits for a queue"
+    if part.waits_for == "a connection":
+        return "Connections", "waits for a connection"
     if part.waits_for or ".join" in part.leaf:
         return "Waiting", f"waits for {part.waits_for or 'another thread'}"
     return "Locks", "waits for a lock"

@@ -11,6 +11,7 @@ function is reported as a whole, with all that it calls::
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,6 +66,10 @@ _OF_OTHER_FINDINGS = ("input", "import", "compilation", "collective")
 """Kinds that other findings cover."""
 
 
+ONE_KIND = 0.8
+"""A function is of one kind if that has this part of its time."""
+
+
 @dataclass(frozen=True, slots=True)
 class OwnFunction:
     """A function of the program in its steps, with all that it calls.
@@ -88,9 +93,26 @@ class OwnFunction:
         """Its name for readers: ``log_plots (train.py:41)``."""
         return placed(self.location)
 
+    @property
+    def kind(self) -> str:
+        """The subject of findings with most of its time."""
+        return next(iter(self.by_group))
+
+    def is_at(self, location: str) -> bool:
+        """Return whether a line lies in this function."""
+        return _without_line(location) == _without_line(self.location)
+
+    def is_mostly(self, group: str) -> bool:
+        """Return whether nearly all of its time is of one kind."""
+        return self.by_group.get(group, 0) >= ONE_KIND * self.time_ns
+
     def has_most_of(self, group: str, time_ns: int) -> bool:
         """Return whether at least half of ``time_ns``, the time of a group in the steps, is in this function."""
         return 2 * self.by_group.get(group, 0) >= time_ns
+
+
+def _without_line(location: str) -> str:
+    return re.sub(r":\d+ ", " ", location)
 
 
 @once_per_trace

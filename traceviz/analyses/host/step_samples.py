@@ -249,6 +249,7 @@ _WAITS = {
     "a queue": r"^(queue|multiprocessing/(queues|connection))\.py$",
     "another process": r"^(subprocess|multiprocessing/(popen_\w+|process|pool))\.py$",
     "another thread": r"^(concurrent/futures/.*)\.py$",
+    "a connection": r"^(selectors|socket|socketserver|asyncio/selector_events)\.py$",
 }
 """Target of a thread's wait in a function of these files. The first match decides."""
 

@@ -15,6 +15,7 @@ RECORD = FindingRecord(
         "Hold locks for a moment: prepare first, then lock, exchange and unlock; do not sleep or write under one.",
         "Let the thread that fills a queue run ahead (a larger maxsize), and several fill it.",
         "Sleep only where nothing waits: poll less often from another thread.",
+        "A server that waits for requests has time left. A client: ask for several things at once, or ahead.",
     ),
     misleads="A program that waits by design: for other programs, for requests, for the rate of a service.",
     references=("https://docs.python.org/3/library/threading.html",),

@@ -8,12 +8,14 @@ RECORD = FindingRecord(
     what=(
         "No device was captured, and a function of the program that does not train (no forward or backward pass, no "
         "optimizer, no input) takes at least 20 % of the steps with all that it calls, by samples of the main thread's "
-        "stack; its time is of several kinds, so that none of them says how much there is to gain."
+        "stack; no statement on a single kind of time names it and says how much there is to gain."
     ),
     why="The steps wait for it: plots, metrics, monitors and simulations in the loop cost more than they seem to.",
     advice=(
-        "A plot, a metric, a log: do it less often, every N steps or minutes, or once after the loop.",
-        "What each step needs (a batch, an environment): prepare it in another process, or compute on whole arrays.",
+        (
+            "What steps do not need (a plot, a metric, a log): do it every N steps, or once after the loop. What they "
+            "need (a batch, an environment): prepare it in another process, or compute on whole arrays."
+        ),
         "See what takes its time: traceviz report RUN --section host_time, and the flame graph of the page.",
     ),
     misleads="A function whose work is the purpose of the program, such as the environment of an agent.",

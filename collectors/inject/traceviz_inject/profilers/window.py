@@ -512,9 +512,12 @@ class Recorder:
         return self._status
 
     def _later(self, seconds: float, call: Any) -> None:
-        timer = threading.Timer(seconds, guarded(call))
-        timer.daemon = True
-        timer.start()
+        def wait() -> None:
+            time.sleep(seconds)
+            guarded(call)()
+
+        # A name of its own: Python would number a Timer, and the program would seem to start a thread for each step
+        threading.Thread(target=wait, name="traceviz-window", daemon=True).start()
 
 
 def attach_once(profiler: type[Profiler], settings: Settings) -> None:

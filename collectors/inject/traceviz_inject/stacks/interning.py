@@ -133,6 +133,8 @@ class Interning:
         """Return the number of a stack that was not seen at this instruction."""
         code, line = frame.f_code, frame.f_lineno
         self._codes[id(code)] = code  # so that its identity is not reused
+        if line is None:  # a jump back to the start of a loop: there, loops of pure Python let other threads run
+            line = line_before(code, frame.f_lasti)
         key = (id(code), line)
         number = self._frames.get(key)
         if number is None:
@@ -161,6 +163,15 @@ class Interning:
         shown = "null" if line is None else str(line)
         self._lines.append(f'["frame",{number},{quoted(function)},{quoted(file)},{shown},"{origin}"]\n')
         return number
+
+
+def line_before(code: CodeType, offset: int) -> int | None:
+    """Return the last line before the instruction at ``offset``; ``None`` if it is not known."""
+    if not hasattr(code, "co_lines"):  # before Python 3.10, all instructions have one
+        return None
+    return max(
+        ((start, line) for start, _, line in code.co_lines() if line is not None and start <= offset), default=(0, None)
+    )[1]
 
 
 def called_names(code: CodeType) -> dict[int, str]:

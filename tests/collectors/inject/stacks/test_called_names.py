@@ -102,3 +102,11 @@ def test_a_stack_that_was_seen_before_has_what_its_innermost_frame_calls(hook: A
     thread.join()
     assert numbers[0] != numbers[1] == numbers[2]
     assert '"lock.acquire","",null,"native"]' in "".join(lines)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="all instructions of older versions have a line")
+def test_a_jump_back_without_a_line_is_in_the_last_line_before_it(names: ModuleType) -> None:
+    code = compiled("for k in range(9):\n    a = k\n    if a > 5:\n        a = 0\nb = 1\n")
+    unlined = [start for start, _, line in code.co_lines() if line is None]
+    assert {names.line_before(code, start) for start in unlined} <= {1, 2, 3, 4}
+    assert names.line_before(code, max(start for start, _, line in code.co_lines() if line == 5)) == 5

@@ -77,6 +77,7 @@ class RunParts:
         mostly: The innermost line of the program that leads to half of a part's time, if there is one.
         sampled: True if stacks were sampled.
         cut: True if an unsampled part of the run has been removed.
+        is_slowed: True if other programs used much of the machine.
     """
 
     process_id: int
@@ -89,6 +90,7 @@ class RunParts:
     mostly: Mapping[str, Place]
     sampled: bool
     cut: bool = False
+    is_slowed: bool = False
 
     def time_ns(self, *parts: str) -> int:
         """Return the time of these parts."""
@@ -153,7 +155,25 @@ def run_parts(trace: TraceView) -> RunParts | None:
         {key: find_places(key, times[key], samples) for key in LABELS if key in times},
         {key: place for key in LABELS if key in times and (place := find_leading_line(times[key], samples))},
         bool(places.size),
+        is_slowed=_is_slowed(trace),
     )
+
+
+OTHERS = 0.2
+"""Other programs slow a run down if they use this share of the machine's cores."""
+
+
+def _is_slowed(trace: TraceView) -> bool:
+    """Return whether other programs used much of the machine's processor time during the run."""
+    rows = trace.frame("samples", "value", "device_id", pl.col("metric").cast(pl.String))
+    means = rows.filter(pl.col("device_id").is_null()).group_by("metric").agg(pl.col("value").mean())
+    busy = dict(means.iter_rows())
+    settings = trace.frame("settings", pl.col("key", "value").cast(pl.String))
+    cores = settings.filter(pl.col("key") == "machine.cores")["value"].cast(pl.Int64, strict=False).max()
+    if cores is None or not {"program CPU", "machine CPU"} <= busy.keys():
+        return False
+    others = busy["machine CPU"] - busy["program CPU"] - busy.get("profiler CPU", 0.0)
+    return bool(others / 100 >= OTHERS * int(cores))  # type: ignore[call-overload]
 
 
 def _layers_by_place(main: MainProcess, told: _Evidence, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:

@@ -113,9 +113,17 @@ _COPIES = _keys(
 KNOBS = {
     facts.knob: facts
     for facts in (
-        KnobFacts(Knob.SLOW_LOADER, _INPUT, HOST | {"possible_input"}, RANGES),
-        KnobFacts(Knob.SLOW_WORKERS, _INPUT, HOST | {"possible_input", "lock"}, RANGES),
-        KnobFacts(Knob.SLOW_DISK, _INPUT | {"io", "blocking-io"}, HOST | {"possible_input"}, RANGES),
+        KnobFacts(Knob.SLOW_LOADER, _INPUT, HOST | _RANKS | {"possible_input"}, RANGES, places=("input wait",)),
+        KnobFacts(
+            Knob.SLOW_WORKERS, _INPUT, HOST | _RANKS | {"possible_input", "lock"}, RANGES, places=("input wait",)
+        ),
+        KnobFacts(
+            Knob.SLOW_DISK,
+            _INPUT | {"io", "blocking-io"},
+            HOST | _RANKS | {"possible_input"},
+            RANGES,
+            places=("input wait",),
+        ),
         KnobFacts(Knob.INPUT_COPY, _INPUT | _COPIES),
         KnobFacts(Knob.RESULT_READS, _READS, HOST | LAUNCHES | {"launch_queue"}, places=("_local_scalar_dense",)),
         KnobFacts(Knob.SMALL_KERNELS, LAUNCHES | {"host", "host-bound"}, HOST, least=0.8, most=3.0),
@@ -128,7 +136,9 @@ KNOBS = {
             most=2.5,
             places=("route_tokens",),
         ),
-        KnobFacts(Knob.GIL, _keys("gil", "gil-contention"), HOST | LAUNCHES | {"lock", "lock-wait"}, CALLS, least=0.5),
+        KnobFacts(
+            Knob.GIL, _keys("gil", "gil-contention"), HOST | LAUNCHES | _READS | {"lock", "lock-wait"}, CALLS, least=0.5
+        ),
         KnobFacts(
             Knob.LOGGING,
             _keys("logging", "logging-in-steps"),
@@ -221,12 +231,13 @@ KNOBS = {
             Knob.SMALL_GRIDS,
             _keys("small-grids", "small-grids-with-free-memory", "small-batch"),
             _keys("healthy"),
+            ALL - {Format.TRACE_JSON},  # it has no number of multiprocessors
             most=3.0,
         ),
         KnobFacts(
             Knob.OTHER_PROGRAMS,
             _keys("thread-oversubscription", "launches-beside-input-threads"),
-            HOST | LAUNCHES | {"possible_input"},
+            HOST | LAUNCHES | _INPUT | _READS | {"possible_input"},
             frozenset(),
             least=1.0,
             most=1.0,

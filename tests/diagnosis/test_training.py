@@ -86,6 +86,16 @@ def test_equal_worlds_have_equal_records():
     assert draw_world(5) == world
 
 
+@pytest.mark.parametrize("seed", [*range(20), 25])  # 25: as many loader processes as cores
+def test_every_rank_finishes_all_steps(seed):
+    world = draw_world(seed)
+    record = run(world)
+
+    steps = [span for span in record.spans if span.kind is Kind.STEP or span.name == "execute_model"]
+    assert len(steps) >= world.steps * world.ranks
+    assert 3 <= world.steps <= 200
+
+
 def test_a_cause_taken_away_changes_no_other_draw():
     world = World(4, steps=3, strengths={Knob.LOGGING: 0.5})
     kernels = [span.end - span.start for span in run(world).device]

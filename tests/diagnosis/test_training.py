@@ -69,7 +69,7 @@ def test_causes_that_hide_each_other_are_marked():
 
 
 def test_all_ranks_leave_a_collective_together():
-    record = train(World(3, steps=2, ranks=4, strengths={Knob.STRAGGLER: 1.0}, spread=0))
+    record = train(World(3, steps=2, ranks=4, strengths={Knob.STRAGGLER: 1.0}))
     collectives = [span for span in record.device if span.work is Work.COLLECTIVE]
 
     ends = {}

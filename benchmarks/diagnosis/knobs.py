@@ -137,7 +137,11 @@ KNOBS = {
             places=("route_tokens",),
         ),
         KnobFacts(
-            Knob.GIL, _keys("gil", "gil-contention"), HOST | LAUNCHES | _READS | {"lock", "lock-wait"}, CALLS, least=0.5
+            Knob.GIL,
+            _keys("gil", "gil-contention"),
+            HOST | LAUNCHES | _READS | {"lock", "lock-wait"},
+            STACKS | CALLS,
+            least=0.5,
         ),
         KnobFacts(
             Knob.LOGGING,

@@ -94,6 +94,8 @@ def grade(truth: Truth, capture: Capture, verdict: Verdict) -> Grade:
     tied = re.search(r"As much: ([^(]*\([^.]*\.?[^.]*)", sentence)
     leads = {lead} | {c.key for c in verdict.candidates if tied and c.label in tied.group(1)}
     says_nothing = lead in NO_CAUSE or MINOR in sentence
+    if says_nothing:
+        leads.add("healthy")
     if truth.best < MATTERS:
         if says_nothing:
             return Grade.RIGHT

@@ -82,6 +82,8 @@ def draw_world(seed: int) -> World:
         serves=serves,
     )
     strengths = _draw_strengths(random, world)
+    if Knob.RESULT_READS in strengths:  # reads cost little next to long kernels
+        world = replace(world, kernel_ns=random.randint(15, 50) * 1_000)
     workers = world.workers
     if Knob.SLOW_LOADER in strengths:
         workers = 0

@@ -38,6 +38,8 @@ def test_a_cause_without_evidence_may_stay_unexplained():
     assert graded({Knob.SLEEP: 0.4}, "unexplained", capture=KINETO) is Grade.HONEST
     assert graded({Knob.SLEEP: 0.4}, "unexplained", capture=NSYS) is Grade.WEAK
     assert graded({Knob.SLEEP: 0.4}, "allocation", capture=KINETO) is Grade.FALSE_BLAME
+    assert graded({Knob.SLOW_LOADER: 0.4}, "host", capture=KINETO) is Grade.WEAK
+    assert graded({Knob.SLOW_LOADER: 0.4}, "host", capture=Capture(Format.KINETO, Flaw.NO_ANNOTATIONS)) is Grade.HONEST
 
 
 @pytest.mark.parametrize(("gain", "expected"), [(0.37, Grade.RIGHT), (0.35, Grade.WRONG), (0.019, Grade.FALSE_BLAME)])

@@ -20,8 +20,8 @@ PINNED_RATE, PAGEABLE_RATE, DEVICE_RATE, INTERCONNECT_RATE = 12, 4, 600, 100
 """Bytes per nanosecond of copies and collectives."""
 HOGS = 6
 """Threads of other programs that want a core."""
-COMMUNICATION = 0.25
-"""Healthy time of gradients on the interconnect, as a share of device time: the backward pass hides it."""
+COMMUNICATION = 0.08
+"""Healthy time of gradients on the interconnect, as a share of device time: the backward pass hides most of it."""
 ALLOCATIONS = 4
 
 

@@ -31,7 +31,7 @@ export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bi
 export TRACEVIZ_PADDLE ?= $(if $(wildcard $(PADDLE)/installed),$(abspath $(PADDLE)/bin/python))
 export TRACEVIZ_MXNET ?= $(if $(wildcard $(MXNET)/installed),$(abspath $(MXNET)/bin/python))
 
-.PHONY: demo quick test test-all test-long test-newest test-oldest requirements-of-test-newest requirements-of-test-oldest lock lint types bench bench-pages references docs causes consistent studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
+.PHONY: demo quick test test-all test-long test-newest test-oldest requirements-of-test-newest requirements-of-test-oldest lock lint types bench bench-pages references docs causes consistent diagnosis studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -143,6 +143,12 @@ endif
 # folders, and 300 mutated inputs. CONSISTENT_OPTIONS="--only kineto" checks some.
 consistent: $(VENV)/dev
 	$(BIN)/python scripts/consistent.py $(CONSISTENT_OPTIONS)
+
+# Reports on simulated programs whose true cause is known (benchmarks/diagnosis/README.md). The last line is the score.
+# DIAGNOSIS_OPTIONS="--seeds 1-50 --clean" takes fewer worlds, and captures without flaws.
+diagnosis: $(VENV)/dev
+	$(BIN)/mypy --strict -p benchmarks.diagnosis
+	$(BIN)/python -m benchmarks.diagnosis score --seeds 1-2000 --jobs $$(nproc) $(DIAGNOSIS_OPTIONS)
 
 # The five studies of examples/studies, recorded where they are not there yet, and docs/studies.md with what they show.
 studies: $(VENV)/installed oracle frameworks images

@@ -38,6 +38,7 @@ def main() -> int:
     show = commands.add_parser("show", help="show the truth of a world, and the reports on its captures")
     write = commands.add_parser("write", help="write the captures of a world as files")
     write.add_argument("folder", type=Path)
+    show.add_argument("--format", type=Format, choices=list(Format), help="one format, not all")
     for command in (show, write):
         command.add_argument("--seed", type=int, required=True)
         command.add_argument("--flaw", type=Flaw, default=Flaw.NONE, choices=list(Flaw))
@@ -47,7 +48,7 @@ def main() -> int:
         seeds = list(range(int(first), int(last or first) + 1))
         _score(seeds, clean=arguments.clean, every=arguments.every_format, jobs=arguments.jobs)
     elif arguments.command == "show":
-        _show(arguments.seed, arguments.flaw)
+        _show(arguments.seed, arguments.flaw, [arguments.format] if arguments.format else list(Format))
     else:
         truth = find_truth(draw_world(arguments.seed))
         for format_ in Format:
@@ -90,12 +91,12 @@ def _describe(scored: Scored) -> str:
     )
 
 
-def _show(seed: int, flaw: Flaw) -> None:
+def _show(seed: int, flaw: Flaw, formats: list[Format]) -> None:
     truth = find_truth(draw_world(seed))
     print(truth.world)
     print("gains:", {knob.value: round(gain, 3) for knob, gain in truth.gains.items()})
     print("hiding:", [sorted(pair) for pair in truth.hiding])
-    for format_ in Format:
+    for format_ in formats:
         print(_describe(score_capture(truth, Capture(format_, flaw))))
 
 

@@ -59,8 +59,6 @@ class Knob(StrEnum):
 
 
 ALL = frozenset(Format)
-RANGES = ALL
-"""Captures that hold ranges and operators: all, with PyTorch's emit_nvtx under nvprof and nsys."""
 STACKS = frozenset({Format.KINETO_STACKS, Format.XPLANE})
 """Captures that hold functions of Python."""
 CALLS = frozenset({Format.NSYS})
@@ -83,6 +81,7 @@ class KnobFacts:
         most: Most time that it adds.
         ranks: Least number of ranks.
         serves: True if it is a cause of serving engines, not of training.
+        needs_ranges: True if only ranges show it in captures without functions of Python.
         places: Words of a sentence that make a symptom an answer, such as the function that takes the time.
     """
 
@@ -94,7 +93,12 @@ class KnobFacts:
     most: float = 1.5
     ranks: int = 1
     serves: bool = False
+    needs_ranges: bool = False
     places: tuple[str, ...] = ()
+
+    def is_shown_by(self, format_: Format, *, has_ranges: bool) -> bool:
+        """Return whether a capture holds evidence of the cause."""
+        return format_ in self.evidence and (has_ranges or not self.needs_ranges or format_ in STACKS)
 
 
 def _keys(*keys: str) -> frozenset[str]:
@@ -113,9 +117,23 @@ _COPIES = _keys(
 KNOBS = {
     facts.knob: facts
     for facts in (
-        KnobFacts(Knob.SLOW_LOADER, _INPUT, HOST | {"possible_input"}, RANGES),
-        KnobFacts(Knob.SLOW_WORKERS, _INPUT, HOST | {"possible_input", "lock"}, RANGES),
-        KnobFacts(Knob.SLOW_DISK, _INPUT | {"io", "blocking-io"}, HOST | {"possible_input"}, RANGES),
+        KnobFacts(
+            Knob.SLOW_LOADER, _INPUT, HOST | _RANKS | {"possible_input"}, needs_ranges=True, places=("input wait",)
+        ),
+        KnobFacts(
+            Knob.SLOW_WORKERS,
+            _INPUT,
+            HOST | _RANKS | {"possible_input", "lock"},
+            needs_ranges=True,
+            places=("input wait",),
+        ),
+        KnobFacts(
+            Knob.SLOW_DISK,
+            _INPUT | {"io", "blocking-io"},
+            HOST | _RANKS | {"possible_input"},
+            needs_ranges=True,
+            places=("input wait",),
+        ),
         KnobFacts(Knob.INPUT_COPY, _INPUT | _COPIES),
         KnobFacts(Knob.RESULT_READS, _READS, HOST | LAUNCHES | {"launch_queue"}, places=("_local_scalar_dense",)),
         KnobFacts(Knob.SMALL_KERNELS, LAUNCHES | {"host", "host-bound"}, HOST, least=0.8, most=3.0),
@@ -128,26 +146,32 @@ KNOBS = {
             most=2.5,
             places=("route_tokens",),
         ),
-        KnobFacts(Knob.GIL, _keys("gil", "gil-contention"), HOST | LAUNCHES | {"lock", "lock-wait"}, CALLS, least=0.5),
+        KnobFacts(
+            Knob.GIL,
+            _keys("gil", "gil-contention"),
+            HOST | LAUNCHES | _READS | {"lock", "lock-wait"},
+            STACKS | CALLS,
+            least=0.5,
+        ),
         KnobFacts(
             Knob.LOGGING,
             _keys("logging", "logging-in-steps"),
             HOST | {"io", "blocking-io"},
-            RANGES,
+            needs_ranges=True,
             places=("log_metrics", "emit"),
         ),
         KnobFacts(
             Knob.CHECKPOINT,
             _keys("saving", "checkpoint-in-loop", "time-outside-steps"),
             HOST | {"io", "blocking-io", "copy_d2h", "serialization"},
-            RANGES,
+            needs_ranges=True,
             places=("save_checkpoint", "save ("),
         ),
         KnobFacts(
             Knob.EVALUATION,
             _keys("slow-validation", "time-outside-steps"),
             HOST,
-            RANGES,
+            needs_ranges=True,
             most=1.2,
             places=("validation",),
         ),
@@ -171,7 +195,7 @@ KNOBS = {
             Knob.HOST_COLLECTIVES,
             _keys("host_collective", "host-collectives"),
             HOST | {"communication", "exposed-communication"},
-            RANGES,
+            needs_ranges=True,
             ranks=2,
             places=("gloo",),
         ),
@@ -184,7 +208,7 @@ KNOBS = {
             Knob.COMPILATION,
             _keys("compilation", "exposed-compilation", "recompilation-in-steps"),
             HOST | {"first_launch", "first-launch"},
-            RANGES,
+            needs_ranges=True,
             places=("compile",),
         ),
         KnobFacts(
@@ -221,12 +245,13 @@ KNOBS = {
             Knob.SMALL_GRIDS,
             _keys("small-grids", "small-grids-with-free-memory", "small-batch"),
             _keys("healthy"),
+            ALL - {Format.TRACE_JSON},  # it has no number of multiprocessors
             most=3.0,
         ),
         KnobFacts(
             Knob.OTHER_PROGRAMS,
             _keys("thread-oversubscription", "launches-beside-input-threads"),
-            HOST | LAUNCHES | {"possible_input"},
+            HOST | LAUNCHES | _INPUT | _READS | {"possible_input"},
             frozenset(),
             least=1.0,
             most=1.0,

@@ -23,10 +23,11 @@ class Loader:
 
     def __init__(self, machine: Machine, world: World, rank: int, batches: int) -> None:
         self._world, self._simulation = world, machine.simulation
-        self._ready: deque[int] = deque()
+        # The first batch is there: a capture starts in the middle of a program.
+        self._ready = 1 if world.workers else 0
         self._arrival: Signal | None = None
         self._room: deque[Signal] = deque()
-        self._left = batches
+        self._left = batches - self._ready
         for worker in range(world.workers):
             gil = Shared(machine.simulation, 1, GIL_QUANTUM)
             number = FIRST_WORKER + worker
@@ -44,7 +45,7 @@ class Loader:
         if not self._ready:
             self._arrival = self._simulation.signal()
             yield from thread.wait(self._arrival, "poll")
-        self._ready.popleft()
+        self._ready -= 1
         if self._room:
             self._room.popleft().fire()
         yield from thread.work(30 * MICROSECOND)
@@ -78,10 +79,11 @@ class Loader:
         while self._left > 0:
             self._left -= 1
             yield from self._prepare(thread, share)
-            while len(self._ready) >= PREFETCH * world.workers:
+            while self._ready >= PREFETCH * world.workers:
                 room = self._simulation.signal()
                 self._room.append(room)
                 yield from thread.wait(room, "futex")
-            self._ready.append(0)
+            self._ready += 1
             if self._arrival is not None:
                 self._arrival.fire()
+        thread.leave()

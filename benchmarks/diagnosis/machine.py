@@ -42,9 +42,10 @@ class Task:
 
 
 class Meeting:
-    """A collective: no rank passes before all have come."""
+    """A collective of all ranks: none passes before all have come, and it takes each of them the same time."""
 
-    def __init__(self, simulation: Simulation, ranks: int) -> None:
+    def __init__(self, simulation: Simulation, ranks: int, ns: int) -> None:
+        self.ns = ns
         self._missing = ranks
         self._complete = simulation.signal()
 
@@ -128,11 +129,11 @@ class Machine:
         self.last_correlation += 1
         return self.last_correlation
 
-    def meeting(self, name: str, index: int) -> Meeting:
-        """Return the collective of this name and number, the same for all ranks."""
+    def meeting(self, name: str, index: int, mean_ns: float) -> Meeting:
+        """Return the collective of this name and number. The first rank that asks draws its cost."""
         key = name, index
         if key not in self._meetings:
-            self._meetings[key] = Meeting(self.simulation, self.ranks)
+            self._meetings[key] = Meeting(self.simulation, self.ranks, self.costs.draw(name, mean_ns))
         return self._meetings[key]
 
     def record_device(self, stream: Stream, task: Task, start: int) -> None:

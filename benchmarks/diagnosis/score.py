@@ -94,6 +94,8 @@ def grade(truth: Truth, capture: Capture, verdict: Verdict) -> Grade:
     tied = re.search(r"As much: ([^(]*\([^.]*\.?[^.]*)", sentence)
     leads = {lead} | {c.key for c in verdict.candidates if tied and c.label in tied.group(1)}
     says_nothing = lead in NO_CAUSE or MINOR in sentence
+    if says_nothing:
+        leads.add("healthy")
     if truth.best < MATTERS:
         if says_nothing:
             return Grade.RIGHT
@@ -108,7 +110,8 @@ def grade(truth: Truth, capture: Capture, verdict: Verdict) -> Grade:
         return Grade.RIGHT
     first = KNOBS[max(truth.gains, key=lambda knob: truth.gains[knob])]
     is_symptom = bool(leads & (first.symptoms | {"unexplained"}))
-    if (is_symptom or says_nothing) and capture.format not in first.evidence:
+    is_shown = first.is_shown_by(capture.format, has_ranges=capture.flaw is not Flaw.NO_ANNOTATIONS)
+    if (is_symptom or says_nothing) and not is_shown:
         return Grade.HONEST
     if named:
         return Grade.WRONG if max(named) >= NEGLIGIBLE else Grade.FALSE_BLAME

@@ -16,12 +16,12 @@ from benchmarks.diagnosis.worlds import World
 COMPUTE_STREAM, COMMUNICATION_STREAM = 7, 20
 BATCH_NS = 150 * MICROSECOND
 """Time to copy a healthy batch to the device."""
-PINNED_RATE, PAGEABLE_RATE, DEVICE_RATE = 12, 4, 600
-"""Bytes per nanosecond of copies."""
+PINNED_RATE, PAGEABLE_RATE, DEVICE_RATE, INTERCONNECT_RATE = 12, 4, 600, 100
+"""Bytes per nanosecond of copies and collectives."""
 HOGS = 6
 """Threads of other programs that want a core."""
-COMMUNICATION = 0.25
-"""Healthy time of gradients on the interconnect, as a share of device time: the backward pass hides it."""
+COMMUNICATION = 0.08
+"""Healthy time of gradients on the interconnect, as a share of device time: the backward pass hides most of it."""
 ALLOCATIONS = 4
 
 
@@ -47,6 +47,8 @@ class _Rank:
         self.communication = machine.stream(rank, COMMUNICATION_STREAM)
         self.loader = Loader(machine, world, rank, world.steps)
         self.over = False
+        self.gradients: tuple[Signal, ...] = ()
+        """The last collective of the backward pass: the next kernel waits for it."""
         if Knob.GIL in world.strengths:
             simulation.start(self._keep_gil(Thread(machine, rank, 3, "metrics", gil)))
         if Knob.OTHER_PROGRAMS in world.strengths:
@@ -180,28 +182,24 @@ class _Rank:
                 yield from self._all_reduce(thread, index * world.layers + layer)
                 if self.communication.last is not None:
                     reduced.append(self.communication.last)
-        # The optimizer needs the gradients: the next kernel waits for the last collective.
-        self._pending = tuple(reduced[-1:])
+        self.gradients = tuple(reduced[-1:])
         thread.leave()
         launched.fire()
-
-    _pending: tuple[Signal, ...] = ()
 
     def _all_reduce(self, thread: Thread, index: int) -> Actor:
         world, start = self.world, thread.now
         slow = world.added_ns(Knob.INTERCONNECT)
         mean = (COMMUNICATION + (2 / 3 - COMMUNICATION if slow else 0)) * world.device_ns + slow
-        # All ranks draw the same cost: the interconnect belongs to all of them.
-        ns = self.machine.costs.draw(f"interconnect/{self.rank}", mean / world.layers)
+        meeting = self.machine.meeting("gradients", index, mean / world.layers)
         yield from thread.work(10 * MICROSECOND)
         yield from thread.launch(
             self.communication,
             Work.COLLECTIVE,
             names.ALL_REDUCE,
-            ns,
+            meeting.ns,
             after=(self.compute.last,) if self.compute.last else (),
-            meeting=self.machine.meeting("gradients", index),
-            size=ns * 100,
+            meeting=meeting,
+            size=meeting.ns * INTERCONNECT_RATE,
             grid=24,
         )
         thread.record(Kind.RANGE, "nccl:all_reduce", start)
@@ -209,12 +207,12 @@ class _Rank:
     def _exchange_on_host(self, index: int) -> Actor:
         if Knob.HOST_COLLECTIVES not in self.world.strengths:
             return
-        start, meeting = self.main.now, self.machine.meeting("host", index)
+        start = self.main.now
+        meeting = self.machine.meeting("host", index, self.world.added_ns(Knob.HOST_COLLECTIVES))
         yield from self.main.synchronize(self.compute)
         self.main.leave()
         yield from meeting.join()
-        ns = self.machine.costs.draw(f"host interconnect/{self.rank}", self.world.added_ns(Knob.HOST_COLLECTIVES))
-        yield from self.main.pause(ns, "recvmsg")
+        yield from self.main.pause(meeting.ns, "recvmsg")
         self.main.record(Kind.RANGE, "gloo:all_reduce", start)
 
     def _compute_operator(self, thread: Thread, name: str, kernel: str, passes: int) -> Actor:
@@ -234,7 +232,7 @@ class _Rank:
         if self.is_first_use:
             self.is_first_use = False
             call_ns += round(world.added_ns(Knob.FIRST_USE))
-        after, self._pending = self._pending, ()
+        after, self.gradients = self.gradients, ()
         yield from thread.launch(self.compute, Work.KERNEL, kernel, ns, call_ns=call_ns, after=after, grid=grid)
         yield from thread.work(thread.cost(use, 0.3 * world.operator_ns))
         thread.record(Kind.OPERATOR, name, start)

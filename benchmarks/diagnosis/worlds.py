@@ -14,6 +14,8 @@ MANY_CAUSES = (0.75, 0.95)
 SERVING_WORLDS = 0.1
 MOST_KERNELS = 12_000
 """Most kernels of a world, about: more layers or ranks mean fewer steps."""
+SHORTEST_STEP = 12_000_000
+"""Least device time of a healthy step in nanoseconds."""
 APART = frozenset({frozenset({Knob.SLOW_LOADER, Knob.SLOW_WORKERS})})
 """Causes that a program cannot have at once."""
 
@@ -81,7 +83,12 @@ def draw_world(seed: int) -> World:
         spread=random.uniform(0.05, 0.25),
         serves=serves,
     )
+    # A step that is short next to the host's own work would not be healthy.
+    shortest = SHORTEST_STEP // (3 * world.layers * world.operators)
+    world = replace(world, kernel_ns=max(world.kernel_ns, shortest))
     strengths = _draw_strengths(random, world)
+    if Knob.RESULT_READS in strengths:  # reads cost little next to long kernels
+        world = replace(world, kernel_ns=random.randint(15, 50) * 1_000)
     workers = world.workers
     if Knob.SLOW_LOADER in strengths:
         workers = 0

@@ -4,8 +4,8 @@ from benchmarks.diagnosis.captures import Capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format, Knob
 from benchmarks.diagnosis.record import Record
-from benchmarks.diagnosis.score import Grade, Scored, grade, summary, table
-from benchmarks.diagnosis.truth import Truth
+from benchmarks.diagnosis.score import Grade, Scored, grade, score_capture, summary, table
+from benchmarks.diagnosis.truth import Truth, find_truth
 from benchmarks.diagnosis.worlds import World
 from traceviz.report import Verdict
 from traceviz.report.verdicts import VerdictCode
@@ -38,6 +38,8 @@ def test_a_cause_without_evidence_may_stay_unexplained():
     assert graded({Knob.SLEEP: 0.4}, "unexplained", capture=KINETO) is Grade.HONEST
     assert graded({Knob.SLEEP: 0.4}, "unexplained", capture=NSYS) is Grade.WEAK
     assert graded({Knob.SLEEP: 0.4}, "allocation", capture=KINETO) is Grade.FALSE_BLAME
+    assert graded({Knob.SLOW_LOADER: 0.4}, "host", capture=KINETO) is Grade.WEAK
+    assert graded({Knob.SLOW_LOADER: 0.4}, "host", capture=Capture(Format.KINETO, Flaw.NO_ANNOTATIONS)) is Grade.HONEST
 
 
 @pytest.mark.parametrize(("gain", "expected"), [(0.37, Grade.RIGHT), (0.35, Grade.WRONG), (0.019, Grade.FALSE_BLAME)])
@@ -57,6 +59,14 @@ def test_a_second_cause_is_as_good_as_the_first_from_nine_tenths_of_its_gain(gai
 def test_a_healthy_world_is_blamed_for_nothing(lead, sentence, expected):
     assert graded({}, lead, sentence) is expected
     assert graded({Knob.LOGGING: 0.049}, lead, sentence) is expected
+
+
+def test_the_report_on_a_small_world_is_scored():
+    truth = find_truth(World(1, steps=5, layers=3, workers=0, strengths={Knob.SLOW_LOADER: 1.0}))
+    scored = score_capture(truth, KINETO)
+
+    assert (scored.cause, scored.lead, scored.grade) == ("slow-loader", "input", Grade.RIGHT)
+    assert scored.gains == "slow-loader 46%"
 
 
 def test_tables_list_the_worst_first_and_the_last_line_sums_up():

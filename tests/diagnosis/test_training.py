@@ -69,7 +69,7 @@ def test_causes_that_hide_each_other_are_marked():
 
 
 def test_all_ranks_leave_a_collective_together():
-    record = train(World(3, steps=2, ranks=4, strengths={Knob.STRAGGLER: 1.0}, spread=0))
+    record = train(World(3, steps=2, ranks=4, strengths={Knob.STRAGGLER: 1.0}))
     collectives = [span for span in record.device if span.work is Work.COLLECTIVE]
 
     ends = {}
@@ -84,6 +84,16 @@ def test_equal_worlds_have_equal_records():
 
     assert run(world) == run(world)
     assert draw_world(5) == world
+
+
+@pytest.mark.parametrize("seed", [*range(20), 25])  # 25: as many loader processes as cores
+def test_every_rank_finishes_all_steps(seed):
+    world = draw_world(seed)
+    record = run(world)
+
+    steps = [span for span in record.spans if span.kind is Kind.STEP or span.name == "execute_model"]
+    assert len(steps) >= world.steps * world.ranks
+    assert 3 <= world.steps <= 200
 
 
 def test_a_cause_taken_away_changes_no_other_draw():

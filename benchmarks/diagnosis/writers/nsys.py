@@ -180,8 +180,9 @@ def _write_host(database: _Database, record: Record) -> None:
     os_columns = ("start", "end", "eventClass", "globalTid", "nameId", "returnValue", "nestingLevel", "callchainId")
     database.table("OSRT_API", os_columns, waits)
     synchronizations: list[dict[str, object]] = [
-        row
-        | {
+        {
+            "start": span.start + 500,
+            "end": span.end - 500,
             "deviceId": span.rank,
             "contextId": 1,
             "streamId": 7,
@@ -192,7 +193,6 @@ def _write_host(database: _Database, record: Record) -> None:
         }
         for span in record.spans
         if span.name == "cudaStreamSynchronize"
-        for row in ({"start": span.start + 500, "end": span.end - 500},)
     ]
     columns = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "syncType", "eventId")
     database.table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", columns, synchronizations)

@@ -173,10 +173,17 @@ def test_40_seconds_of_imports_are_a_finding_unless_other_programs_use_a_fifth_o
 
 
 @pytest.mark.parametrize(
-    ("startup", "imports", "severity"), [(40, True, "info"), (40, False, "error"), (60, True, "error")]
+    ("startup", "seconds", "imports", "severity"),
+    [
+        (40, 120, True, "info"),
+        (40, 120, False, "error"),
+        (60, 120, True, "error"),
+        (60, 119, True, "info"),
+        (60, 119, False, "error"),
+    ],
 )
-def test_imports_of_less_than_half_of_a_long_run_are_for_information(startup, imports, severity):
-    report = run(startup=startup, stepping=120 - startup, imports=imports)
+def test_imports_are_for_information_unless_they_are_half_of_a_long_run(startup, seconds, imports, severity):
+    report = run(startup=startup, stepping=seconds - startup, imports=imports)
     assert [found.severity.value for found in report.findings if found.code == "TV704"] == [severity]
 
 

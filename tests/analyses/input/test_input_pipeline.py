@@ -166,6 +166,17 @@ def test_no_steps_cannot_be_judged_and_raise_nothing():
     assert ANALYSIS.judge(result) == ()
 
 
+@pytest.mark.parametrize(("device", "advice"), [(True, "Copy from pinned memory, on a stream"), (False, "Put arrays")])
+def test_pinned_memory_is_advised_only_if_there_is_a_device(device, advice):
+    steps = [(i * 100, 100, i) for i in range(4)]
+    puts = {"host_ops": [(i * 100 + 10, 20, "DevicePut", "transfer") for i in range(4)]}
+    copies = [(i * 100 + 10, 20, "h2d", "unknown", "device", 64) for i in range(4)]
+    work = {"kernels": [(i * 100 + 50, 40, "k") for i in range(4)], "memcpy": copies}
+    result = ANALYSIS.run(trace(steps=steps, **(work if device else puts)))
+    assert (result.stages[0].name, result.copy_ns) == ("copy to device", 80)
+    assert result.stages[0].advice.startswith(advice)
+
+
 def test_a_host_only_capture_without_ranges_cannot_be_judged():
     view = trace(nvtx=[(i * 100, 100, f"step {i}") for i in range(5)], os_calls=[(0, 400, "poll")])
     assert ANALYSIS.run(view).verdict.value == "cannot judge"

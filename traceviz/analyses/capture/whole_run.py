@@ -76,7 +76,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
         if run.share(*counted) >= (self.least_startup if is_long else self.most_startup):
             # Imports are nearly the same in each run, and take longer on a busy machine
             imports = run.time_ns("imports") >= MOSTLY * run.time_ns(*STARTUP)
-            is_hint = not is_long or (imports and not is_most)
+            is_hint = not is_long or (imports and (not is_most or run.run_ns < self.long_run_ns))
             yield self._finding("TV704", run, STARTUP, "The first step waits for start-up", is_hint=is_hint)
         if run.share("between") >= self.least_share:
             yield self._finding("TV705", run, ("between",), "The loop does neither steps, validation nor saving")

@@ -158,6 +158,10 @@ _PAGEABLE = (
     "Copy from pinned memory, so that the copy can run beside the step before. PyTorch: DataLoader(pin_memory=True) "
     "and tensor.to(device, non_blocking=True)."
 )
+_NO_DEVICE = (
+    "Put arrays that stay the same there once, before the loop (jax.device_put), and keep results there between steps."
+)
+"""Advice if the processor is the device: it has no pinned memory and no streams."""
 
 
 def exposed_input(trace: TraceView, rank: int) -> IntervalSet:
@@ -172,7 +176,7 @@ def copy_stage(trace: TraceView, copy_ns: int) -> list[Stage]:
         return []
     pageable, pinned = (2 * _copied_from(trace, memory) >= copy_ns for memory in ("pageable", "pinned"))
     name = "copy to device from pageable memory" if pageable else "copy to device"
-    advice = _PAGEABLE if pageable else _PINNED if pinned else _UNKNOWN
+    advice = _PAGEABLE if pageable else _PINNED if pinned else _UNKNOWN if trace.rank_busy else _NO_DEVICE
     capture_ns = sum(exposed_input(trace, rank).total for rank in steady_time(trace))
     return [Stage(name, "exposed copy", None, copy_ns, None, capture_ns, copy_ns, "", advice)]
 

@@ -20,7 +20,10 @@ RECORD = FindingRecord(
         "for information."
     ),
     section="whole_run",
-    hint_if="It is shorter than 30 s in a run below two minutes, or less than half of a run and mostly imports.",
+    hint_if=(
+        "In a run below two minutes, it is shorter than 30 s or mostly imports; in a longer one, it is mostly imports "
+        "and less than half of the run."
+    ),
     is_of_run=True,
     tables=RUN,
     place=TimelinePlace("run_part", "the longest part of the start", ("imports", "preparation")),

@@ -269,10 +269,10 @@ def _causes(pair: Pair) -> _Times:
 
     Kinds of causes that only one side has are left out: the other may not have recorded them.
     """
-    both = [_host_times(side) for side in (pair.base, pair.new)]
-    kinds = set.intersection(*({kind for kind, _ in times} for times in both))
-    named = dict.fromkeys(key for times in both for key in sorted(times) if key[0] in kinds)
-    return [(name, *(times.get((kind, name), 0.0) for times in both)) for kind, name in named]
+    before, after = (_host_times(side) for side in (pair.base, pair.new))
+    kinds = {kind for kind, _ in before} & {kind for kind, _ in after}
+    keys = dict.fromkeys(key for key in (*before, *after) if key[0] in kinds)
+    return [(key[1], before.get(key, 0.0), after.get(key, 0.0)) for key in keys]
 
 
 def _host_times(side: Side) -> dict[tuple[str, str], float]:

@@ -193,8 +193,9 @@ def _name_host_time(pair: Pair, *, is_gain: bool) -> str:
     share = sum(change.difference_ns for change in apart) / (pair.attribution.difference_ns or 1)
     if share < _MOSTLY or (pair.attribution.difference_ns < 0) != is_gain:
         return ""
-    before, after = (max(apart, key=lambda one, side=side: getattr(one, side)) for side in ("base_ns", "new_ns"))
-    named = f"most of all {class_name(pair, before.key)} in {pair.base.label}, {class_name(pair, after.key)} in "
+    before = class_name(pair, max(apart, key=lambda one: one.base_ns).key)
+    after = class_name(pair, max(apart, key=lambda one: one.new_ns).key)
+    named = f"most of all {before} in {pair.base.label}, {after} in "
     said = f"{min(share, 1) * 100:.0f} % of the {'gain' if is_gain else 'loss'}"
     return f" {said} is time without device work that the sides divide in other ways ({named}{pair.new.label})."
 

@@ -296,7 +296,10 @@ def test_a_capture_that_is_mostly_start_up_begins_with_that():
 def test_a_cause_that_lasts_for_a_fifth_of_the_capture_comes_before_its_start_up():
     calls = [(0, 700, "cudaFree"), (850, 100, "cudaMalloc")]
     verdict = analyze(tables(kernels=[(800, 50, "k"), (950, 50, "m")], cuda_api=calls)).verdict
-    cause, before = verdict.sentence.find("Allocation: in 50.0 %"), verdict.sentence.find("Before the first device work")
+    cause, before = (
+        verdict.sentence.find("Allocation: in 50.0 %"),
+        verdict.sentence.find("Before the first device work"),
+    )
     assert 0 <= cause < before
     assert verdict.cause == "allocation"
 

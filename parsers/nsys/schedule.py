@@ -16,11 +16,10 @@ from traceviz.parsers.nsys.mapping import SCHEDULE, SCHEDULE_COLUMNS
 from traceviz.parsers.shared.arrays.arrow import pc
 from traceviz.parsers.shared.events.source_tables import RawTables
 from traceviz.trace import schema
-from traceviz.trace.plausible import since
 
 
-def read_schedule(raw: RawTables, identity: Identity, zero_ns: int) -> pa.Table:
-    """Return the table ``scheduling`` of threads that have other events. ``zero_ns`` is the raw time of zero."""
+def read_schedule(raw: RawTables, identity: Identity, zero_ns: int, last_ns: int) -> pa.Table:
+    """Return the table ``scheduling`` of threads that have other events, from ``zero_ns`` to ``last_ns``."""
     declared = schema.table("scheduling").arrow
     batches = [batch for batch in raw.stream(SCHEDULE, SCHEDULE_COLUMNS) if batch.num_rows]
     if not batches:
@@ -35,8 +34,10 @@ def read_schedule(raw: RawTables, identity: Identity, zero_ns: int) -> pa.Table:
     owner, moment, gets = owner[order], moment[order], gets[order]
     # A moment without its counterpart shows nothing: events may be lost.
     runs = np.flatnonzero((gets[:-1] == 1) & (gets[1:] == 0) & (owner[:-1] == owner[1:]) & (moment[:-1] < moment[1:]))
-    runs = runs[np.argsort(moment[runs], kind="stable")]
-    threads = pa.array(owner[runs], pa.int32())
-    times = since(zero_ns, pa.array(moment[runs])), pa.array(moment[runs + 1] - moment[runs])
+    start, end = np.maximum(moment[runs], zero_ns), np.minimum(moment[runs + 1], last_ns)
+    inside = np.flatnonzero(start < end)
+    inside = inside[np.argsort(start[inside], kind="stable")]
+    start, end, threads = start[inside], end[inside], pa.array(owner[runs[inside]], pa.int32())
+    times = pa.array(start - zero_ns), pa.array(end - start)
     made = pa.table([*times, identity.process_of_thread.take(threads), threads], names=declared.names)
     return made.cast(declared)

@@ -199,7 +199,7 @@ def read_tables(raw: RawTables, options: ReadRequest, provenance: Provenance) ->
         yield "stacks", stacks
     is_scheduled = raw.columns(SCHEDULE) >= set(SCHEDULE_COLUMNS)
     if is_scheduled and options.wants("scheduling"):
-        yield "scheduling", read_schedule(raw, identity, survey.clock.zero_ns)
+        yield "scheduling", read_schedule(raw, identity, survey.clock.zero_ns, survey.clock.last_ns)
     notes.add("graph-kernels-hidden", "warning", HIDDEN, survey.rows.get("graphs", 0))
     # Note tables of events that no code here reads.
     read = {source.table for sources in EVENT_TABLES.values() for source in present(raw, sources)} | _READ_ELSEWHERE

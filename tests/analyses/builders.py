@@ -42,6 +42,7 @@ POSITIONS = {
     "op_args": ("op_id", "key"),
     "device_ops": ("start_ns", "dur_ns", "name", "kind"),
     "os_calls": ("start_ns", "dur_ns", "name"),
+    "scheduling": ("start_ns", "dur_ns"),
     "steps": ("start_ns", "dur_ns", "step"),
     "memory_events": ("start_ns", "kind", "bytes"),
     "collectives": ("start_ns", "dur_ns", "name"),

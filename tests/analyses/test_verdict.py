@@ -313,13 +313,33 @@ def test_what_nothing_explains_of_a_program_without_a_device_is_said(computes, s
 
 def test_a_capture_that_is_mostly_start_up_begins_with_that():
     calls = [(0, 700, "cudaFree"), (850, 100, "cudaMalloc")]
-    sentence = analyze(tables(kernels=[(800, 50, "k"), (950, 50, "m")], cuda_api=calls)).verdict.sentence
+    verdict = analyze(tables(kernels=[(805, 45, "k"), (950, 50, "m")], cuda_api=calls)).verdict
     before, brief = (
-        sentence.find("Before the first device work, 800 ns"),
-        sentence.find("From first to last device work"),
+        verdict.sentence.find("Before the first device work, 805 ns"),
+        verdict.sentence.find("From first to last device work"),
     )
     assert 0 <= before < brief
-    assert "mostly allocation (50.0 %)" in sentence
+    assert "mostly allocation (51.3 %: cudaMalloc)" in verdict.sentence
+    assert verdict.cause == "run_startup"
+
+
+def test_a_cause_that_lasts_for_a_fifth_of_the_capture_comes_before_its_start_up():
+    calls = [(0, 700, "cudaFree"), (850, 100, "cudaMalloc")]
+    verdict = analyze(tables(kernels=[(800, 50, "k"), (950, 50, "m")], cuda_api=calls)).verdict
+    cause, before = (
+        verdict.sentence.find("Allocation: in 50.0 %"),
+        verdict.sentence.find("Before the first device work"),
+    )
+    assert 0 <= cause < before
+    assert verdict.cause == "allocation"
+
+
+def test_a_capture_that_is_mostly_tear_down_begins_with_that():
+    calls = [(10, 5, "cudaLaunchKernel"), (210, 700, "cuModuleUnload")]
+    verdict = analyze(tables(kernels=[(20, 180, "k")], cuda_api=calls, span_ns=1_000)).verdict
+    after, brief = verdict.sentence.find("After the last device work, 800 ns"), verdict.sentence.find("it is healthy")
+    assert 0 <= after < brief
+    assert verdict.cause == "run_after"
 
 
 @pytest.mark.parametrize(("stake", "said"), [(50, True), (49, False)])

@@ -131,7 +131,7 @@ def _zeros(bits: int) -> Any:
 _LARGE_BITS = 22
 """Exponent of the size, 4 MB, from which memory uses large pages."""
 
-START = Column("start_ns", I64, "Begin of the event on the trace's clock.", "ns")
+START = Column("start_ns", I64, "Start of the event on the trace's clock.", "ns")
 DURATION = Column("dur_ns", I64, "Duration; null where the end was not recorded.", "ns", nullable=True)
 PROCESS = Column("process_id", I32, "Process that caused the event.", joins="processes.process_id")
 THREAD = Column("thread_id", I32, "Thread on which the event ran.", joins="threads.thread_id")

@@ -120,3 +120,56 @@ def test_where_stacks_were_sampled_frames_are_not_what_to_record(samples: int, r
     stacks = sampled((10, 100, "train.py:9 main", {"samples": samples}))
     view = trace(kernels=[(0, 10, "gemm"), (210, 10, "gemm")], host_ops=[], run={"framework": "PyTorch"}, **stacks)
     assert result(view).record[0].startswith(record)
+
+
+@pytest.mark.parametrize(
+    ("tables", "advice"),
+    [
+        ({"cuda_api": [(100, 700, "cuMemHostRegister_v2")]}, "Register host memory once"),
+        ({"cuda_api": [(100, 700, "cudaHostRegister")]}, "Register host memory once"),
+        ({"cuda_api": [(100, 700, "cudaMalloc")]}, "Allocate and create once"),
+        ({"os_calls": [(100, 700, "wait4")]}, "Child processes"),
+        ({"os_calls": [(100, 700, "fsync")]}, "Files"),
+        ({"nvtx": [(100, 700, "h2d_layer_3")]}, "Parameters on the host"),
+        ({"nvtx": [(100, 700, "solve")]}, "Let the device work at the same time"),
+        ({"host_ops": [(100, 700, "aten::add", "op")]}, "Compile the step"),
+        (
+            {"scheduling": [(0, 1_000)], "cuda_api": [(0, 5, "cudaLaunchKernel")]},
+            "Let the device work at the same time",
+        ),
+    ],
+)
+def test_the_first_advice_fits_what_takes_the_time(tables: dict[str, Any], advice: str) -> None:
+    (found,) = findings(**tables).values()
+    assert found.advice[0].startswith(advice)
+
+
+def test_a_larger_batch_is_no_advice_for_work_that_is_no_operator() -> None:
+    (found,) = findings(nvtx=[(100, 700, "solve")]).values()
+    assert not any("batch" in line for line in found.advice)
+
+
+def test_ranges_within_a_transfer_of_parameters_are_part_of_it() -> None:
+    ranges = [(100, 700, "fetch_weights"), (200, 500, "tensor 7")]
+    assert result(trace(kernels=GPU, nvtx=ranges)).kinds == {"parameter_transfer": 700, "unexplained": 100}
+    ranges = [(100, 700, "tensor 7"), (300, 100, "fetch_weights")]
+    assert result(trace(kernels=GPU, nvtx=ranges)).kinds == {
+        "range": 600,
+        "parameter_transfer": 100,
+        "unexplained": 100,
+    }
+
+
+def test_migrations_of_managed_memory_are_a_finding_with_their_number_and_page_faults() -> None:
+    us = 1_000
+    moved = [
+        (100 * us + 50 * us * n, 10 * us, "d2h" if n % 4 else "h2d", "managed", "managed", 4096) for n in range(200)
+    ]
+    settings = [("nsys.page_faults.host", "150")]
+    view = trace(kernels=[(0, 100 * us, "add")], memcpy=moved, settings=settings)
+    (found,) = ANALYSIS.judge(result(view))
+    assert found.code == "TV212"
+    assert found.message.endswith(
+        "There are 200 migrations of 819 kB, 75.0 % of them to the host. Page faults: 150 of the host."
+    )
+    assert not ANALYSIS.judge(result(trace(kernels=GPU, memcpy=[(200, 10, "d2h", "managed", "managed", 4096)])))

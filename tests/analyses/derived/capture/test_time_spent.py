@@ -3,7 +3,11 @@
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.capture.time_spent import describe_time_spent
+from traceviz.analyses.derived.capture.time_spent import (
+    describe_time_around_work,
+    describe_time_spent,
+    share_with_device_work,
+)
 
 FRAMES = [
     (0, 990, "run.py(3): main", "python"),
@@ -99,3 +103,42 @@ def test_the_profiler_that_holds_up_the_first_launch_is_said():
     kernels = [(999 * MS, MS, "k", {"correlation_id": 1})]
     view = trace(cuda_api=calls, kernels=kernels, overhead=[(20 * MS, 900 * MS, "Instrumentation")])
     assert describe_time_spent(view) == "Most of it is in cudaLaunchKernel, and 900 ms are the work of the profiler."
+
+
+def edges(first, last, **tables):
+    """Return the sentence on a capture of 1 s with device work from ``first`` to ``last`` ms."""
+    kernels = [(first * MS, MS, "k", {"correlation_id": 1}), ((last - 1) * MS, MS, "k", {"correlation_id": 2})]
+    return describe_time_around_work(trace(kernels=kernels, span_ns=1_000 * MS, **tables))
+
+
+def test_the_largest_parts_of_a_start_up_are_named():
+    """Parts are exclusive: the call of the system within cudaFree is no part of its own."""
+    said = edges(
+        *(900, 950),
+        overhead=[(200 * MS, 300 * MS, "CUDA profiling initialization")],
+        cuda_api=[(0, 250 * MS, "cudaFree"), (890 * MS, MS, "cudaLaunchKernel", {"correlation_id": 1})],
+        os_calls=[(50 * MS, 150 * MS, "ioctl"), (510 * MS, 160 * MS, "waitpid")],
+    )
+    assert said == "The largest parts are the profiler's own work (300 ms) and cudaFree (200 ms)."
+
+
+@pytest.mark.parametrize("name", ["waitpid", "wait4", "system"])
+def test_waits_for_child_processes_are_said(name):
+    said = edges(900, 950, os_calls=[(0, 300 * MS, name), (400 * MS, 50 * MS, "read")])
+    assert said == f"The largest part is waiting for child processes in {name} (300 ms)."
+
+
+def test_the_time_after_the_last_work_is_said_if_it_is_most_of_the_idle_time():
+    said = edges(1, 100, cuda_api=[(110 * MS, 700 * MS, "cuModuleUnload")])
+    assert said == "After the last device work, 900 ms of the 1.00 s captured pass, 700 ms of them in cuModuleUnload."
+
+
+@pytest.mark.parametrize(("first", "last"), [(100, 900), (190, 1_000)])
+def test_edges_that_are_little_of_the_capture_are_not_said(first, last):
+    assert not edges(first, last)
+
+
+@pytest.mark.parametrize(("last", "share"), [(950, 0.05), (1_000, 0.1)])
+def test_the_share_with_device_work_runs_from_the_first_to_the_last(last, share):
+    kernels = [(900 * MS, MS, "k"), ((last - 1) * MS, MS, "k")]
+    assert share_with_device_work(trace(kernels=kernels, span_ns=1_000 * MS)) == share

@@ -283,7 +283,7 @@ def test_a_call_that_registers_memory_inside_mpi_explains_its_own_time() -> None
         cuda_api=[(150, 400, "cuMemHostRegister_v2"), (600, 50, "cudaStreamSynchronize")],
     )
     found = causes(view)
-    assert found["allocation", "cuMemHostRegister_v2"] == 400
+    assert found["registration", "cuMemHostRegister_v2"] == 400
     assert found["host_collective", "MPI_Recv"] == 200
 
 

@@ -159,7 +159,7 @@ def test_the_parts_of_a_verdict_are_the_judged_time_with_the_shares_of_its_candi
 def test_a_good_verdict_on_steps_states_their_share_if_devices_idle_in_a_twentieth_besides(rest, said):
     kernels = [(i * 1000 + at, 400, name) for i in range(3) for at, name in ((200, "k"), (600, "m"))]
     kernels = [*kernels, (3000 + rest, 5, "k")]
-    calls = [(i * 1000, 195, "cudaMalloc") for i in range(3)]
+    calls = [(i * 1000, 195, "cudaMalloc") for i in range(3)]  # 19.5 %: no blame
     sentence = analyze(stepped(kernels=kernels, cuda_api=calls, nvtx=[(0, 2, "data loading")])).verdict.sentence
     assert "Not input-bound (0.1 %)" in sentence
     assert sentence.startswith("In steady steps, 9") is said

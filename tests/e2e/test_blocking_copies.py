@@ -63,9 +63,7 @@ def test_five_copies_of_145_ms_are_synchronisation_and_no_launches(public_cases)
     assert (times["synchronisation"], times["kernel_launch"]) == (458_930_000, 230_139_000)
     (finding,) = (finding for finding in report.findings if finding.code == "TV206")
     assert (finding.cost_ns, "sparse_data_dist > aten::to" in finding.message) == (457_833_000, True)
-    assert report.verdict.sentence.startswith(
-        "In steady steps, 87.2 % of the captured time: blocking copies: in 42.6 % of the steady step time (458 ms)"
-    )
+    assert report.verdict.sentence.startswith("Blocking copies: in 42.6 % of the steady step time (458 ms)")
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,10 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED
     run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads)
     if is_judged and not (has_whole_run(whole_run) or late or lanes):
-        run = describe_capture(trace, choice.lead, is_good=pipeline.verdict is InputVerdict.NOT_BOUND)
+        lead = choice.lead
+        blames = lead is not None and lead.certainty == "measured" and lead.share >= MUCH
+        is_good = pipeline.verdict is InputVerdict.NOT_BOUND and not blames
+        run = describe_capture(trace, lead, is_good=is_good)
     cause = run.candidate.key if run.candidate else cause
     ranked = [(0, describe_failure(trace)), *run.before(sentences)]
     is_divided = time.has_device and time.total_ns and not says_nothing and trace.options.basis == OURS

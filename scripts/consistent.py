@@ -29,6 +29,7 @@ from pathlib import Path
 import traceviz
 from traceviz.analyses.derived.host.classes import DEVICE_CLASSES
 from traceviz.analyses.device.precision import LIBRARY
+from traceviz.analyses.headline.choice import MUCH
 from traceviz.core.errors import TracevizError
 from traceviz.core.units import format_ratio
 from traceviz.render.first_screen import first_screen
@@ -181,7 +182,8 @@ def healthy_is_of_the_capture(report: Report) -> Iterator[Fault]:
     """*Healthy* and *not input-bound* say of how much of the capture, if a device idles in much of the rest."""
     sentence = report.verdict.sentence
     is_good = re.search(r"\bhealthy\b", sentence, re.IGNORECASE) or re.search(r"\bNot input-bound\b", sentence)
-    if not is_good or _OF_THE_WHOLE.search(sentence):
+    blames = any(c.leads and c.certainty == "measured" and c.share >= MUCH for c in report.verdict.candidates)
+    if blames or not is_good or _OF_THE_WHOLE.search(sentence) or "is not known" in sentence:
         return
     captured, idle = _fact(report, "capture", "span_ns"), _fact(report, "device_use", "idle_ns")
     judged_idle = sum(part.time_ns for part in report.verdict.parts if part.key not in DEVICE_CLASSES)

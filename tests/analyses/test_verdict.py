@@ -143,6 +143,28 @@ def test_a_device_that_waits_for_operators_is_said_to_be_host_bound():
     )
 
 
+def test_the_parts_of_a_verdict_are_the_judged_time_with_the_shares_of_its_candidates():
+    ops = [(i * 1000, 500, "aten::linear", "op") for i in range(3)]
+    calls = [(i * 1000 + 490, 5, "cudaLaunchKernel") for i in range(3)]
+    verdict = analyze(stepped(host_ops=ops, cuda_api=calls, run={"framework": "PyTorch"})).verdict
+    parts = {part.key: part for part in verdict.parts}
+    shares = {key: round(part.share, 3) for key, part in parts.items()}
+    assert shares == {"device_compute": 0.5, "kernel_launch": 0.005, "host": 0.495, "other": 0.0}
+    assert sum(part.time_ns for part in verdict.parts) == 3000
+    assert {c.key: c.share for c in verdict.candidates} == {key: parts[key].share for key in ("host", "kernel_launch")}
+    assert analyze(tables(host_ops=ops)).verdict.parts == ()
+
+
+@pytest.mark.parametrize(("rest", "said"), [(160, True), (150, False)])
+def test_a_good_verdict_on_steps_states_their_share_if_devices_idle_in_a_twentieth_besides(rest, said):
+    kernels = [(i * 1000 + at, 400, name) for i in range(3) for at, name in ((200, "k"), (600, "m"))]
+    kernels = [*kernels, (3000 + rest, 5, "k")]
+    calls = [(i * 1000, 195, "cudaMalloc") for i in range(3)]  # 19.5 %: no blame
+    sentence = analyze(stepped(kernels=kernels, cuda_api=calls, nvtx=[(0, 2, "data loading")])).verdict.sentence
+    assert "Not input-bound (0.1 %)" in sentence
+    assert sentence.startswith("In steady steps, 9") is said
+
+
 @pytest.mark.parametrize(
     ("function", "cause"),
     [

@@ -20,6 +20,7 @@ from traceviz.report import (
     Bar,
     Bars,
     Candidate,
+    Claim,
     Column,
     Fact,
     Finding,
@@ -192,6 +193,15 @@ def test_the_bar_of_the_whole_run_comes_before_that_of_its_steps():
         ("Where the run's time went", "34 s"),
         ("Where the steps' time went", "steps"),
     ]
+
+
+def test_the_bar_of_a_verdict_has_its_parts_and_comes_before_those_of_sections():
+    claims = [Claim(key, key, 10, share, "steady step time", "measured", "") for key, share in (("a", 0.7), ("b", 0.3))]
+    steps = Section("breakdown", "", (Bars("", "time of 12 steady steps (348 ms)", "ns", (Bar("c", "c", 1, 1.0),)),))
+    whole = report(sections=(steps,))
+    (shown,) = first_screen(replace(whole, verdict=replace(whole.verdict, parts=tuple(claims)))).bars
+    assert [(bar.key, bar.value, bar.share) for bar in shown.bars] == [("a", 10, 0.7), ("b", 10, 0.3)]
+    assert (shown.title, shown.whole) == ("Where the steps' time went", "12 steady steps (348 ms)")
 
 
 def test_a_bar_of_steady_steps_says_how_many_they_are():

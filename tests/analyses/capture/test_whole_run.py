@@ -241,6 +241,8 @@ def test_a_run_without_steps_is_said_by_its_two_largest_parts():
     assert codes(report) == []
     assert report.section("whole_run").blocks[1].whole == "10.0 s without steps"
     alone = analyze(tables(phases=phases, stacks=[(0, 6 * S, 3, 600), (6 * S, 4 * S, 0, 400)], stack_frames=FRAMES))
+    (lead,) = [candidate for candidate in alone.verdict.candidates if candidate.leads]
+    assert (lead.label, lead.time_ns, lead.share) == ("train_step (train.py:20)", 6 * S, 0.6)
     assert first_sentence(alone) == (
         "No steps were seen in this run: 60.0 % is train_step (train.py:20), 40.0 % is the script train.py (line 3)"
     )

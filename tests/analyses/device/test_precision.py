@@ -27,6 +27,8 @@ def matrix(dur, name=SGEMM, capability="7.5", op=None, product="GPU"):
         (matrix(900, name="maxwell_sgemm_128x64_nn", capability=None), []),
         (matrix(900, name="sm61_xmma_gemm_f32f32_f32f32_f32_nn_n", capability=None), []),
         (matrix(900, name=HGEMM), []),
+        (matrix(900, name="matmul_k(float*, float*, float*, int)"), []),  # the program's own
+        (matrix(900, name="void cutlass::Kernel<float>(float*)", op="m:MatMul"), ["TV405"]),
     ],
 )
 def test_matrix_ops_in_32_bits_are_found_where_tensor_cores_could_save_5_percent(view, expected):

@@ -124,6 +124,17 @@ def test_without_ranges_a_waiting_host_is_only_a_suspicion():
     assert (finding.code, finding.cost_ns) == ("TV102", 3500)
 
 
+@pytest.mark.parametrize(("length", "name"), [(400, "aten::normal_"), (200, "unrecorded host time")])
+def test_a_suspicion_names_the_operator_in_which_most_of_the_time_is(length, name):
+    view = trace(
+        nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)],
+        kernels=[(i * 1000 + 700, 300, "k") for i in range(5)],
+        host_ops=[(i * 1000 + 50, length, "aten::normal_", "op") for i in range(5)],
+    )
+    result = ANALYSIS.run(view)
+    assert [(stage.name, stage.self_ns) for stage in result.stages] == [(name, 3500)]
+
+
 @pytest.mark.parametrize(("steps", "verdict"), [(1, "cannot judge"), (2, "cannot judge"), (3, "possibly input-bound")])
 def test_one_or_two_steps_are_not_enough_for_a_suspicion(steps, verdict):
     view = trace(

@@ -197,8 +197,8 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             )
             for use in result.pools
         )
-        growth = {"growth_bytes"} if all(use.growth_bytes is None for use in result.pools) else set[str]()
-        pools = Grid(hide_columns(_COLUMNS, growth), rows)
+        is_judged = any(use.steps for use in result.pools)
+        pools = Grid(_COLUMNS if is_judged else hide_columns(_COLUMNS, {"growth_bytes"}), rows)
         timeline = Timeline("Use of capacity over the capture", *result.window, lanes)
         return Section(self.slug, self.title, (*by_knowledge(facts), *_caveat(result.pools), pools, timeline, *held))
 

@@ -130,7 +130,10 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     if is_brief and not lanes:
         run = describe_start_up(trace, working)
     elif is_judged and not (has_whole_run(whole_run) or lanes):
-        run = describe_capture(trace, choice.lead, is_good=pipeline.verdict is InputVerdict.NOT_BOUND)
+        lead = choice.lead
+        blames = lead is not None and lead.certainty == "measured" and lead.share >= MUCH
+        is_good = pipeline.verdict is InputVerdict.NOT_BOUND and not blames
+        run = describe_capture(trace, lead, is_good=is_good)
     cause = run.candidate.key if run.candidate else cause
     of_capture = 1 if run.prefix else 0  # the opening names the kind of the whole capture, not of the steps
     ranked = [(0, describe_failure(trace)), *sentences[:of_capture], *run.before(sentences[of_capture:])]

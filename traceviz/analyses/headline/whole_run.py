@@ -178,8 +178,7 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     Args:
         trace: The trace.
         lead: The option that leads within the steps.
-        is_good: True if the verdict says that something is fine in the steps. It then names its base if devices idle
-            outside of them.
+        is_good: True if the verdict says that steps are fine. It then names its base if devices idle outside of them.
     """
     steady = steady_time(trace)
     if not steady:
@@ -192,7 +191,9 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     where = max(outside, key=outside.__getitem__)
     of, share = format_ratio(judged_ns / whole), outside[where] / whole
     is_larger = outside[where] > judged_ns and share >= BOUND
-    are_idle = bool(trace.rank_busy) and sum(outside.values()) >= HEALTHY * whole
+    # Before the first work that can be seen, devices may work
+    known_idle = sum(own[at].clip(*trace.window_of(rank)).total for rank, own in idle.items() for at in outside)
+    are_idle = bool(trace.rank_busy) and known_idle >= HEALTHY * whole
     is_worth = judged_ns < LEAST_STEPS * whole or (are_idle and (is_good or lead is None))
     if not is_larger:
         return RunText(prefix=f"In steady steps, {of} of the captured time") if is_worth else RunText()

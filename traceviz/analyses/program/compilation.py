@@ -138,9 +138,8 @@ class CompilationAnalysis(Analysis[CompileTimes]):
         nothing = (Prose("No tracing, compiling or loading of code was recorded."),) if is_empty else ()
         columns = _COLUMNS if result.steps else hide_columns(_COLUMNS, {"steady_calls", "steady_ns"})
         grid = frame_grid(columns, result.by_name, audience=audience)
-        blocks = (Facts(facts, audience),)
-        if not result.steps:  # the others are figures of steps
-            blocks = (Facts(facts[:1], audience), Facts(facts[1:], "machine"))
+        of_steps: Audience = audience if result.steps else "machine"
+        blocks = (Facts(facts[:1], audience), Facts(facts[1:], of_steps))
         return Section(self.slug, self.title, (*nothing, *blocks, grid))
 
 

@@ -139,6 +139,14 @@ def test_a_job_that_exchanges_data_through_nccl_is_not_one_of_the_cpu():
         assert not isinstance(result(*rows, settings=[("distributedInfo.backend", backend)]), Skipped)
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"), [("aten::_slow_conv2d_forward", "run without oneDNN"), ("aten::mkldnn_convolution", "bfloat16")]
+)
+def test_convolutions_without_onednn_are_advised_to_have_it(name, advice):
+    (finding,) = ANALYSIS.judge(result((0, 1_000, "aten::conv2d", "op"), (10, 980, name, "op")))
+    assert advice in finding.advice[0]
+
+
 def test_without_steps_all_of_the_capture_counts():
     found = ANALYSIS.run(trace(host_ops=[(0, 600, "aten::mm", "op"), (900, 100, "aten::add_", "op")]))
     assert (found.judged_ns, times(found)) == (1_000, {"matmul": 600, "unexplained": 300, "elementwise": 100})

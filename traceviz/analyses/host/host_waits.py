@@ -285,9 +285,9 @@ def _computes(trace: TraceView, causes: pl.DataFrame) -> bool:
     """Return whether most of the host's own work is in operators during whose calls nothing is launched."""
     own = having(causes, "part", HOST)
     total, by_name = int(own["time_ns"].sum()), by_cause(having(own, "kind", "operator"))
-    if 2 * int(by_name["time_ns"].sum()) < total or not trace.rank_busy:
-        return False
     launches = parts_by(trace.api_calls("launch", "async_copy", "blocking_copy"), "thread_id")
+    if 2 * int(by_name["time_ns"].sum()) < total or not launches:  # without launch calls, any operator may launch
+        return False
     alone = 0
     for name, time in by_name.filter(pl.col("time_ns") >= _WORTH_COMPUTING * total)[["cause", "time_ns"]].iter_rows():
         calls = parts_by(calls_named(trace, having(trace.host_names, "name", name)), "thread_id")

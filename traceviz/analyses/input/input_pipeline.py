@@ -204,7 +204,7 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             *copy_stage(trace, copy_ns),
         )
         kind = capture_kind(trace)
-        is_host_alone = kind.key == "no-device-work"
+        is_host_alone = bool(uses_unseen_devices(trace))
         unclear = verdict is not InputVerdict.NOT_BOUND or trace.options.input_range is not None
         return InputPipelineResult(
             verdict,

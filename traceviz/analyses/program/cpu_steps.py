@@ -67,6 +67,10 @@ _IN_32_BITS = (
     "Train in 32 bits unless the program needs more: convert data of NumPy with .float() or astype('float32'), and "
     "leave torch.set_default_dtype at float32."
 )
+_WITHOUT_ONEDNN = (
+    "These convolutions run without oneDNN, PyTorch's fast path on CPUs: see torch.backends.mkldnn.is_available(), and "
+    "use 32-bit floats and a build that has it."
+)
 _ADVICE: dict[str, str] = {
     "convolution": (
         "Use the CPU's wide units. PyTorch: model and inputs in memory_format=torch.channels_last, and bfloat16 "
@@ -310,7 +314,9 @@ def _finding(result: CpuSteps, code: str, largest: dict[str, Any]) -> Finding:
         takes = "take" if label.endswith("s") or " and " in label else "takes"
         base = f"{of_judged} of the {result.judged_words}{result.precision_words}"
         message = f"{label} {takes} {base}: {', '.join(parts)}."
-        lines = tuple(filter(None, [_IN_32_BITS if result.is_double else "", _ADVICE.get(str(largest["group"]))]))
+        is_slow = str(largest["largest"]).startswith("aten::_slow_conv")
+        own = _WITHOUT_ONEDNN if is_slow else _ADVICE.get(str(largest["group"]))
+        lines = tuple(filter(None, [_IN_32_BITS if result.is_double else "", own]))
     else:
         where = f", in {shortened(largest['where'], line=result.sampled)}" if largest["where"] else ""
         name, part = (

@@ -68,7 +68,7 @@ class WholeRunAnalysis(Analysis[RunParts]):
             yield self._finding("TV702", run, ("validation",), "The model is evaluated", is_hint=is_hint)
         in_loop = run.times["saving"].intersect(run.loop).total if "saving" in run.times else 0
         if in_loop >= self.least_share * run.run_ns:
-            yield self._finding("TV703", run, ("saving",), "The loop waits for checkpoints", cost_ns=in_loop)
+            yield self._finding("TV703", run, ("saving",), "The loop waits for what it saves", cost_ns=in_loop)
         is_most = run.share(*STARTUP) >= self.most_startup and run.time_ns(*STARTUP) >= self.long_startup_ns
         # On a busy machine, a short run imports for longer than it would alone
         is_long = run.run_ns >= self.long_run_ns or (is_most and not run.is_slowed)

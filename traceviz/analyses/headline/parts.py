@@ -318,6 +318,8 @@ def find_precise_options(
             continue
         if finding.code == "TV405" and not is_network:
             continue
+        if finding.code == "TV603" and judged.has_device:  # the threads of loaders may wait while the device works
+            continue
         within = frozenset[str](record.explains)
         within = within | {INPUT} if input_copies and "copy_h2d" in within else within
         share = finding.share or 0.0

@@ -121,9 +121,10 @@ def _describe_without_steps(run: RunParts) -> RunText:
         for part in parts
         if part not in (OTHER, UNEXPLAINED)
     ]
-    # A line that leads to half of it says more than the places that it leads to
-    leading = [run.mostly[OTHER]] if OTHER in run.mostly else run.places.get(OTHER, ())
-    spent += [(place.time_ns, place.name) for place in leading]
+    places, leading = run.places.get(OTHER, ()), run.mostly.get(OTHER)
+    if leading is not None and leading.time_ns > max((place.time_ns for place in places), default=0):
+        places = (leading,)  # with all that it calls it takes longer than each of them alone
+    spent += [(place.time_ns, place.name) for place in places]
     spent += [(run.time_ns(OTHER), "the program's own work")] if OTHER in parts and not run.places.get(OTHER) else []
     ranked = sorted(spent, reverse=True)[:2]
     worth = [(time, what) for time, what in ranked if time >= BOUND * run.run_ns] or ranked[:1]

@@ -398,7 +398,8 @@ def _of_part(code: str, part: Part, result: HostLimits, steps: StepSamples) -> F
     match code:
         case "TV610":
             heading = "Saving" if _SAVES in part.activity else "Input and output"
-            calls = [(call, share) for leaf, share in part.calls if (call := called(leaf))]
+            large = [(leaf, share) for leaf, share in part.calls if share >= _LISTED * part.share]
+            calls = [(call, share) for leaf, share in large if (call := called(leaf))]
             if calls and calls[0][1] >= MOSTLY * part.share:  # a single call only if it takes most of the time
                 what = f"{calls[0][0]} in {where}"
             else:
@@ -461,16 +462,15 @@ def _of_function(function: OwnFunction, steps: StepSamples, waits: Part | None) 
     """Return a finding on a function that takes much of the steps, with all that it calls."""
     about = "about " if function.samples is not None and function.samples < FEW else ""
     listed = [(group, time) for group, time in function.by_group.items() if time >= _LISTED * function.time_ns]
-    heading, waiting = ("", "") if waits is None else _waits_for(waits)
-    words = (
-        _KINDS
-        if waits is None or not function.has_most_of("lock", round(waits.share * steps.step_ns))
-        else (_KINDS | {"lock": f"it {waiting}"})
-    )
+    words, heading = _KINDS, ""
+    if waits is not None:
+        heading, waiting = _waits_for(waits)
+        if function.has_most_of("lock", round(waits.share * steps.step_ns)):
+            words = _KINDS | {"lock": "sleep" if heading == "Sleep" else waiting}
     kinds = [f"{words.get(group, group)} ({format_ratio(time / steps.step_ns)})" for group, time in listed[:3]]
-    name = f"function {function.words}"
+    name, inner = f"function {function.words}", f", mostly in {placed(function.inner)}" if function.inner else ""
     message = (
-        f"The {name} takes {about}{format_ratio(function.share)} of {within_sentence(steps.words)}: "
+        f"The {name} takes {about}{format_ratio(function.share)} of {within_sentence(steps.words)}{inner}: "
         f"{' and '.join(filter(None, (', '.join(kinds[:-1]), *kinds[-1:])))}."
     )
     low, high = (None, None) if steps.samples is None else wilson(min(function.share, 1.0), steps.samples)

@@ -12,7 +12,7 @@ function is reported as a whole, with all that it calls::
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -80,6 +80,7 @@ class OwnFunction:
         share: That as a share of the steps.
         samples: Samples that it rests on.
         by_group: Its time by subject of findings (``io, lock, python, compute, ...``), the largest first.
+        inner: A line of the innermost function of the program that has nearly all of its time; may be empty.
     """
 
     location: str
@@ -87,6 +88,7 @@ class OwnFunction:
     share: float
     samples: float | None
     by_group: dict[str, int]
+    inner: str = ""
 
     @property
     def words(self) -> str:
@@ -183,8 +185,15 @@ def _largest(
     for file, function in large[["file", "function"]].iter_rows():
         found = _own_function_of(named, file, function, steps)
         if 2 * sum(found.by_group.get(group, 0) for group in _OF_OTHER_FINDINGS) < found.time_ns:
-            return found
+            of_it = _is_function(tree, candidate[place], file, function)
+            return replace(found, inner=_inner(tree, place[of_it], time[of_it], found.location))
     return None
+
+
+def _is_function(tree: StackTree, rows: Array, file: str, function: str) -> Mask:
+    """Return whether each of these rows of the tree, -1 for none, is of this function."""
+    is_it = (pl.col("file").eq_missing(file) & pl.col("function").eq_missing(function)).fill_null(value=False)
+    return np.asarray((rows >= 0) & tree.frames.select(is_it).to_series().to_numpy()[np.maximum(rows, 0)], dtype=bool)
 
 
 def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, callers: str) -> Array:
@@ -196,17 +205,36 @@ def _candidates(tree: StackTree, place: Array, time: Array, *, excluded: str, ca
     nearest = tree.around(text.str.contains(excluded).fill_null(value=False).to_numpy())
     below = np.zeros(tree.parent.size, np.int64)
     np.add.at(below, nearest[nearest >= 0], own[nearest >= 0])
-    # A function reached by several lines of its callers has several rows, whose times are added
     trains = tree.totals(below) >= FREE * np.maximum(total, 1)
-    key = tree.frames.select(pl.struct("file", "function").rank("dense")).to_series().fill_null(0).to_numpy()
-    whole = np.zeros(int(key.max(initial=0)) + 1, np.int64)
-    np.add.at(whole, key, np.where(tree.repeats(key), 0, total))
-    holds_loop = whole[key] >= HOLDS_LOOP * max(int(time.sum()), 1)
+    holds_loop = _of_functions(tree, total) >= HOLDS_LOOP * max(int(time.sum()), 1)
     # Code that libraries make and run has no file
     is_made = tree.frames.select((pl.col("function") == "<module>") | pl.col("file").str.starts_with("<"))
     is_called = tree.around(text.str.contains(callers).fill_null(value=False).to_numpy()) >= 0
     is_nameless = is_made.to_series().fill_null(value=True).to_numpy()
     return tree.outermost(is_own(tree) & ~trains & ~holds_loop & ~is_nameless & ~is_called)
+
+
+def _of_functions(tree: StackTree, total: Array) -> Array:
+    """Return the inclusive time of the function of each row: several lines of its callers may lead to it."""
+    key = tree.frames.select(pl.struct("file", "function").rank("dense")).to_series().fill_null(0).to_numpy()
+    whole = np.zeros(int(key.max(initial=0)) + 1, np.int64)
+    np.add.at(whole, key, np.where(tree.repeats(key), 0, total))
+    return whole[key]
+
+
+def _inner(tree: StackTree, place: Array, time: Array, outer: str) -> str:
+    """Return the innermost function of the program with nearly all of ``time``; empty if that is ``outer``."""
+    own = np.zeros(tree.parent.size, np.int64)
+    np.add.at(own, place, time)
+    whole = _of_functions(tree, tree.totals(own))
+    names = tree.frames["function"].str.starts_with("<").fill_null(value=True).to_numpy()
+    rows = np.flatnonzero((whole >= ONE_KIND * time.sum()) & is_own(tree) & ~names & (tree.totals(own) > 0))
+    if not rows.size:
+        return ""
+    row = rows[np.lexsort((-tree.totals(own)[rows], -rows, whole[rows]))[0]]
+    file, function, line = tree.frames.select("file", "function", "line").row(int(row))
+    found = f"{file}:{line} {function}" if line is not None else f"{file} {function}"
+    return "" if _without_line(found) == _without_line(outer) else found
 
 
 def _of_framework(tree: StackTree) -> Mask:

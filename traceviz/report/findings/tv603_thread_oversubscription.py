@@ -29,6 +29,7 @@ RECORD = FindingRecord(
     ),
     references=("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),
     section="host",
+    explains=("host",),
     certainty="suspected",
     tables=("host", "host_time", "cpu_steps"),
 )

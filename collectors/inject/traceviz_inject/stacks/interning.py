@@ -134,7 +134,7 @@ class Interning:
         code, line = frame.f_code, frame.f_lineno
         self._codes[id(code)] = code  # so that its identity is not reused
         if line is None:  # a jump back to the start of a loop: there, loops of pure Python let other threads run
-            line = line_before(code, frame.f_lasti)
+            line = line_of_jump(code, frame.f_lasti)
         key = (id(code), line)
         number = self._frames.get(key)
         if number is None:
@@ -165,13 +165,24 @@ class Interning:
         return number
 
 
-def line_before(code: CodeType, offset: int) -> int | None:
-    """Return the last line before the instruction at ``offset``; ``None`` if it is not known."""
+def line_of_jump(code: CodeType, offset: int) -> int | None:
+    """Return the line to which the instruction at ``offset`` jumps, else the last line before; ``None`` if not known.
+
+    The jump at the end of a loop may have no line. Loops of pure Python let other threads run just there, and are
+    sampled at it: they are named by their first line.
+    """
     if not hasattr(code, "co_lines"):  # before Python 3.10, all instructions have one
         return None
-    return max(
-        ((start, line) for start, _, line in code.co_lines() if line is not None and start <= offset), default=(0, None)
-    )[1]
+    import dis  # noqa: PLC0415 not for programs that end before
+
+    target = offset
+    for number, instruction in enumerate(dis.get_instructions(code)):
+        if instruction.offset == offset and "JUMP" in instruction.opname:
+            target = min(offset, instruction.argval)
+        if instruction.offset >= offset or number >= _MOST_INSTRUCTIONS:
+            break
+    lines = [(start, line) for start, _, line in code.co_lines() if line is not None and start <= target]
+    return max(lines)[1] if lines else None
 
 
 def called_names(code: CodeType) -> dict[int, str]:

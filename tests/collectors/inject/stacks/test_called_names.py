@@ -1,5 +1,6 @@
 """Names of what Python code calls, read from its instructions."""
 
+import dis
 import sys
 import threading
 import time
@@ -105,8 +106,9 @@ def test_a_stack_that_was_seen_before_has_what_its_innermost_frame_calls(hook: A
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="all instructions of older versions have a line")
-def test_a_jump_back_without_a_line_is_in_the_last_line_before_it(names: ModuleType) -> None:
-    code = compiled("for k in range(9):\n    a = k\n    if a > 5:\n        a = 0\nb = 1\n")
-    unlined = [start for start, _, line in code.co_lines() if line is None]
-    assert {names.line_before(code, start) for start in unlined} <= {1, 2, 3, 4}
-    assert names.line_before(code, max(start for start, _, line in code.co_lines() if line == 5)) == 5
+def test_a_jump_back_without_a_line_is_in_the_first_line_of_its_loop(names: ModuleType) -> None:
+    code = compiled("n = 0\nfor k in range(9):\n    n += k\n    if n > 5:\n        n = 0\n")
+    lines = {start: line for start, _, line in code.co_lines()}
+    jumps = [at for at in dis.get_instructions(code) if at.opname == "JUMP_BACKWARD" and lines.get(at.offset) is None]
+    assert {names.line_of_jump(code, at.offset) for at in jumps} <= {2}
+    assert names.line_of_jump(code, max(start for start, line in lines.items() if line == 4)) == 4

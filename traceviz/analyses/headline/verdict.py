@@ -100,11 +100,28 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     else:
         cause_sentence = lanes or _describe_cause(trace, results, time, choice)
     opening = _name_kind(results, pipeline)
+    cause = choice.lead.key if choice.lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
+    judges_steps = bool(steady_time(trace))
+    is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
+    leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
+    whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED
+    recompiles = any(finding.code == "TV401" for finding in findings)
+    run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads, recompiles=recompiles)
+    if is_brief and not lanes:
+        run = describe_start_up(trace, working)
+    elif is_judged and not (has_whole_run(whole_run) or lanes):
+        lead = choice.lead
+        blames = lead is not None and lead.certainty == "measured" and lead.share >= MUCH
+        is_good = pipeline.verdict is InputVerdict.NOT_BOUND and not blames
+        run = describe_capture(trace, lead, is_good=is_good)
     is_plain = pipeline.kind.key in _WITHOUT_DEVICE and has_whole_run(results.get("whole_run")) and time.sampled
     sentences = [
+        (0, describe_failure(trace)),
+        (0, run.sentence if run.candidate else ""),
         (0, "" if is_plain else opening),
         (0, around if is_brief else ""),
         (0, cause_sentence),
+        (0, "" if run.candidate else run.sentence),
         (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
         (1 if working < MOST else 3, "" if is_brief else around),
         (1, describe_others(choice, time) if cause_sentence else ""),
@@ -120,26 +137,10 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, trace.clock_doubt),
         (0, _name_cycle(trace)),
     ]
-    cause = choice.lead.key if choice.lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
-    judges_steps = bool(steady_time(trace))
-    is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
-    leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
-    whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED
-    recompiles = any(finding.code == "TV401" for finding in findings)
-    run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads, recompiles=recompiles)
-    if is_brief and not lanes:
-        run = describe_start_up(trace, working)
-    elif is_judged and not (has_whole_run(whole_run) or lanes):
-        lead = choice.lead
-        blames = lead is not None and lead.certainty == "measured" and lead.share >= MUCH
-        is_good = pipeline.verdict is InputVerdict.NOT_BOUND and not blames
-        run = describe_capture(trace, lead, is_good=is_good)
     cause = run.candidate.key if run.candidate else cause
-    of_capture = 1 if run.prefix else 0  # the opening names the kind of the whole capture, not of the steps
-    ranked = [(0, describe_failure(trace)), *sentences[:of_capture], *run.before(sentences[of_capture:])]
     is_divided = time.has_device and time.total_ns and not says_nothing and trace.options.basis == OURS
     parts = list_parts(time, options) if is_divided else ()
-    return Verdict(pipeline.verdict.code, fit_sentences(ranked), cause, run.among(choice.candidates), parts)
+    return Verdict(pipeline.verdict.code, fit_sentences(sentences), cause, run.among(choice.candidates), parts)
 
 
 def _options(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -15,7 +14,6 @@ from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import BOUND, HEALTHY, UNEXPLAINED, Option
-from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ns, format_ratio
 from traceviz.report import Candidate, Certainty
@@ -36,27 +34,15 @@ OF_THE_RUN = "run"
 
 @dataclass(frozen=True, slots=True)
 class RunText:
-    """Text about the whole run, which comes before any about steps.
+    """What a verdict says about the whole run or capture, of which steps are a part.
 
     Args:
-        sentence: A sentence of its own; empty if the text continues with the steps.
-        prefix: The start of the sentence about steps; empty if :attr:`sentence` states it.
-        candidate: The option that leads the verdict, unless a cause within the steps does.
+        sentence: The share of the steps, and what takes most of the rest; empty if steps are most of it.
+        candidate: The option that leads the verdict, unless a cause within the steps does. The sentence is then first.
     """
 
     sentence: str = ""
-    prefix: str = ""
     candidate: Candidate | None = None
-
-    def before(self, sentences: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-        """Return the sentences of a verdict with this text in front of them."""
-        if self.sentence:
-            return [(0, self.sentence), *sentences]
-        first = next((place for place, (_, text) in enumerate(sentences) if text), None)
-        if not self.prefix or first is None:
-            return list(sentences)
-        rank, text = sentences[first]
-        return [*sentences[:first], (rank, f"{self.prefix}: {continue_sentence(text)}"), *sentences[first + 1 :]]
 
     def among(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         """Return the candidates of a verdict. If one of the run leads, the others do not."""
@@ -88,7 +74,7 @@ def describe_run(run: object, *, are_steps_judged: bool, leads: bool, recompiles
         share, label = format_ratio(run.share(*whole(before))), START_UP if before in STARTUP else LABELS[before]
         if before == "compilation" and recompiles:
             return RunText(f"{share} of {run.words()} is {said(run, before)}, which recurs in steps.")
-        return RunText(prefix=f"In steps, {_share_of_steps(run)} of {run.words()} ({share} is {label})")
+        return RunText(f"Steps are {_share_of_steps(run)} of {run.words()}; {share} is {label}.")
     else:
         part = largest(run, [key for key in run.times if key not in STEPS])
     share = format_ratio(run.share(*whole(part)))
@@ -173,8 +159,9 @@ def describe_start_up(trace: TraceView, working: float) -> RunText:
 def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = False) -> RunText:
     """Return the text for a capture of part of a run: the share that is judged, and what is larger outside of it.
 
-    The time without device work before, between or after the steady steps is named if it is larger than the judged
-    time. It leads if steps are too little of the capture to speak for it, and nothing that was measured leads in them.
+    The time without device work before, between or after the steady steps is named with the calls in it. It leads if
+    it is larger than what leads in the steps, and is between them, or they are too little of the capture to speak for
+    it.
 
     Args:
         trace: The trace.
@@ -191,18 +178,22 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     outside = {where: sum(own[where].total for own in idle.values()) for where in (_BEFORE, _BETWEEN, _AFTER)}
     where = max(outside, key=outside.__getitem__)
     of, share = format_ratio(judged_ns / whole), outside[where] / whole
-    is_larger = outside[where] > judged_ns and share >= BOUND
     # Before the first work that can be seen, devices may work
     known_idle = sum(own[at].clip(*trace.window_of(rank)).total for rank, own in idle.items() for at in outside)
     are_idle = bool(trace.rank_busy) and known_idle >= HEALTHY * whole
-    is_worth = judged_ns < LEAST_STEPS * whole or (are_idle and (is_good or lead is None))
-    if not is_larger:
-        return RunText(prefix=f"In steady steps, {of} of the captured time") if is_worth else RunText()
-    if judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured"):
-        return RunText(prefix=f"In steady steps, {of} of the captured time ({format_ratio(share)} is {where} them)")
+    is_large = share >= BOUND and outside[where] > (lead.time_ns if lead and lead.certainty == "measured" else 0)
+    if not (judged_ns < LEAST_STEPS * whole or is_large or (are_idle and (is_good or lead is None))):
+        return RunText()
+    if share < HEALTHY:
+        return RunText(f"Steady steps are {of} of the captured time.")
     rank = max(idle, key=lambda rank: idle[rank][where].total)
     did = _name_calls(trace, rank, idle[rank][where])
-    said = f"{format_ratio(share)} is {where} them without device work{did}"
+    text = (
+        f"Steady steps are {of} of the captured time; {format_ratio(share)} is {where} them without device work{did}."
+    )
+    speaks_for_all = judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured")
+    if not is_large or (where != _BETWEEN and speaks_for_all):
+        return RunText(text)
     label = "start-up" if where == _BEFORE else f"time {where} the steps"
     reason = f"The largest part of the captured time; steady steps are {of} of it."
     candidate = Candidate(
@@ -210,7 +201,7 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
         *(label, outside[where], share, "captured time", "measured", f"no device work{did}", reason),
         leads=True,
     )
-    return RunText(f"Steady steps are {of} of the captured time; {said}.", candidate=candidate)
+    return RunText(text, candidate)
 
 
 _BEFORE, _BETWEEN, _AFTER = "before", "between", "after"

@@ -14,8 +14,8 @@ import traceviz
 from tests.collectors.run import driven
 from tests.collectors.run.driven import DRIVER, begin, collect, is_alive, manifest, python, wait_for
 from traceviz import CollectOptions, api
-from traceviz.collectors.base import Plan, Problem, Window
 from traceviz.collectors import collect as collect_module
+from traceviz.collectors.base import Plan, Problem, Window
 from traceviz.collectors.collect import _lines_to_show
 from traceviz.collectors.frameworks.profilers import JaxCollector
 from traceviz.collectors.program import supervise

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.stacks.functions import placed, wilson
 from traceviz.analyses.derived.stacks.kinds import KIND_LABELS
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.host.gil import Contention, contention
-from traceviz.analyses.host.own_function import OwnFunction, calling_function, own_function
+from traceviz.analyses.host.own_function import ONE_KIND, OwnFunction, calling_function, own_function
 from traceviz.analyses.host.small_operators import SMALL_NS, SmallOperators, small_operators
 from traceviz.analyses.host.stalled_pool import StalledPool, stalled_pool
 from traceviz.analyses.host.step_samples import LEAST_SAMPLES, StepSamples, step_samples
@@ -126,10 +126,11 @@ class HostLimits:
         if whole is None or steps is None:
             return None
         part = self.part(whole.kind)
-        is_said = part is not None and part.group in _OF_PART and whole.is_at(part.location)
-        if is_said and whole.is_mostly(whole.kind) and whole.has_most_of(whole.kind, round(part.share * steps.step_ns)):
-            return None
-        return whole
+        if part is None or part.group not in _OF_PART or not whole.is_mostly(whole.kind):
+            return whole
+        is_inner = part.function_share >= ONE_KIND and whole.is_at(part.location, inner=True)
+        has_most = whole.has_most_of(whole.kind, round(part.share * steps.step_ns))
+        return None if has_most and (is_inner or whole.is_at(part.location)) else whole
 
     def part(self, group: str) -> Part | None:
         """Return the part of this key."""

@@ -100,9 +100,9 @@ class OwnFunction:
         """The subject of findings with most of its time."""
         return next(iter(self.by_group))
 
-    def is_at(self, location: str) -> bool:
-        """Return whether a line lies in this function."""
-        return _without_line(location) == _without_line(self.location)
+    def is_at(self, location: str, *, inner: bool = False) -> bool:
+        """Return whether a line lies in this function, or in the inner one."""
+        return _without_line(location) == _without_line(self.inner if inner else self.location)
 
     def is_mostly(self, group: str) -> bool:
         """Return whether nearly all of its time is of one kind."""
@@ -219,7 +219,8 @@ def _of_functions(tree: StackTree, total: Array) -> Array:
     key = tree.frames.select(pl.struct("file", "function").rank("dense")).to_series().fill_null(0).to_numpy()
     whole = np.zeros(int(key.max(initial=0)) + 1, np.int64)
     np.add.at(whole, key, np.where(tree.repeats(key), 0, total))
-    return whole[key]
+    of_rows: Array = whole[key]
+    return of_rows
 
 
 def _inner(tree: StackTree, place: Array, time: Array, outer: str) -> str:

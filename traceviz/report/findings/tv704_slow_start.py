@@ -6,8 +6,8 @@ RECORD = FindingRecord(
     code="TV704",
     slug="slow-start",
     what=(
-        "A run of two minutes or more spends at least 20 % of it before its first step; or a shorter one half of it "
-        "and 30 s; or half of it without imports and compilation."
+        "A run of two minutes or more spends at least 20 % of it before its first step; or a shorter one, if other "
+        "programs leave the machine alone, half of it and 30 s; or half of it without imports and compilation."
     ),
     why="Each start, also after a failure, waits for it, and the devices with it.",
     advice=(

@@ -173,7 +173,7 @@ def _is_slowed(trace: TraceView) -> bool:
     if cores is None or not {"program CPU", "machine CPU"} <= busy.keys():
         return False
     others = busy["machine CPU"] - busy["program CPU"] - busy.get("profiler CPU", 0.0)
-    return bool(others / 100 >= OTHERS * int(cores))  # type: ignore[call-overload]
+    return bool(others / 100 >= OTHERS * float(str(cores)))
 
 
 def _layers_by_place(main: MainProcess, told: _Evidence, before: list[IntervalSet]) -> list[tuple[str, IntervalSet]]:

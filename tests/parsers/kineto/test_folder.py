@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parsers.kineto import files as k
+from traceviz import api
 from traceviz.core.errors import UnknownFormatError, UsageError
 from traceviz.parsers.base import HEAD_BYTES, Match, ReadRequest
 from traceviz.parsers.kineto.readers import KinetoReader
@@ -237,3 +238,10 @@ def test_json_that_is_no_trace_is_described(tmp_path, data, message):
 def test_any_bytes_are_answered(data):
     for head in (data, b"{" + data, b'{"traceEvents": [' + data, gzip.compress(data)):
         assert sniffed(head) in set(Match)
+
+
+def test_the_first_sentence_says_that_the_newest_of_several_recordings_was_read(tmp_path):
+    cycles = fill(tmp_path, {f"host_11.170000000000{n}.pt.trace.json": alone(f"k{n}") for n in range(3)})
+    words = "This is the newest of several recordings."
+    assert api.report_on(cycles).verdict.sentence.endswith(words)
+    assert words not in api.report_on(cycles / "host_11.1700000000001.pt.trace.json").verdict.sentence

@@ -85,7 +85,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     choice = choose(options, 0.0 if lanes else _own_share(trace, time))
     around = _describe_time_around_work(trace, results)
     working = share_with_device_work(trace)
-    is_brief = (bool(around) or pipeline.kind.key == "start-up") and working < BRIEF and not steady_time(trace)
+    judges_steps = bool(steady_time(trace))
+    is_brief = (bool(around) or pipeline.kind.key == "start-up") and working < BRIEF and not judges_steps
     if is_brief and not lanes:  # most of the capture is before or after the work
         cause_sentence = _describe_brief_work(time, choice.lead) if working >= LEAST_WORK else ""
     else:
@@ -97,7 +98,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, around if is_brief else ""),
         (0, cause_sentence),
         (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
-        (1 if working < MOST else 3, "" if is_brief else around),
+        (0 if working < MOST and not judges_steps else 3, "" if is_brief else around),
         (1, describe_others(choice, time) if cause_sentence else ""),
         (2, _describe_unexplained(trace, results, time, choice)),
         (1, _advise_recording(results, choice)),
@@ -111,7 +112,6 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, trace.clock_doubt),
     ]
     cause = choice.lead.key if choice.lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
-    judges_steps = bool(steady_time(trace))
     is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
     leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
     whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED

@@ -52,6 +52,7 @@ COLUMNS = {
     "TARGET_INFO_SYSTEM_ENV": "globalVid devStateName name nameEnum value",
     "PROCESSES": "globalPid pid name",
     "SCHED_EVENTS": "start cpu isSchedIn globalTid",
+    "UNKNOWN_EVENTS": "start cpu isSchedIn globalTid",
     "CUDA_UM_CPU_PAGE_FAULT_EVENTS": "start globalPid address",
     "ThreadNames": "nameId priority globalTid",
     "DIAGNOSTIC_EVENT": "timestamp timestampType source severity text globalPid",

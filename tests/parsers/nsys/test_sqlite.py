@@ -621,19 +621,19 @@ def test_an_export_of_2020_without_any_event_is_read(tmp_path):
 def test_tables_of_events_that_are_not_read_are_noted_where_they_have_rows(tmp_path):
     tables = {
         KERNELS: [kernel(100, 200)],
-        "SCHED_EVENTS": [{"start": 5, "cpu": 1}],
+        "UNKNOWN_EVENTS": [{"start": 5, "cpu": 1}],
         "CUDA_UM_CPU_PAGE_FAULT_EVENTS": [],
         "GENERIC_EVENT_TYPES": [{"typeId": 7, "data": '{"Name": "of something else"}'}],
         "GENERIC_EVENTS": [{"timestamp": 110, "typeId": 7, "data": "{}"}],
     }
     trace = read(build(tmp_path / "x.sqlite", tables, MIDDLE, ["k"]))
     (note,) = [row for row in trace.arrow("notes").to_pylist() if row["code"] == "unread-tables"]
-    assert note["message"].endswith("does not read: GENERIC_EVENTS, SCHED_EVENTS.")
+    assert note["message"].endswith("does not read: GENERIC_EVENTS, UNKNOWN_EVENTS.")
 
 
 def test_damage_in_a_table_that_nobody_reads_does_no_harm(tmp_path):
-    path = build(tmp_path / "x.sqlite", {KERNELS: [kernel(100, 200)], "SCHED_EVENTS": [{"start": 5}]}, MIDDLE, ["k"])
-    query = "SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = 'SCHED_EVENTS'"
+    path = build(tmp_path / "x.sqlite", {KERNELS: [kernel(100, 200)], "UNKNOWN_EVENTS": [{"start": 5}]}, MIDDLE, ["k"])
+    query = "SELECT rootpage, page_size FROM sqlite_master, pragma_page_size WHERE name = 'UNKNOWN_EVENTS'"
     with closing(sqlite3.connect(path)) as connection:
         page, size = connection.execute(query).fetchone()
     with path.open("r+b") as file:

@@ -94,7 +94,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     choice = choose(options, 0.0 if lanes else _own_share(trace, time))
     around = _describe_time_around_work(trace, results)
     working = share_with_device_work(trace)
-    is_brief = (bool(around) or pipeline.kind.key == "start-up") and working < BRIEF and not steady_time(trace)
+    judges_steps = bool(steady_time(trace))
+    is_brief = (bool(around) or pipeline.kind.key == "start-up") and working < BRIEF and not judges_steps
     if is_brief and not lanes:  # most of the capture is before or after the work
         cause_sentence = _describe_brief_work(time, choice.lead) if working >= LEAST_WORK else ""
     else:
@@ -123,7 +124,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, cause_sentence),
         (0, "" if run.candidate else run.sentence),
         (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
-        (1 if working < MOST else 3, "" if is_brief else around),
+        (0 if working < MOST and not judges_steps else 3, "" if is_brief else around),
         (1, describe_others(choice, time) if cause_sentence else ""),
         (2, _describe_unexplained(trace, results, time, choice)),
         (1, _advise_recording(results, choice)),

@@ -338,7 +338,7 @@ def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
     of_framework = int(causes.filter(pl.col("kind").is_in(list(OF_FRAMEWORK)) | is_of_model)["time_ns"].sum())
     advice = record_of(entry.code).advice
     # A compiler of the framework, or a larger batch, does not change other work
-    unfit = _OF_OPERATORS if result.computes or 2 * of_framework < time_ns else (_OF_OTHERS,)
+    unfit: tuple[str, ...] = _OF_OPERATORS if result.computes or 2 * of_framework < time_ns else (_OF_OTHERS,)
     large = {kind for kind, time in times if time >= _WORTH_SAYING * time_ns}
     unfit += tuple(start for start, kinds in _OF_KIND.items() if not large & set(kinds))
     advice = tuple(line for line in advice if not line.startswith(unfit))

@@ -77,7 +77,7 @@ def share_with_device_work(trace: TraceView) -> float:
     if not trace.rank_busy or not trace.captured_ns or not trace.rank_extents:
         return 1.0
     starts, ends = zip(*trace.rank_extents.values(), strict=True)
-    return (max(ends) - min(starts)) / trace.captured_ns
+    return float((max(ends) - min(starts)) / trace.captured_ns)
 
 
 def _describe_idle_time(trace: TraceView, rank: int, idle: IntervalSet) -> str:
@@ -93,7 +93,7 @@ def _describe_edge(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     """Return a sentence about the longer of the times before the first and after the last device work."""
     begin, end = trace.window_of(rank)
     first, last = trace.rank_extents.get(rank, (begin, end))
-    is_start = first - begin >= end - last
+    is_start = bool(steady_time(trace)) or first - begin >= end - last  # steps have the time after them elsewhere
     window = IntervalSet.span(begin, first) if is_start else IntervalSet.span(last, end)
     if 2 * window.total < idle.total or window.total < IDLE_SHARE * trace.captured_ns:
         return ""

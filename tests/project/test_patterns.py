@@ -33,6 +33,7 @@ KNOWN_WHEN_THEY_RUN = {
     "traceviz.analyses.advice:_compiled",  # words of advice, and settings as they are
     "traceviz.analyses.derived.recorded.losses:_shows_refusal",  # messages of profilers, of bounded length
     "traceviz.analyses.derived.recorded.losses:find_refusal",  # the same
+    "traceviz.analyses.device.precision:PrecisionAnalysis.run",  # its table is among the patterns
     "traceviz.analyses.launch.waits:advice_for",  # its table is among the patterns
     "traceviz.analyses.options:is_pattern",  # only whether the user's pattern is one
     "traceviz.analyses.ranks.collectives:bus_factor",  # its table is among the patterns

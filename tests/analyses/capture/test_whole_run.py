@@ -68,10 +68,10 @@ def test_steps_that_are_the_smaller_part_of_a_run_are_said_first_with_the_larges
     assert report.verdict.candidates[0] is leading[0]
 
 
-def test_a_short_start_up_is_said_in_the_sentence_on_the_steps():
+def test_a_short_start_up_is_said_after_what_leads_in_the_steps():
     report = run(startup=20, stepping=10, profiled=True)
-    begin = "In steps, 33.3 % of this run (66.7 % is start-up): highly input-bound: 50.0 % of steady step time waits"
-    assert report.verdict.sentence.startswith(begin)
+    assert report.verdict.sentence.startswith("Highly input-bound: 50.0 % of steady step time waits")
+    assert " Steps are 33.3 % of this run; 66.7 % is start-up." in report.verdict.sentence
     assert report.verdict.cause == "input"
     assert codes(report) == []
 
@@ -93,19 +93,21 @@ def test_where_nothing_leads_within_the_steps_their_sentence_is_about_computing(
     kernels = [(at, lasts, "gemm") for at, lasts, _ in declared]
     frames, rows = FRAMES, [(0, 12 * S, 4, 1200)]
     report = analyze(tables(phases=phases, stacks=rows, stack_frames=frames, steps=declared, kernels=kernels))
-    begin = "In steps, 40.0 % of this run (60.0 % is start-up): healthy: the device computes in 100.0 %"
+    begin = (
+        "Healthy: the device computes in 100.0 % of steady step time. Steps are 40.0 % of this run; 60.0 % is start-up."
+    )
     assert report.verdict.sentence.startswith(begin)
     assert report.verdict.cause == "healthy"
 
 
 @pytest.mark.parametrize(
-    ("recurs", "begin"),
+    ("recurs", "says"),
     [
-        (True, "81.8 % of this run is compilation, mostly jit in train_step (train.py:20), which recurs in steps. "),
-        (False, "In steps, 16.7 % of this run (83.3 % is compilation): "),
+        (True, " 81.8 % of this run is compilation, mostly jit in train_step (train.py:20), which recurs in steps."),
+        (False, " Steps are 16.7 % of this run; 83.3 % is compilation."),
     ],
 )
-def test_compilation_that_recurs_in_steps_is_no_start_up(recurs, begin):
+def test_compilation_that_recurs_in_steps_is_no_start_up(recurs, says):
     first, each = (S, S) if recurs else (10 * S, S // 5)
     starts = [first + at * each for at in range(10)]
     compiles = [(at, each * 9 // 10) for at in starts] if recurs else [(0, first)]
@@ -116,7 +118,7 @@ def test_compilation_that_recurs_in_steps_is_no_start_up(recurs, begin):
     marks = [(at, each, number) for number, at in enumerate(starts)]
     stacks = [(0, starts[-1] + each, 3, 1000)]
     report = analyze(tables(phases=phases, steps=marks, host_ops=events, stacks=stacks, stack_frames=FRAMES))
-    assert report.verdict.sentence.startswith(begin)
+    assert says in report.verdict.sentence
 
 
 def test_start_up_that_is_partly_the_programs_own_work_is_said_by_imports_and_that():
@@ -131,7 +133,8 @@ def test_start_up_that_is_partly_the_programs_own_work_is_said_by_imports_and_th
 
 def test_a_long_start_up_leaves_the_sentence_to_what_leads_within_the_steps():
     report = run(startup=40, stepping=10, profiled=True)
-    assert report.verdict.sentence.startswith("In steps, 20.0 % of this run (80.0 % is start-up): highly input-bound")
+    assert report.verdict.sentence.startswith("Highly input-bound")
+    assert " Steps are 20.0 % of this run; 80.0 % is start-up." in report.verdict.sentence
     assert "TV704" in codes(report)
 
 
@@ -148,7 +151,8 @@ def test_a_long_start_up_is_what_a_run_is_about_in_whose_steps_nothing_leads():
     )
     assert report.findings[0].severity.value == "error"
     shorter = run(startup=117, stepping=39)
-    assert shorter.verdict.sentence.startswith("In steps, 25.0 % of this run (75.0 % is start-up): ")
+    assert " Steps are 25.0 % of this run; 75.0 % is start-up." in shorter.verdict.sentence
+    assert shorter.verdict.cause != "run_startup"
 
 
 @pytest.mark.parametrize(("seconds", "found"), [(9, False), (11, True)])
@@ -274,24 +278,25 @@ def test_the_larger_of_start_up_and_compilation_is_said(compiling, words):
     work = [(at + lasts // 2, lasts // 2, "gemm") for at, lasts in steps]
     report = analyze(tables(phases=phases, steps=declared, nvtx=waits, kernels=work))
     assert words in report.verdict.sentence
-    assert report.verdict.sentence.startswith("In steps, ")
+    assert report.verdict.sentence.startswith("Highly input-bound")
     assert report.verdict.cause == "input"
 
 
 @pytest.mark.parametrize(
-    ("span", "begin"),
+    ("span", "says"),
     [
-        (11, "Healthy"),
-        (12, "In steady steps, 83.3 % of the captured time: healthy"),
-        (21, "In steady steps, 47.6 % of the captured time: healthy"),
-        (30, "In steady steps, 33.3 % of the captured time (63.3 % is after them): healthy"),
+        (11, ""),
+        (12, "Steady steps are 83.3 % of the captured time; 8.3 % is after them without device work."),
+        (21, "Steady steps are 47.6 % of the captured time; 47.6 % is after them without device work."),
+        (30, "Steady steps are 33.3 % of the captured time; 63.3 % is after them without device work."),
     ],
 )
-def test_of_a_capture_that_is_not_steps_alone_the_first_sentence_says_so(span, begin):
+def test_of_a_capture_that_is_not_steps_alone_the_verdict_says_so(span, says):
     steps = [(at * S, S, at) for at in range(10)]
     kernels = [*((at, lasts, "gemm") for at, lasts, _ in steps), ((span - 1) * S, S, "gemm")]
     report = analyze(tables(steps=steps, kernels=kernels))
-    assert report.verdict.sentence.startswith(f"{begin}: the device computes in 100.0 % of steady step time.")
+    healthy = "Healthy: the device computes in 100.0 % of steady step time."
+    assert report.verdict.sentence == " ".join(filter(None, (healthy, says, "Not input-bound (0.0 %).")))
     assert report.verdict.cause == "healthy"
 
 
@@ -314,7 +319,8 @@ def test_start_up_does_not_lead_over_a_cause_that_was_measured_in_the_steps():
     kernels = [(at, S // 2, "gemm") for at, _, _ in steps]
     waits = [(at + S // 2, S // 2, "cudaDeviceSynchronize") for at, _, _ in steps]
     report = analyze(tables(steps=steps, kernels=kernels, cuda_api=[(0, S, "cudaFree"), *waits]))
-    assert report.verdict.sentence.startswith("In steady steps, 4.8 % of the captured time (95.2 % is before them): ")
+    says = "Steady steps are 4.8 % of the captured time; 95.2 % is before them without device work."
+    assert says in report.verdict.sentence
     assert report.verdict.cause in {"synchronisation", "synchronisation-exposes-idle"}
 
 

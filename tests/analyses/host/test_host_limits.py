@@ -196,7 +196,7 @@ class TestLocks:
             ),
             (
                 "subprocess.py:9 wait > os.waitpid",
-                "waits for another process (40.0 %).",
+                "Waiting: in 40.0 % of the steps of the run the main thread waits for another process in wait ",
             ),
             (
                 "concurrent/futures/_base.py:4 result > lock.acquire",

@@ -94,7 +94,7 @@ def test_what_several_ranks_without_numbers_have_at_stake_is_the_mean_of_them(sa
 def test_the_verdict_is_in_words_and_findings_have_their_stakes(input_bound):
     (row,), _ = rows_for(input_bound)
     assert row["verdict"] == "highly input-bound"
-    assert "highly input-bound: 46.3 %" in row["sentence"]
+    assert row["sentence"].startswith("Highly input-bound: 46.3 %")
     assert row["cause"] == "input"
     (finding,) = row["findings"]
     assert (finding["code"], finding["name"], finding["stake_ns"]) == ("TV101", "input-bound", 108_793_976)

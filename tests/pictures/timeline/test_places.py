@@ -112,7 +112,10 @@ def test_a_trace_of_nothing_has_no_places(code):
 
 _LABELS = (
     "the longest idle time that may be input, 10 ns",
-    *(f"the longest {words}, 10 ns" for words in ("time without device work", "work of the host without device work")),
+    *(
+        f"the longest {words}, 10 ns"
+        for words in ("time without device work", "work of the host without device work", "time between migrations")
+    ),
 )
 
 

@@ -54,7 +54,7 @@ LIBRARY = (
 )
 """Kernels of libraries, which switches of a framework move to tensor cores; others are as their author wrote them."""
 _OF_TENSOR_CORES = re.compile(r"(?:void )?(?:volta|turing|ampere|hopper|sm[789]\d|sm1[02]\d)_")
-"""Kernels of cuBLAS and cuDNN for devices with tensor cores: their names begin with the oldest such generation."""
+"""Kernels of cuBLAS and cuDNN for devices with tensor cores: their names start with the oldest such generation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def describe_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
     share = pipeline.at_stake_share
     if pipeline.verdict is not InputVerdict.NOT_BOUND:
         return f"{pipeline.verdict.title} ({format_ratio(share)}{_name_stage(pipeline)})."
-    # Just below the threshold, "not" would read as the opposite of what is said just above it
+    # Just below the threshold, "not" would read as the opposite of the words just above it
     title = "Hardly input-bound" if share >= HARDLY else pipeline.verdict.title
     return f"{title} ({format_ratio(share)})."
 

@@ -34,7 +34,7 @@ OF_THE_RUN = "run"
 
 @dataclass(frozen=True, slots=True)
 class RunText:
-    """What a verdict says about the whole run or capture, of which steps are a part.
+    """Text about the whole run or capture, if steps are only a part of it.
 
     Args:
         sentence: The share of the steps, and what takes most of the rest; empty if steps are most of it.

@@ -32,7 +32,6 @@ from traceviz.analyses.derived.frames import bounds, parts_by
 from traceviz.analyses.derived.host.classes import class_times, host_classes, sees_host, sees_input
 from traceviz.analyses.derived.host.input_fetches import dispatching, is_input, parameter_fetches
 from traceviz.analyses.derived.judged_time import steady_time
-from traceviz.analyses.derived.stacks.sampled import seen
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.steps.serving import engine_calls
 from traceviz.analyses.derived.view import TraceView
@@ -446,7 +445,7 @@ def _how_to_annotate(trace: TraceView) -> Remedy:
 
     A program that only applies a model takes requests, not batches. Samples of its stacks show what all steps do.
     """
-    if seen(trace).is_sampled:
+    if trace.tables.rows("stacks"):
         return NO_REMEDY
     settings = trace.frame("settings", pl.col("key", "value").cast(pl.String))
     stated = settings.filter(pl.col("key") == _LEARNS)["value"]

@@ -89,7 +89,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
 
     Args:
         min_capability: Devices of this compute capability and newer have tensor cores for 16-bit floats.
-        speedup: How many times as fast 16-bit tensor cores are taken to be on devices that :data:`RATES` does not know.
+        speedup: How many times as fast 16-bit tensor cores are at least, for devices that :data:`RATES` does not know.
         min_share: Least share of the judged time, saved by tensor cores at best, for a finding.
     """
 
@@ -98,7 +98,7 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
     rules = ("TV405",)
 
     min_capability: float = 7.0
-    speedup: float = 8.0
+    speedup: float = 2.0
     min_share: float = WARNING_SHARE
 
     def run(self, trace: TraceView) -> MatrixTimes | Skipped:

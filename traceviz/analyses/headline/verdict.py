@@ -131,7 +131,12 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (2, describe_input(pipeline, choice.lead) if pipeline.verdict is not InputVerdict.NOT_JUDGED else ""),
         (6, _describe_host_while_idle(trace, time, choice)),
         (5, _describe_computing(time, pipeline, choice)),
-        (6, "" if choice.lead or around or lanes or pipeline.spent == cause_sentence else pipeline.spent),
+        (
+            6,
+            ""
+            if choice.lead or around or lanes or judges_steps or pipeline.spent == cause_sentence
+            else pipeline.spent,
+        ),
         (2, pipeline.remedy.brief),
         (3, _caution_about_steps(results)),
         (0, _describe_unrecorded_work(results)),

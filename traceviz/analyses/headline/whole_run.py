@@ -178,9 +178,8 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     outside = {where: sum(own[where].total for own in idle.values()) for where in (_BEFORE, _BETWEEN, _AFTER)}
     where = max(outside, key=outside.__getitem__)
     of, share = format_ratio(judged_ns / whole), outside[where] / whole
-    # Before the first work that can be seen, devices may work
-    known_idle = sum(own[at].clip(*trace.window_of(rank)).total for rank, own in idle.items() for at in outside)
-    are_idle = bool(trace.rank_busy) and known_idle >= HEALTHY * whole
+    has_device = bool(trace.rank_busy)
+    are_idle = has_device and sum(outside.values()) >= HEALTHY * whole
     is_large = share >= BOUND and outside[where] > (lead.time_ns if lead and lead.certainty == "measured" else 0)
     if not (judged_ns < LEAST_STEPS * whole or is_large or (are_idle and (is_good or lead is None))):
         return RunText()
@@ -188,11 +187,10 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
         return RunText(f"Steady steps are {of} of the captured time.")
     rank = max(idle, key=lambda rank: idle[rank][where].total)
     did = _name_calls(trace, rank, idle[rank][where])
-    text = (
-        f"Steady steps are {of} of the captured time; {format_ratio(share)} is {where} them without device work{did}."
-    )
+    idly = " without device work" if has_device else ""
+    text = f"Steady steps are {of} of the captured time; {format_ratio(share)} is {where} them{idly}{did}."
     speaks_for_all = judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured")
-    if not is_large or (where != _BETWEEN and speaks_for_all):
+    if not (is_large and has_device) or (where != _BETWEEN and speaks_for_all):
         return RunText(text)
     label = "start-up" if where == _BEFORE else f"time {where} the steps"
     reason = f"The largest part of the captured time; steady steps are {of} of it."
@@ -211,7 +209,7 @@ _WORTH_A_NAME = 0.1
 
 
 def _find_idle_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> dict[str, IntervalSet]:
-    """Return the time without device work of a process before, between and after its steady steps."""
+    """Return the time before, between and after the steady steps of a process in which devices are known to idle."""
     steady = steady_time(trace)[rank]
     first, last = int(steady.starts[0]), int(steady.ends[-1])
     begin, end = int(captured.starts[0]), int(captured.ends[-1])
@@ -221,7 +219,7 @@ def _find_idle_time_outside(trace: TraceView, rank: int, captured: IntervalSet) 
         _BETWEEN: IntervalSet.span(first, last).subtract(steady),
         _AFTER: IntervalSet.span(min(last, end), end),
     }
-    return {where: span.subtract(busy) for where, span in spans.items()}
+    return {where: span.subtract(busy).clip(*trace.window_of(rank)) for where, span in spans.items()}
 
 
 def _name_calls(trace: TraceView, rank: int, time: IntervalSet) -> str:

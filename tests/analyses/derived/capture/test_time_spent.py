@@ -42,8 +42,10 @@ CASES = {
             ],
             "span_ns": 1_000,
         },
-        "Most of the recorded time of its threads is in sem_wait (400 ns), and nothing was recorded in 50.0 % of the "
-        "captured time.",
+        (
+            "Most of the recorded time of its threads is in sem_wait (400 ns), and nothing was recorded in 50.0 % of "
+            "the captured time."
+        ),
     ),
     "of a busy device, its kernel with most time": (
         {"kernels": [(0, 600, "void gemm<8>(int)"), (600, 300, "relu")], "span_ns": 1_000},

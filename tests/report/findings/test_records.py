@@ -20,6 +20,7 @@ from traceviz.report import Certainty, Severity
 from traceviz.report.findings import record as declared
 from traceviz.report.findings.record import FindingRecord, SeverityRule, TimeClass
 from traceviz.report.findings.registry import codes, record_of, records
+from traceviz.report.findings.tv209_os_wait import CHILDREN, FILES, LOCKS, SOCKETS
 from traceviz.testing import FindingContract
 from traceviz.trace.names.cuda_names import ApiKind
 from traceviz.trace.schema import TABLES
@@ -66,6 +67,7 @@ CHECKS = {
     "what": lambda value, _: is_text(value),
     "why": lambda value, _: is_text(value),
     "advice": lambda value, _: value and all(map(is_text, value)),
+    "only_for": lambda value, record: all(text in record.advice and kinds for text, kinds in value),
     "misleads": lambda value, _: is_text(value),
     "references": lambda value, _: all(reference.startswith("https://") for reference in value),
     "section": lambda value, _: value in ANALYSES,
@@ -145,3 +147,10 @@ class TestEveryRecord(FindingContract):
     @pytest.fixture(params=records(), ids=lambda record: record.code, autouse=True)
     def _record(self, request):
         self.record = request.param
+
+
+def test_advice_for_some_kinds_of_causes_is_given_only_for_these():
+    record = record_of("TV209")
+    assert record.advice_for({"child_process"}) == (CHILDREN,)
+    assert record.advice_for({"lock", "io"}) == (FILES, LOCKS, SOCKETS)
+    assert record_of("TV101").advice_for(()) == record_of("TV101").advice

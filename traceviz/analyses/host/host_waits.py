@@ -28,6 +28,7 @@ from traceviz.core.units import format_ratio
 from traceviz.report import STEADY_STEP_TIME, Bar, Bars, Block, Column, Fact, Facts, Finding, Prose, Section, Skipped
 from traceviz.report.findings.record import ERROR_SHARE
 from traceviz.report.findings.registry import record_of
+from traceviz.report.findings.tv205_host_bound import FRAMEWORK, OPERATOR_ON_HOST, OTHER
 
 _PARTS = "around the parts of a step"
 _MARK = {
@@ -79,27 +80,8 @@ class _Rule:
 
 OF_FRAMEWORK: frozenset[KindKey] = frozenset({"operator", "optimizer", "runtime"})
 """Kinds of work that compiling the step can save, as well as Python in modules of a model."""
-_MAKE_ON_DEVICE = (
-    "Compute it on the device, or before it is needed. PyTorch: device='cuda' where tensors are made (torch.randn(..., "
-    "device='cuda')), or in the workers of a DataLoader."
-)
-"""Advice about operators that compute on the host while the device waits for their result."""
 _WORTH_COMPUTING = 0.05
 """Operators below this share of the host's own work are not examined."""
-_OF_OPERATORS = ("Compile the step", "PyTorch: the operators with the most host time", "Use a larger batch")
-"""Start of advice of TV205 about operators of the framework, and"""
-_OF_OTHERS = "Let the device work at the same time"
-"""about other work of the host."""
-_OF_KIND: dict[str, tuple[KindKey, ...]] = {
-    "Parameters on the host": ("parameter_transfer",),
-    "Register host memory once": ("registration",),
-    "Allocate and create once": ("allocation", "stream"),
-    "Child processes": ("child_process",),
-    "Files": ("os_call", "io"),
-    "Locks and conditions": ("os_call", "lock", "gil", "python_wait", "wait"),
-    "Sockets and pipes": ("os_call", "python_wait", "wait", "lock"),
-}
-"""Kinds of causes for which advice that starts so is given, if they take much of the finding's time."""
 _RULES: tuple[_Rule, ...] = (
     _Rule("TV205", "no device works while the host prepares work"),
     _Rule("TV207", "no device works while the host waits"),
@@ -336,13 +318,9 @@ def _finding(result: HostCauses, entry: _Rule, causes: pl.DataFrame) -> Finding:
     )
     is_of_model = (pl.col("kind") == "python") & pl.col("module").is_not_null()
     of_framework = int(causes.filter(pl.col("kind").is_in(list(OF_FRAMEWORK)) | is_of_model)["time_ns"].sum())
-    advice = record_of(entry.code).advice
-    # A compiler of the framework, or a larger batch, does not change other work
-    unfit: tuple[str, ...] = _OF_OPERATORS if result.computes or 2 * of_framework < time_ns else (_OF_OTHERS,)
+    is_of_framework = 2 * of_framework >= time_ns and not result.computes
+    work = OPERATOR_ON_HOST if result.computes else FRAMEWORK if is_of_framework else OTHER
     large = {kind for kind, time in times if time >= _WORTH_SAYING * time_ns}
-    unfit += tuple(start for start, kinds in _OF_KIND.items() if not large & set(kinds))
-    advice = tuple(line for line in advice if not line.startswith(unfit))
-    if entry.code == "TV205" and result.computes:
-        advice = (_MAKE_ON_DEVICE, *advice)
+    advice = record_of(entry.code).advice_for({*large, work})
     share_of = time_ns, result.judged_ns, result.judged_words
     return finding(entry.code, message, evidence, *share_of, advice=advice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -102,6 +103,7 @@ class FindingRecord:
         what: The observation, and the condition that raises the finding.
         why: Why it costs time.
         advice: Things to do, the most promising first.
+        only_for: Advice that is given only where causes of some kinds take much of the time: its text, and the kinds.
         misleads: When the finding is raised and should be ignored.
         references: Further reading.
         section: Slug of the report section whose analysis raises it.
@@ -137,6 +139,7 @@ class FindingRecord:
     what: str
     why: str
     advice: tuple[str, ...]
+    only_for: tuple[tuple[str, tuple[str, ...]], ...] = ()
     misleads: str
     references: tuple[str, ...] = ()
     section: str
@@ -166,6 +169,11 @@ class FindingRecord:
     def can_lead(self) -> bool:
         """True if it may lead the first sentence; hints and findings without a time class never do."""
         return self.is_candidate and bool(self.explains) and self.severity == "by share"
+
+    def advice_for(self, kinds: Collection[str]) -> tuple[str, ...]:
+        """Return the advice for causes of these kinds."""
+        unfit = {text for text, fits in self.only_for if not set(fits) & set(kinds)}
+        return tuple(text for text in self.advice if text not in unfit)
 
     def severity_of(self, share: float) -> Severity:
         """Return the severity of a finding with ``share`` (0 to 1) of the judged time at stake."""

@@ -6,7 +6,9 @@ CHILDREN = (
     "Child processes (waitpid, wait4, system): start them while other work is done, start fewer of them, or keep what "
     "they make (compiled code, files) for the next run."
 )
-"""Advice if the host waits for child processes."""
+FILES = "Files (read, write, fsync, open): do it on another thread, or less often."
+LOCKS = "Locks and conditions (futex, sem_wait, pthread_cond_wait): another thread has what this one waits for."
+SOCKETS = "Sockets and pipes (poll, recv, epoll_wait): another process has it, a loader's worker, say."
 
 RECORD = FindingRecord(
     code="TV209",
@@ -17,10 +19,16 @@ RECORD = FindingRecord(
     ),
     why="A read, a lock or a sleep keeps the host from preparing work. The range or function around it says why.",
     advice=(
-        "Files (read, write, fsync, open): do it on another thread, or less often.",
-        "Locks and conditions (futex, sem_wait, pthread_cond_wait): another thread has what this one waits for.",
+        FILES,
+        LOCKS,
         CHILDREN,
-        "Sockets and pipes (poll, recv, epoll_wait): another process has it, a loader's worker, say.",
+        SOCKETS,
+    ),
+    only_for=(
+        (FILES, ("os_call", "io")),
+        (LOCKS, ("os_call", "lock", "gil", "python_wait", "wait")),
+        (CHILDREN, ("child_process",)),
+        (SOCKETS, ("os_call", "python_wait", "wait", "lock")),
     ),
     misleads=(
         "Where the loader is not marked, this may be the wait for input: wrap what takes the next batch in a range."

@@ -6,9 +6,7 @@ REGISTER = (
     "Register host memory once, before the work (cudaHostRegister), and use the same buffers again: MPI and other "
     "libraries register each buffer on its first use."
 )
-"""Advice if host memory is pinned (kind ``registration``)."""
 REUSE = "Allocate and create once, and reuse. PyTorch and TensorFlow do so after the first steps."
-"""Advice if memory is allocated, or streams are created."""
 
 RECORD = FindingRecord(
     code="TV210",
@@ -23,6 +21,7 @@ RECORD = FindingRecord(
         REGISTER,
         "If this is start-up, judge later steps: record after a warm-up.",
     ),
+    only_for=((REUSE, ("allocation", "stream")), (REGISTER, ("registration",))),
     misleads="A program that runs only once allocates in every run. Calls that create a context are no part of it.",
     section="host_waits",
     part_of=("TV301", "TV304"),

@@ -48,7 +48,13 @@ from traceviz.analyses.headline.sentences import (
     describe_others,
     fit_sentences,
 )
-from traceviz.analyses.headline.whole_run import describe_capture, describe_run, describe_start_up, has_whole_run
+from traceviz.analyses.headline.whole_run import (
+    RunText,
+    describe_capture,
+    describe_run,
+    describe_start_up,
+    has_whole_run,
+)
 from traceviz.analyses.host.host_waits import HostCauses
 from traceviz.analyses.host.own_function import working_function
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
@@ -101,21 +107,11 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     else:
         cause_sentence = lanes or _describe_cause(trace, results, time, choice)
     opening = _name_kind(results, pipeline)
-    cause = choice.lead.key if choice.lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
-    judges_steps = bool(steady_time(trace))
-    is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
-    leads = is_recorded and choice.lead is not None and choice.lead.key != UNEXPLAINED
-    whole_run, is_judged = results.get("whole_run"), pipeline.verdict is not InputVerdict.NOT_JUDGED
-    recompiles = any(finding.code == "TV401" for finding in findings)
-    run = describe_run(whole_run, are_steps_judged=judges_steps, leads=leads, recompiles=recompiles)
+    run = _describe_whole(trace, results, findings, choice.lead)
     if is_brief and not lanes:
         run = describe_start_up(trace, working)
-    elif is_judged and not (has_whole_run(whole_run) or lanes):
-        lead = choice.lead
-        blames = lead is not None and lead.certainty == "measured" and lead.share >= MUCH
-        is_good = pipeline.verdict is InputVerdict.NOT_BOUND and not blames
-        run = describe_capture(trace, lead, is_good=is_good)
     is_plain = pipeline.kind.key in _WITHOUT_DEVICE and has_whole_run(results.get("whole_run")) and time.sampled
+    knows_more = choice.lead or around or lanes or judges_steps or pipeline.spent == cause_sentence
     sentences = [
         (0, describe_failure(trace)),
         (0, run.sentence if run.candidate else ""),
@@ -131,22 +127,33 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (2, describe_input(pipeline, choice.lead) if pipeline.verdict is not InputVerdict.NOT_JUDGED else ""),
         (6, _describe_host_while_idle(trace, time, choice)),
         (5, _describe_computing(time, pipeline, choice)),
-        (
-            6,
-            ""
-            if choice.lead or around or lanes or judges_steps or pipeline.spent == cause_sentence
-            else pipeline.spent,
-        ),
+        (6, "" if knows_more else pipeline.spent),
         (2, pipeline.remedy.brief),
         (3, _caution_about_steps(results)),
         (0, _describe_unrecorded_work(results)),
         (0, trace.clock_doubt),
         (0, _name_cycle(trace)),
     ]
-    cause = run.candidate.key if run.candidate else cause
+    lead = run.candidate or choice.lead
+    cause = lead.key if lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
     is_divided = time.has_device and time.total_ns and not says_nothing and trace.options.basis == OURS
     parts = list_parts(time, options) if is_divided else ()
     return Verdict(pipeline.verdict.code, fit_sentences(sentences), cause, run.among(choice.candidates), parts)
+
+
+def _describe_whole(
+    trace: TraceView, results: dict[str, Any], findings: tuple[Finding, ...], lead: Option | None
+) -> RunText:
+    """Return the text about the whole run or capture, of which steps may be a small part."""
+    pipeline, whole_run, judges_steps = results["input_pipeline"], results.get("whole_run"), bool(steady_time(trace))
+    if not has_whole_run(whole_run) and pipeline.verdict is not InputVerdict.NOT_JUDGED:
+        blames = lead is not None and lead.certainty == "measured" and lead.share >= MUCH
+        is_good = pipeline.verdict is InputVerdict.NOT_BOUND and not blames
+        return describe_capture(trace, lead, is_good=is_good) if not _describe_lanes(results) else RunText()
+    is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
+    leads = is_recorded and lead is not None and lead.key != UNEXPLAINED
+    recompiles = any(finding.code == "TV401" for finding in findings)
+    return describe_run(whole_run, are_steps_judged=judges_steps, leads=leads, recompiles=recompiles)
 
 
 def _options(

@@ -337,7 +337,7 @@ def test_a_capture_that_is_mostly_start_up_begins_with_that():
     calls = [(0, 700, "cudaFree"), (850, 100, "cudaMalloc")]
     verdict = analyze(tables(kernels=[(805, 45, "k"), (950, 50, "m")], cuda_api=calls)).verdict
     before, brief = (
-        verdict.sentence.find("Before the first device work, 805 ns"),
+        verdict.sentence.find("The first device work starts 805 ns"),
         verdict.sentence.find("From first to last device work"),
     )
     assert 0 <= before < brief
@@ -350,7 +350,7 @@ def test_a_cause_that_lasts_for_a_fifth_of_the_capture_comes_before_its_start_up
     verdict = analyze(tables(kernels=[(800, 50, "k"), (950, 50, "m")], cuda_api=calls)).verdict
     cause, before = (
         verdict.sentence.find("Allocation: in 50.0 %"),
-        verdict.sentence.find("Before the first device work"),
+        verdict.sentence.find("The first device work starts"),
     )
     assert 0 <= cause < before
     assert verdict.cause == "allocation"
@@ -359,7 +359,10 @@ def test_a_cause_that_lasts_for_a_fifth_of_the_capture_comes_before_its_start_up
 def test_a_capture_that_is_mostly_tear_down_begins_with_that():
     calls = [(10, 5, "cudaLaunchKernel"), (210, 700, "cuModuleUnload")]
     verdict = analyze(tables(kernels=[(20, 180, "k")], cuda_api=calls, span_ns=1_000)).verdict
-    after, brief = verdict.sentence.find("After the last device work, 800 ns"), verdict.sentence.find("it is healthy")
+    after, brief = (
+        verdict.sentence.find("The last device work ends 800 ns"),
+        verdict.sentence.find("Healthy from first"),
+    )
     assert 0 <= after < brief
     assert verdict.cause == "run_after"
 

@@ -231,8 +231,8 @@ def _describe_brief_work(time: Judged, lead: Option | None) -> str:
     """Return the sentence about the time with device work, if most of the capture is before or after it."""
     if lead is None or _is_mild(time, lead):
         share = format_ratio(time.compute_share)
-        healthy = " it is healthy:" if _is_healthy(time) else ","
-        return f"From first to last device work{healthy} {time.device} computes in {share} of that time."
+        begin = "Healthy from first to last device work:" if _is_healthy(time) else "From first to last device work,"
+        return f"{begin} {time.device} computes in {share} of that time."
     part = "mostly" if lead.share >= MOST else "the largest part is"
     where = f": {lead.culprit}" if lead.culprit else ""
     return f"From first to last device work, {part} {lead.label} ({format_ratio(lead.share)}{where})."

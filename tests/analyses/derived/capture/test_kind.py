@@ -71,7 +71,7 @@ CASES = {
     ),
     "start-up": (
         trace(kernels=[(600, 10, "k"), (700, 20, "m")], cuda_api=[(0, 590, "cudaFree")], span_ns=1_000),
-        "600 ns of the 1.00 µs captured pass before the first device work, and devices work in 3.0 %",
+        "the first device work starts 600 ns (60.0 %) into the 1.00 µs captured, and devices work in 3.0 %",
     ),
     "training": (
         trace(kernels=[(0, 10, "gemm"), (20, 10, "void cudnn::wgrad2d<float>(int)")]),

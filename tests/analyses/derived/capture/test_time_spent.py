@@ -21,7 +21,10 @@ IDLE_AT_ENDS = [(0, 1, "k"), (999, 1, "k")]
 CASES = {
     "before the first work, the innermost frame with nearly all of it": (
         {"host_ops": FRAMES, "kernels": [(600, 370, "k")], "span_ns": 1_000},
-        "Before the first device work, 600 ns of the 1.00 µs captured pass, 595 ns of them in preprocess (video.py).",
+        (
+            "The first device work starts 600 ns (60.0 %) into the 1.00 µs captured, "
+            "595 ns of it in preprocess (video.py)."
+        ),
     ),
     "between work, the range in which the device was idle": (  # 100 to 500 and 600 to 900 of 1000 ns, 650 in "log"
         {
@@ -122,18 +125,19 @@ def test_the_largest_parts_of_a_start_up_are_named():
         cuda_api=[(0, 250 * MS, "cudaFree"), (890 * MS, MS, "cudaLaunchKernel", {"correlation_id": 1})],
         os_calls=[(50 * MS, 150 * MS, "ioctl"), (510 * MS, 160 * MS, "waitpid")],
     )
-    assert said == "The largest parts are the profiler's own work (300 ms) and cudaFree (200 ms)."
+    assert said == "The largest known parts of that: the profiler's own work (300 ms) and cudaFree (200 ms)."
 
 
 @pytest.mark.parametrize("name", ["waitpid", "wait4", "system"])
 def test_waits_for_child_processes_are_said(name):
     said = edges(900, 950, os_calls=[(0, 300 * MS, name), (400 * MS, 50 * MS, "read")])
-    assert said == f"The largest part is waiting for child processes in {name} (300 ms)."
+    assert said == f"The largest known part of that: waiting for child processes in {name} (300 ms)."
 
 
 def test_the_time_after_the_last_work_is_said_if_it_is_most_of_the_idle_time():
     said = edges(1, 100, cuda_api=[(110 * MS, 700 * MS, "cuModuleUnload")])
-    assert said == "After the last device work, 900 ms of the 1.00 s captured pass, 700 ms of them in cuModuleUnload."
+    begin = "The last device work ends 900 ms (90.0 %) before the end of the 1.00 s captured, "
+    assert said == f"{begin}700 ms of it in cuModuleUnload."
 
 
 @pytest.mark.parametrize(("first", "last"), [(100, 900), (190, 1_000)])

@@ -369,9 +369,12 @@ def _find_start_up(trace: TraceView) -> CaptureKind | None:
         return None
     if max(ends) - min(starts) >= LOOP_SHARE * trace.captured_ns:
         return None
-    before, whole = format_ns(first), format_ns(trace.captured_ns)
+    before = f"{format_ns(first)} ({format_ratio(first / trace.captured_ns)})"
     working = format_ratio(busy / trace.captured_ns)
-    evidence = f"{before} of the {whole} captured pass before the first device work, and devices work in {working}"
+    evidence = (
+        f"the first device work starts {before} into the {format_ns(trace.captured_ns)} captured, and devices work in "
+        f"{working}"
+    )
     return CaptureKind("start-up", evidence, RECORD_LATER)
 
 

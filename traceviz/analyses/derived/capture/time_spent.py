@@ -102,16 +102,18 @@ def _describe_edge(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     largest = "" if name else _list_parts(find_parts_of_time(trace, rank, window)[:2])
     if capture_kind(trace).key == "start-up":  # its evidence already gives the amount
         return f"Most of it is in {name}{why}." if name else largest
-    where = f", {format_ns(inside)} of them in {name}{why}" if name else ""
-    edge, whole = format_ns(window.total), format_ns(trace.captured_ns)
-    around = "Before the first" if is_start else "After the last"
-    return f"{around} device work, {edge} of the {whole} captured pass{where}. {largest}".strip()
+    where = f", {format_ns(inside)} of it in {name}{why}" if name else ""
+    whole = format_ns(trace.captured_ns)
+    edge = f"{format_ns(window.total)} ({format_ratio(window.total / trace.captured_ns)})"
+    if is_start:
+        return f"The first device work starts {edge} into the {whole} captured{where}. {largest}".strip()
+    return f"The last device work ends {edge} before the end of the {whole} captured{where}. {largest}".strip()
 
 
 def _list_parts(parts: list[tuple[str, int]]) -> str:
     """Return the sentence that names parts of a time; empty if there are none."""
     named = " and ".join(f"{what} ({format_ns(time_ns)})" for what, time_ns in parts)
-    return f"The largest part{'s are' if len(parts) > 1 else ' is'} {named}." if parts else ""
+    return f"The largest known part{'s' * (len(parts) > 1)} of that: {named}." if parts else ""
 
 
 def find_parts_of_time(trace: TraceView, rank: int, time: IntervalSet) -> list[tuple[str, int]]:

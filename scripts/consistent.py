@@ -348,7 +348,11 @@ def _has_own_kernels_only(report: Report) -> bool:
     """Return whether no kernel of matrix products and convolutions is a library's or an operator's of a framework."""
     rows = report.rows("kernels") if _has_rows(report, "kernels") else []
     names = [str(row.get("name")) for row in rows if row.get("family") in {"gemm", "convolution", "attention"}]
-    return bool(names) and not any(re.search(LIBRARY, name) for name in names) and not _has_rows(report, "ops")
+    return (
+        bool(names)
+        and not any(re.search(LIBRARY, name) for name in names)
+        and not any(_has_rows(report, slug) for slug in ("operators", "framework_ops"))
+    )
 
 
 def _has_frames(report: Report) -> bool:

@@ -162,14 +162,14 @@ KNOBS = {
         ),
         KnobFacts(
             Knob.CHECKPOINT,
-            _keys("saving", "checkpoint-in-loop", "time-outside-steps"),
+            _keys("saving", "checkpoint-in-loop", "time-outside-steps", "run_between"),
             HOST | {"io", "blocking-io", "copy_d2h", "serialization"},
             needs_ranges=True,
             places=("save_checkpoint", "save ("),
         ),
         KnobFacts(
             Knob.EVALUATION,
-            _keys("slow-validation", "time-outside-steps"),
+            _keys("slow-validation", "time-outside-steps", "run_between"),
             HOST,
             needs_ranges=True,
             most=1.2,

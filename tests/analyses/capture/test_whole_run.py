@@ -314,6 +314,19 @@ def test_start_up_leads_where_healthy_steps_are_less_than_a_tenth_of_the_capture
     assert [round(c.share, 3) for c in report.verdict.candidates if c.leads] == [0.909]
 
 
+@pytest.mark.parametrize(("lasts", "cause"), [(4, "run_between"), (2, "healthy")])
+@pytest.mark.parametrize("busy", [0.2, 0.8])
+def test_named_time_between_steps_leads_over_healthy_steps_from_a_fifth_of_the_capture_on(busy, lasts, cause):
+    starts = [*range(5), *range(5 + lasts, 10 + lasts)]
+    kernels = [*((at * S, S, "gemm") for at in starts), (5 * S, int(busy * lasts * S), "predict")]
+    ranges = [(5 * S, lasts * S, "validation")]
+    verdict = analyze(tables(steps=[(at * S, S, at) for at in starts], kernels=kernels, nvtx=ranges)).verdict
+    says = "Steady steps are 71.4 % of the captured time; 28.6 % is between them, mostly in validation."
+    assert verdict.sentence.startswith(says) == (lasts == 4)
+    assert "Healthy: the device computes in 100.0 % of steady step time." in verdict.sentence
+    assert verdict.cause == cause
+
+
 def test_start_up_does_not_lead_over_a_cause_that_was_measured_in_the_steps():
     steps = [(100 * S + at * S, S, at) for at in range(5)]
     kernels = [(at, S // 2, "gemm") for at, _, _ in steps]

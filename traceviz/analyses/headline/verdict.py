@@ -111,7 +111,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     if is_brief and not lanes:
         run = describe_start_up(trace, working)
     is_plain = pipeline.kind.key in _WITHOUT_DEVICE and has_whole_run(results.get("whole_run")) and time.sampled
-    knows_more = choice.lead or around or lanes or judges_steps or pipeline.spent == cause_sentence
+    is_judged = judges_steps and not time.has_device
+    knows_more = choice.lead or around or lanes or is_judged or pipeline.spent == cause_sentence
     sentences = [
         (0, describe_failure(trace)),
         (0, run.sentence if run.candidate else ""),

@@ -174,29 +174,33 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     captured = IntervalSet.span(*trace.recorded_window)
     whole = max(len(steady) * captured.total, 1)
     judged_ns = sum(own.intersect(captured).total for own in steady.values())
-    idle = {rank: _find_idle_time_outside(trace, rank, captured) for rank in steady}
-    outside = {where: sum(own[where].total for own in idle.values()) for where in (_BEFORE, _BETWEEN, _AFTER)}
+    times = {rank: _find_time_outside(trace, rank, captured) for rank in steady}
+    outside = {where: sum(own[where].total for own in times.values()) for where in (_BEFORE, _BETWEEN, _AFTER)}
     where = max(outside, key=outside.__getitem__)
     of, share = format_ratio(judged_ns / whole), outside[where] / whole
     has_device = bool(trace.rank_busy)
-    are_idle = has_device and sum(outside.values()) >= HEALTHY * whole
+    idle_ns = sum(time.subtract(_busy(trace, rank)).total for rank, own in times.items() for time in own.values())
+    are_idle = has_device and idle_ns >= HEALTHY * whole
     is_large = share >= BOUND and outside[where] > (lead.time_ns if lead and lead.certainty == "measured" else 0)
     if not (judged_ns < LEAST_STEPS * whole or is_large or (are_idle and (is_good or lead is None))):
         return RunText()
     if share < HEALTHY:
         return RunText(f"Steady steps are {of} of the captured time.")
-    rank = max(idle, key=lambda rank: idle[rank][where].total)
-    did = _name_calls(trace, rank, idle[rank][where])
-    idly = " without device work" if has_device else ""
+    rank = max(times, key=lambda rank: times[rank][where].total)
+    idle = times[rank][where].subtract(_busy(trace, rank))
+    is_idle = has_device and 2 * idle.total > times[rank][where].total
+    did = _name_calls(trace, rank, idle) if is_idle else _name_place(trace, rank, times[rank][where])
+    idly = " without device work" if is_idle and where != _BETWEEN else ""
     text = f"Steady steps are {of} of the captured time; {format_ratio(share)} is {where} them{idly}{did}."
     speaks_for_all = judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured")
-    if not (is_large and has_device) or (where != _BETWEEN and speaks_for_all):
+    leads = has_device and is_large and bool(did if where == _BETWEEN else not speaks_for_all)
+    if not leads:
         return RunText(text)
     label = "start-up" if where == _BEFORE else f"time {where} the steps"
     reason = f"The largest part of the captured time; steady steps are {of} of it."
     candidate = Candidate(
         f"{OF_THE_RUN}_{_KEYS[where]}",
-        *(label, outside[where], share, "captured time", "measured", f"no device work{did}", reason),
+        *(label, outside[where], share, "captured time", "measured", f"no steps{did}", reason),
         leads=True,
     )
     return RunText(text, candidate)
@@ -208,18 +212,25 @@ _WORTH_A_NAME = 0.1
 """A call outside of steps is named from this part of that time on."""
 
 
-def _find_idle_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> dict[str, IntervalSet]:
-    """Return the time before, between and after the steady steps of a process in which devices are known to idle."""
+def _busy(trace: TraceView, rank: int) -> IntervalSet:
+    return trace.rank_busy.get(rank, IntervalSet.empty())
+
+
+def _find_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> dict[str, IntervalSet]:
+    """Return the time between the steady steps of a process, and that without device work before and after them.
+
+    Between steps, devices may work for the same loop: they validate, say. Before and after, they do other work.
+    """
     steady = steady_time(trace)[rank]
     first, last = int(steady.starts[0]), int(steady.ends[-1])
     begin, end = int(captured.starts[0]), int(captured.ends[-1])
-    busy = trace.rank_busy.get(rank, IntervalSet.empty())
+    busy = _busy(trace, rank)
     spans = {
-        _BEFORE: IntervalSet.span(begin, max(begin, first)),
+        _BEFORE: IntervalSet.span(begin, max(begin, first)).subtract(busy),
         _BETWEEN: IntervalSet.span(first, last).subtract(steady),
-        _AFTER: IntervalSet.span(min(last, end), end),
+        _AFTER: IntervalSet.span(min(last, end), end).subtract(busy),
     }
-    return {where: span.subtract(busy).clip(*trace.window_of(rank)) for where, span in spans.items()}
+    return {where: span.clip(*trace.window_of(rank)) for where, span in spans.items()}
 
 
 def _name_calls(trace: TraceView, rank: int, time: IntervalSet) -> str:
@@ -237,5 +248,9 @@ def _name_calls(trace: TraceView, rank: int, time: IntervalSet) -> str:
     if large.height:
         named = " and ".join(f"{shortened(str(name))} ({format_ns(ns)})" for name, ns in large.iter_rows())
         return f", above all {named}"
+    return _name_place(trace, rank, time)
+
+
+def _name_place(trace: TraceView, rank: int, time: IntervalSet) -> str:
     name, _ = find_costliest_name(trace, rank, time)
     return f", mostly in {name}" if name else ""

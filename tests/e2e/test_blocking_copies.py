@@ -75,7 +75,7 @@ def test_five_copies_of_145_ms_are_synchronisation_and_no_launches(public_cases)
         (
             "kineto",
             "facebookresearch__HolisticTraceAnalysis__benchmark_simple_add_trace.json.gz",
-            "19.6 s of them in cudaDeviceGetStreamPriorityRange, which creates the context of the device",
+            "19.6 s of it in cudaDeviceGetStreamPriorityRange, which creates the context of the device",
         ),
     ],
 )

@@ -3,7 +3,7 @@
 import re
 
 _BEFORE = re.compile(
-    r"^(Steps are [\d.]+ % of this run; .*?\. (?=[A-Z])|In steps, [^:]*: |CPU only: no device work was captured\. "
+    r"^(Steps are [\d.]+ % of this run; .*?\. (?=[A-Z])|CPU only: no device work was captured\. "
     r"|[\d.]+ % of this run is .*?, which recurs in steps\. |No device work was captured: [^.]*\. )+"
 )
 _LEAD = re.compile(r"the program (?:computes|works)|\w[^:%]*?(?= in [\d.]+ %|:)", re.IGNORECASE)

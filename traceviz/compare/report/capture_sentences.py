@@ -21,7 +21,7 @@ from traceviz.core.units import format_change, format_ns, format_ratio, format_v
 
 _SHARED = 0.5
 """Share of the communication on streams of the computing from which both cannot overlap."""
-_NUMBERS = re.compile(r"(?:, \w+ = (?:N|\d+))+$")
+_NUMBERS = re.compile(r"(?:, \w{1,40} = (?:N|\d{1,20})){1,8}$")
 """Running numbers at the end of a range: ``aten::mul, seq = N, op_id = N``."""
 _IDLE = 0.01
 """Change of the idle time of devices that is named, as share of the time from their first to their last work."""

@@ -84,7 +84,7 @@ def test_folders_are_told_apart(tmp_path):
             b'{"memoryProfilePerAllocator": {"GPU_0_bfc": {}}, "memoryIds": ["GPU_0_bfc"]}',
             "memory profile of TensorFlow",
         ),
-        (gzip.compress(b'{"numHosts": 1, "memoryProfilePerAllocator": {}}'), "memory profile of TensorFlow"),
+        (gzip.compress(b'{"numHosts": 1, "memoryProfilePerAllocator": {}}', mtime=0), "memory profile of TensorFlow"),
         (b"timestamp, name, utilization.gpu [%], power.draw [W]\n", "output of nvidia-smi"),
         (b"# gpu    pwr  gtemp  mtemp     sm    mem\n", "output of nvidia-smi"),
         (b"Time (%),Total Time (ns),Instances,Avg (ns),Name\n", "nsys stats printed"),

@@ -2,7 +2,7 @@
 
 Each rule compares parts of one report with one another: the headline with its candidates, findings with the exclusive
 parts of the judged time, advice with the facts of the capture. A fault is a sentence that does not follow from the
-numbers beside it, whatever the trace is.
+numbers next to it, for any trace.
 
 ::
 

@@ -1,4 +1,4 @@
-"""What happened in a world, as values that writers turn into captures. Times are nanoseconds from its start."""
+"""Records of a world: values that writers turn into captures. Times are nanoseconds from its start."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from tests.conftest import REPOSITORY
+from traceviz.render.html.inline import style
 
 SAMPLES = REPOSITORY / "sample_traces"
 _TIMELINE = re.compile(r'<section [^>]*id="timeline".*?</section>', re.DOTALL)
@@ -37,8 +38,10 @@ def all_samples() -> list[str]:
 def without_timeline(page: Path) -> int:
     """Return bytes of a page without its timeline: the section with the data, its scripts and its style."""
     text, sections = _TIMELINE.subn("", page.read_text(encoding="utf-8"))
-    assets = sum(file.stat().st_size for file in _ASSETS.glob("timeline*")) if sections else 0
-    return len(text.encode()) - assets
+    if not sections:
+        return len(text.encode())
+    scripts = sum(file.stat().st_size for file in _ASSETS.glob("timeline*.js"))
+    return len(text.encode()) - scripts - len(style(["timeline.css"]).encode())
 
 
 def policy(text: str) -> dict[str, str]:

@@ -16,8 +16,7 @@ from traceviz import api
 
 pytestmark = pytest.mark.browser
 
-MOST_BYTES = 402_000
-"""Pages are limited to 400 kB before flame graphs and figures add theirs."""
+MOST_BYTES = 400_000
 TYPICAL = {
     "nsys": ("report", SAMPLES / "synthetic/input_bound.sqlite"),
     "ranks": ("report", SAMPLES / "kineto/two_ranks"),

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.process
 
-BOUNDS = {"modules": 345, "dataclasses": 290, "patterns": 190, "collects": 800}
+BOUNDS = {"modules": 345, "dataclasses": 290, "patterns": 190, "collects": 780}
 """Modules of the package that are imported, dataclasses that it defines, patterns that it compiles, and queries that
 polars plans and runs."""
 SMALLEST = 0.8

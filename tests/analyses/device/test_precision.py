@@ -49,13 +49,29 @@ def test_the_bound_is_amdahls():
         (None, "8.0", "tensor cores compute 16-bit floats about 16 times as fast."),
         ("NVIDIA L4", "8.9", "tensor cores compute 16-bit floats about 4 times as fast."),
         ("NVIDIA GeForce RTX 4090", "8.9", "tensor cores compute 16-bit floats about 2 times as fast."),
-        ("NVIDIA L40", "8.9", "tensor cores compute 16-bit floats faster."),
-        ("NVIDIA H20", "9.0", "tensor cores compute 16-bit floats faster."),
+        (
+            "NVIDIA L40",
+            "8.9",
+            "tensor cores compute 16-bit floats faster (counted as 2 times as fast: no data sheet is known).",
+        ),
+        (
+            "NVIDIA H20",
+            "9.0",
+            "tensor cores compute 16-bit floats faster (counted as 2 times as fast: no data sheet is known).",
+        ),
         ("NVIDIA H200", "9.0", "tensor cores compute 16-bit floats about 15 times as fast."),
         ("AMD Instinct MI210", "9.0", "matrix cores compute 16-bit floats about 4 times as fast."),
         ("AMD Instinct MI300X", "9.4", "matrix cores compute 16-bit floats about 8 times as fast."),
-        (None, "9.0", "tensor cores compute 16-bit floats faster."),
-        (None, "12.0", "tensor cores compute 16-bit floats faster."),
+        (
+            None,
+            "9.0",
+            "tensor cores compute 16-bit floats faster (counted as 2 times as fast: no data sheet is known).",
+        ),
+        (
+            None,
+            "12.0",
+            "tensor cores compute 16-bit floats faster (counted as 2 times as fast: no data sheet is known).",
+        ),
     ],
 )
 def test_how_much_faster_16_bits_are_is_that_of_the_product_or_is_not_said(product, capability, words):

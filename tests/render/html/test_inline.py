@@ -8,6 +8,7 @@ FILES = {
     "main.js": 'import { startReport } from "./report.js";\nimport {\n  one,\n} from "./dom.js";\n\nstart(1);\n',
     "report.js": 'import { one } from "./dom.js";\n\nexport function startReport(root) {\n  return one(root);\n}\n',
     "dom.js": "export const one = 1;\nexport async function two() {}\n",
+    "a.css": "/* Colours *\\ and ** more */\n.a { color: red; } /* one */\n.b { margin: 0; }\n",
     "a.js": 'import { b } from "./b.js";\n',
     "b.js": 'import { a } from "./a.js";\n',
 }
@@ -22,6 +23,10 @@ def test_three_modules_become_one_in_the_order_of_their_imports_each_once():
     assert inline.script("main.js", "report.js") == (
         "const one = 1;\nasync function two() {}\nfunction startReport(root) {\n  return one(root);\n}\nstart(1);\n"
     )
+
+
+def test_style_sheets_are_joined_without_comments():
+    assert inline.style(["a.css", "a.css"]) == "\n".join([".a { color: red; } .b { margin: 0; }\n"] * 2)
 
 
 def test_a_circle_of_2_modules_is_refused():

@@ -141,7 +141,8 @@ class PrecisionAnalysis(Analysis[MatrixTimes]):
         saved = round(result.full_ns * (1 - 1 / (result.rate or self.speedup)))
         if not result.judged_ns or saved < self.min_share * result.judged_ns:
             return ()
-        fast = f"about {result.rate:.0f} times as fast" if result.rate else "faster"
+        unknown = f"faster (counted as {self.speedup:g} times as fast: no data sheet is known)"
+        fast = f"about {result.rate:.0f} times as fast" if result.rate else unknown
         cores = "matrix cores" if result.of_amd else "tensor cores"
         message = (
             f"Matrix products and convolutions run {format_ns(result.full_ns)} in 32-bit kernels, "

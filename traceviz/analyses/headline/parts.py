@@ -266,9 +266,9 @@ def _describe_gap(trace: TraceView, unexplained_ns: int) -> str:
     begin, end = int(free.starts[place]), int(free.ends[place])
     by_length = (pl.col("end_ns") - pl.col("start_ns"), "name")
     ended = events.filter(pl.col("end_ns").is_between(begin - length, begin)).sort(by_length)["name"].to_list()
-    begun = events.filter(pl.col("start_ns") >= end).sort("start_ns", "end_ns", descending=[False, True])["name"]
+    following = events.filter(pl.col("start_ns") >= end).sort("start_ns", "end_ns", descending=[False, True])["name"]
     before = f" after {shortened(ended[-1])}" if ended else ""
-    after = f"{' and' if before else ''} before {shortened(begun[0])}" if len(begun) else ""
+    after = f"{' and' if before else ''} before {shortened(following[0])}" if len(following) else ""
     return f", mostly in one gap of {format_ns(length)}{before}{after}" if before or after else ""
 
 

@@ -145,7 +145,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
 def _describe_whole(
     trace: TraceView, results: dict[str, Any], findings: tuple[Finding, ...], lead: Option | None
 ) -> RunText:
-    """Return the text about the whole run or capture, of which steps may be a small part."""
+    """Return the text about the whole run or capture, if steps are only a part of it."""
     pipeline, whole_run, judges_steps = results["input_pipeline"], results.get("whole_run"), bool(steady_time(trace))
     if not has_whole_run(whole_run) and pipeline.verdict is not InputVerdict.NOT_JUDGED:
         blames = lead is not None and lead.certainty == "measured" and lead.share >= MUCH

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import polars as pl
-
 from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
-from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.capture.time_spent import find_costliest_name
-from traceviz.analyses.derived.frames import bounds, of_process
+from traceviz.analyses.derived.capture.time_spent import find_costliest_name, find_parts_of_time, list_parts_of_time
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import BOUND, HEALTHY, UNEXPLAINED, Option
 from traceviz.core.arrays.intervals import IntervalSet
-from traceviz.core.units import format_ns, format_ratio
+from traceviz.core.units import format_ratio
 from traceviz.report import Candidate, Certainty
 
 LEAST_STEPS = 0.5
@@ -189,7 +185,7 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     rank = max(times, key=lambda rank: times[rank][where].total)
     idle = times[rank][where].subtract(_busy(trace, rank))
     is_idle = has_device and 2 * idle.total > times[rank][where].total
-    did = _name_calls(trace, rank, idle) if is_idle else _name_place(trace, rank, times[rank][where])
+    did = _name_parts(trace, rank, idle) if is_idle else _name_place(trace, rank, times[rank][where])
     idly = " without device work" if is_idle and where != _BETWEEN else ""
     text = f"Steady steps are {of} of the captured time; {format_ratio(share)} is {where} them{idly}{did}."
     speaks_for_all = judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured")
@@ -208,8 +204,6 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
 
 _BEFORE, _BETWEEN, _AFTER = "before", "between", "after"
 _KEYS = {_BEFORE: "startup", _BETWEEN: "between", _AFTER: "after"}
-_WORTH_A_NAME = 0.1
-"""A call outside of steps is named from this part of that time on."""
 
 
 def _busy(trace: TraceView, rank: int) -> IntervalSet:
@@ -233,22 +227,10 @@ def _find_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> di
     return {where: span.clip(*trace.window_of(rank)) for where, span in spans.items()}
 
 
-def _name_calls(trace: TraceView, rank: int, time: IntervalSet) -> str:
-    """Return the calls of the device's API that take much of ``time``, else the event around most of it."""
-    calls = of_process(
-        trace.frame("cuda_api", pl.col("name").cast(pl.String), "start_ns", "dur_ns", "process_id"), rank
-    )
-    inside = calls.with_columns(pl.Series("inside", time.overlap(*bounds(calls)))).filter(pl.col("inside") > 0)
-    sums = (
-        inside.group_by("name")
-        .agg(pl.col("inside").sum())
-        .sort("inside", pl.col("name").cast(pl.String), descending=[True, False])
-    )
-    large = sums.filter(pl.col("inside") >= _WORTH_A_NAME * time.total).head(2)
-    if large.height:
-        named = " and ".join(f"{shortened(str(name))} ({format_ns(ns)})" for name, ns in large.iter_rows())
-        return f", above all {named}"
-    return _name_place(trace, rank, time)
+def _name_parts(trace: TraceView, rank: int, time: IntervalSet) -> str:
+    """Return what takes much of ``time`` without device work, else the event around most of it."""
+    parts = list_parts_of_time(find_parts_of_time(trace, rank, time))
+    return f", above all {parts}" if parts else _name_place(trace, rank, time)
 
 
 def _name_place(trace: TraceView, rank: int, time: IntervalSet) -> str:

@@ -197,19 +197,17 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
             sampled=bool(trace.tables.rows("stacks")),
             first_use=describe_first_use(trace, having(causes, "kind", "first_launch")),
             computes=_computes(trace, causes),
-            migrations=describe_migrations(trace),
+            migrations=describe_migrations(trace) if (causes["part"] == "migration").any() else "",
         )
 
     def judge(self, result: HostCauses) -> tuple[Finding, ...]:
         """Return TV205 and TV207 to TV212 if causes with one remedy take much of the judged time."""
         if result.host_only:
             return ()
-        found = []
-        for entry in _RULES:
-            causes = result.of_parts(entry.parts)
-            if int(causes["time_ns"].sum()) >= self.cause_share * result.judged_ns:
-                found.append(_finding(result, entry, causes))
-        return tuple(found)
+        times = dict(result.causes.group_by("part").agg(pl.col("time_ns").sum()).iter_rows())
+        least = self.cause_share * result.judged_ns
+        worth = (entry for entry in _RULES if sum(times.get(part, 0) for part in entry.parts) >= least)
+        return tuple(_finding(result, entry, result.of_parts(entry.parts)) for entry in worth)
 
     def describe(self, result: HostCauses) -> Section:
         """Describe kinds as one stacked bar, then the causes."""
@@ -266,12 +264,15 @@ class HostWaitsAnalysis(Analysis[HostCauses]):
 def _computes(trace: TraceView, causes: pl.DataFrame) -> bool:
     """Return whether most of the host's own work is in operators during whose calls nothing is launched."""
     own = having(causes, "part", HOST)
-    total, by_name = int(own["time_ns"].sum()), by_cause(having(own, "kind", "operator"))
+    operators, total = having(own, "kind", "operator"), int(own["time_ns"].sum())
+    if not operators.height or 2 * int(operators["time_ns"].sum()) < total:
+        return False
     launches = parts_by(trace.api_calls("launch", "async_copy", "blocking_copy"), "thread_id")
-    if 2 * int(by_name["time_ns"].sum()) < total or not launches:  # without launch calls, any operator may launch
+    if not launches:  # without launch calls, any operator may launch
         return False
     alone = 0
-    for name, time in by_name.filter(pl.col("time_ns") >= _WORTH_COMPUTING * total)[["cause", "time_ns"]].iter_rows():
+    by_name = by_cause(operators).filter(pl.col("time_ns") >= _WORTH_COMPUTING * total)
+    for name, time in by_name[["cause", "time_ns"]].iter_rows():
         calls = parts_by(calls_named(trace, having(trace.host_names, "name", name)), "thread_id")
         launched = any(
             thread in launches and intervals(part).contains(launches[thread]["start_ns"].to_numpy()).any()

@@ -186,8 +186,8 @@ def _of_work(base: Side, new: Side) -> Programs:
         equal = [
             name for name in common if not base.of_captures or _are_equal(one.names[name][1], other.names[name][1])
         ]
-        alike = sum(made_of.names[name][0] for made_of in (one, other) for name in equal) / 2
-        return Programs(is_same=alike >= of_parameters.ALIKE)
+        same_time = sum(made_of.names[name][0] for made_of in (one, other) for name in equal) / 2
+        return Programs(is_same=same_time >= of_parameters.ALIKE)
     largest = [max(made_of.names, key=lambda name: made_of.names[name][0]) for made_of in (one, other)]
     named = " and ".join(f"{name} takes most of {side.label}" for name, side in zip(largest, (base, new), strict=True))
     return Programs((f"hardly an operator is in both: {format_ratio(share)} of {_OF_TIME[one.source]}; {named}",))

@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 _IMPORT = re.compile(r'^import\s[^;"]*"\./(?P<name>[\w-]+\.js)";\n', re.MULTILINE)
+_COMMENT = re.compile(r"/\*[^*]*\*+(?:[^/*][^*]*\*+)*/\s*")
 _EXPORT = re.compile(r"^export (?=async |function|const|let|class)", re.MULTILINE)
 
 
@@ -26,8 +27,8 @@ def script(*entries: str) -> str:
 
 
 def style(names: Iterable[str]) -> str:
-    """Return the text of these style sheets."""
-    return "\n".join(asset(name) for name in names)
+    """Return the text of these style sheets, without comments."""
+    return "\n".join(_COMMENT.sub("", asset(name)) for name in names)
 
 
 @cache

@@ -25,8 +25,8 @@ TRANSFER = (
     "its own while this one computes."
 )
 FRAMEWORK, OPERATOR_ON_HOST, OTHER = "framework", "operator on the host", "other"
-"""Kinds of the host's own work beside those of its causes: a framework prepares the step; its operators compute on the
-host; anything else."""
+"""Kinds of the host's own work, in addition to those of its causes: a framework prepares the step; its operators
+compute on the host; anything else."""
 
 RECORD = FindingRecord(
     code="TV205",

@@ -20,7 +20,7 @@ RECORD = FindingRecord(
     ),
     misleads=(
         "It is a hint and no fault: something has to take most of the time. Times are those of the thread that leads, "
-        "or of one that works for it; threads that compute the same operator beside it take none of their own."
+        "or of one that works for it; threads that compute the same operator at the same time take none of their own."
     ),
     references=("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     section="cpu_steps",

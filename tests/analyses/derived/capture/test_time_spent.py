@@ -134,6 +134,12 @@ def test_waits_for_child_processes_are_said(name):
     assert said == f"The largest known part of that: waiting for child processes in {name} (300 ms)."
 
 
+def test_calls_on_two_threads_at_once_count_once_for_a_part_of_the_start_up():
+    calls = [(0, 300 * MS, "cudaFree", {"thread_id": thread}) for thread in (0, 1)]
+    said = edges(900, 950, cuda_api=[*calls, (500 * MS, 120 * MS, "cudaMalloc")])
+    assert said == "The largest known parts of that: cudaFree (300 ms) and cudaMalloc (120 ms)."
+
+
 def test_the_time_after_the_last_work_is_said_if_it_is_most_of_the_idle_time():
     said = edges(1, 100, cuda_api=[(110 * MS, 700 * MS, "cuModuleUnload")])
     begin = "The last device work ends 900 ms (90.0 %) before the end of the 1.00 s captured, "

@@ -328,8 +328,8 @@ def _find_filtered(trace: TraceView) -> CaptureKind | None:
     whole = counted(kernels.height, "collective kernel")
     evidence = f"{whole} of {counted(devices.height, 'device')} were recorded, and nothing else of devices or the host"
     first, *others_ns = devices["time"].to_list()
-    alike = devices["runs"].n_unique() == 1
-    if len(others_ns) > 1 and alike and 2 * first <= others_ns[0]:
+    has_same_runs = devices["runs"].n_unique() == 1
+    if len(others_ns) > 1 and has_same_runs and 2 * first <= others_ns[0]:
         name = device_names(trace)[devices["device_id"][0]]
         least, most = format_ns(others_ns[0]), format_ns(others_ns[-1])
         evidence += f". {name} spends {format_ns(first)} in them, the others {least} to {most}: it arrives last"

@@ -32,6 +32,7 @@ from traceviz.analyses.derived.steps.search import NO_THREAD, training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.arrays.nested import alike, outer_alike
+from traceviz.core.arrays.sweeps import summed
 from traceviz.core.units import format_ns, format_ratio
 
 IDLE_SHARE = 0.2
@@ -99,7 +100,9 @@ def _describe_edge(trace: TraceView, rank: int, idle: IntervalSet) -> str:
         return ""
     name, inside = find_costliest_name(trace, rank, window)
     why = _explain_length(trace, rank, name, window) if name else ""
-    largest = "" if name else _list_parts(find_parts_of_time(trace, rank, window)[:2])
+    parts = [] if name else find_parts_of_time(trace, rank, window)
+    plural = "s" if len(parts) > 1 else ""
+    largest = f"The largest known part{plural} of that: {list_parts_of_time(parts)}." if parts else ""
     if capture_kind(trace).key == "start-up":  # its evidence already gives the amount
         return f"Most of it is in {name}{why}." if name else largest
     where = f", {format_ns(inside)} of it in {name}{why}" if name else ""
@@ -110,10 +113,9 @@ def _describe_edge(trace: TraceView, rank: int, idle: IntervalSet) -> str:
     return f"The last device work ends {edge} before the end of the {whole} captured{where}. {largest}".strip()
 
 
-def _list_parts(parts: list[tuple[str, int]]) -> str:
-    """Return the sentence that names parts of a time; empty if there are none."""
-    named = " and ".join(f"{what} ({format_ns(time_ns)})" for what, time_ns in parts)
-    return f"The largest known part{'s' * (len(parts) > 1)} of that: {named}." if parts else ""
+def list_parts_of_time(parts: list[tuple[str, int]]) -> str:
+    """Return the first two parts of a time and their lengths as text; empty if there are none."""
+    return " and ".join(f"{what} ({format_ns(time_ns)})" for what, time_ns in parts[:2])
 
 
 def find_parts_of_time(trace: TraceView, rank: int, time: IntervalSet) -> list[tuple[str, int]]:
@@ -122,22 +124,34 @@ def find_parts_of_time(trace: TraceView, rank: int, time: IntervalSet) -> list[t
     Parts are exclusive: work of the profiler, else calls of the device's API on any thread, else system calls of the
     leading thread.
     """
-    overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
-    taken = intervals(overhead.filter(pl.col("process_id").is_null() | (pl.col("process_id") == rank))).intersect(time)
+    taken = _find_overhead(trace, rank).intersect(time)
     found, free = [("the profiler's own work", taken.total)], time.subtract(taken)
     thread = training_thread(trace, rank)
     for table in _CALLS:
-        calls = of_process(
-            trace.frame(table, pl.col("name").cast(pl.String), "start_ns", "dur_ns", "process_id", "thread_id"), rank
-        )
+        if not trace.tables.rows(table) or not free.total:
+            continue
+        calls = of_process(trace.frame(table, "name", "start_ns", "dur_ns", "process_id", "thread_id"), rank)
         calls = having(calls, "thread_id", thread) if table == "os_calls" else calls
-        inside = calls.with_columns(pl.Series("inside", free.overlap(*bounds(calls))))
-        for name, time_ns in inside.group_by("name").agg(pl.col("inside").sum()).sort("name").iter_rows():
+        group, first = alike(codes(calls["name"]))
+        starts, ends = bounds(calls)
+        sums = summed(group, free.overlap(starts, ends), first.size)
+        for number in np.flatnonzero(sums >= WORTH_SAYING * time.total):
+            is_own = group == number  # calls may nest, and run on several threads at once
+            time_ns = IntervalSet.of(starts[is_own], ends[is_own]).intersect(free).total
+            name = str(calls["name"][int(first[number])])
             waits = f"waiting for child processes in {name}" if re.search(CHILD_WAITS, name) else ""
             found.append((waits or shortened(name), time_ns))
         free = free.subtract(intervals(calls))
     large = [(what, time_ns) for what, time_ns in found if time_ns >= WORTH_SAYING * time.total > 0]
-    return sorted(large, key=lambda part: -part[1])
+    return sorted(large, key=lambda part: (-part[1], part[0]))
+
+
+def _find_overhead(trace: TraceView, rank: int) -> IntervalSet:
+    """Return the time in which the profiler itself works in a process, or in one that it does not state."""
+    if not trace.tables.rows("overhead"):
+        return IntervalSet.empty()
+    overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
+    return intervals(overhead.filter(pl.col("process_id").is_null() | (pl.col("process_id") == rank)))
 
 
 _WHAT_FIRST_CALLS_DO = {"context": ", which creates the context of the device", "code": ", which loads device code"}
@@ -145,9 +159,7 @@ _WHAT_FIRST_CALLS_DO = {"context": ", which creates the context of the device", 
 
 def _explain_length(trace: TraceView, rank: int, name: str, window: IntervalSet) -> str:
     """Return why calls of this name took so long, if known: profiler overhead, or first calls."""
-    overhead = trace.frame("overhead", "start_ns", "dur_ns", "process_id")
-    of_rank = pl.col("process_id").is_null() | (pl.col("process_id") == rank)
-    taken = intervals(overhead.filter(of_rank)).intersect(window).total
+    taken = _find_overhead(trace, rank).intersect(window).total
     if 2 * taken >= window.total:
         return f", and {format_ns(taken)} are the work of the profiler"
     first = first_calls(trace).filter((pl.col("name").cast(pl.String) == name) & (pl.col("process_id") == rank))

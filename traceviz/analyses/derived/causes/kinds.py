@@ -14,7 +14,7 @@ from traceviz.analyses.derived.causes.places import located
 from traceviz.analyses.derived.host.classes import CHILD_WAITS, DEVICE_CLASSES, FRAMEWORK_WAITS
 from traceviz.analyses.derived.host.copy_purposes import PARAMETERS
 from traceviz.analyses.derived.host.input_fetches import ANNOTATION, INPUT_NAME, NOT_INPUT_NAME
-from traceviz.analyses.derived.patterns import matches, replaced
+from traceviz.analyses.derived.patterns import matches, matching, replaced
 from traceviz.analyses.derived.steps.serving import SERVING_NAME
 from traceviz.trace.names.cuda_names import ApiKind, api_kind
 
@@ -197,14 +197,11 @@ def kinds_of(source: str, names: pl.DataFrame) -> pl.Series:
         names: Text columns ``name`` and ``category`` (null except for ``host_ops``).
     """
     if source == "cuda_api":
-        of_api = pl.Series([_OF_API[api_kind(name)] for name in names["name"]], dtype=pl.String)
-        pins = matches(pl.col("name"), PINS_MEMORY)
-        kind = pl.when(pins).then(pl.lit("registration")).otherwise(of_api).cast(KIND)
-        return names.select(kind.alias("kind")).to_series()
+        pins = zip(names["name"], matching(names["name"], PINS_MEMORY), strict=True)
+        return pl.Series("kind", ["registration" if pin else _OF_API[api_kind(name)] for name, pin in pins], KIND)
     if source == "os_calls":
-        of_child = matches(pl.col("name"), CHILD_WAITS)
-        kind = pl.when(of_child).then(pl.lit("child_process")).otherwise(pl.lit("os_call")).cast(KIND)
-        return names.select(kind.alias("kind")).to_series()
+        waits = matching(names["name"], CHILD_WAITS)
+        return pl.Series("kind", ["child_process" if is_wait else "os_call" for is_wait in waits], KIND)
     if not names.height:
         return pl.Series("kind", [], KIND)
     kind = _of_ranges() if source == "nvtx" else _of_operations()

@@ -45,10 +45,12 @@ _PLACE = ("process_id", "thread_id", "start_ns", "end_ns")
 def are_layers(trace: TraceView, steps: Steps) -> bool:
     """Return whether inferred steps are layers of one or several passes."""
     if steps.source == "kernel_cycle":
-        begun = _find_launches(trace, steps)
+        launches = _find_launches(trace, steps)
         same = pl.all_horizontal(pl.col(key) == pl.col(key).shift(1) for key in LAUNCH_KEY)  # nodes of a CUDA graph
-        of_one_launch = float(begun.select(same.mean()).item() or 0.0) if begun.height else 0.0
-        return of_one_launch > MOSTLY or _share_of_one_pass(trace, begun) > MOSTLY or _end_in_other_work(trace, steps)
+        of_one_launch = float(launches.select(same.mean()).item() or 0.0) if launches.height else 0.0
+        return (
+            of_one_launch > MOSTLY or _share_of_one_pass(trace, launches) > MOSTLY or _end_in_other_work(trace, steps)
+        )
     return _share_of_one_pass(trace, steps.frame.select("process_id", pl.col("start_ns").alias("at_ns"))) > MOSTLY
 
 
@@ -82,15 +84,15 @@ def _find_launches(trace: TraceView, steps: Steps) -> pl.DataFrame:
     kernels = trace.tables.scan("kernels").select(*LAUNCH_KEY, "start_ns")
     first = kernels.join(anchors, on=["process_id", "start_ns"], how="semi").drop_nulls("correlation_id")
     calls = trace.frame("cuda_api", *LAUNCH_KEY, pl.col("start_ns").alias("at_ns")).lazy()
-    begun = first.join(calls, on=LAUNCH_KEY).collect().unique(["process_id", "start_ns"], keep="first")
-    return begun.sort("process_id", "start_ns").select("process_id", "at_ns", "correlation_id")
+    launches = first.join(calls, on=LAUNCH_KEY).collect().unique(["process_id", "start_ns"], keep="first")
+    return launches.sort("process_id", "start_ns").select("process_id", "at_ns", "correlation_id")
 
 
-def _share_of_one_pass(trace: TraceView, begun: pl.DataFrame) -> float:
-    """Return the share of host moments ``begun`` (``process_id, at_ns``) in the same pass as the previous moment."""
+def _share_of_one_pass(trace: TraceView, launches: pl.DataFrame) -> float:
+    """Return the share of host moments ``launches`` (``process_id, at_ns``) in the same pass as the previous moment."""
     passes = _find_passes(trace)
     shares = []
-    for process, part in parts_by(begun, "process_id").items():
+    for process, part in parts_by(launches, "process_id").items():
         moments = part["at_ns"].sort().to_numpy()
         for around in having(passes, "process_id", process).partition_by("thread_id", "kind"):
             if moments.size > 1:

@@ -61,6 +61,28 @@ class DeviceSpan:
     pinned: bool = True
     grid: int = 1
     block: int = 128
+    graph: int | None = None
+    """Number of the executable graph that did the work; its ``correlation`` is that of the call that launched the graph."""
+    node: int = 0
+    """Number of its node in the graph."""
+    operation: str = "allreduce"
+    """Of a collective: its name as PyTorch writes it (``allreduce``, ``send``, ``recv``)."""
+    members: tuple[int, ...] = ()
+    """Of a collective: the ranks that meet; empty for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Pages of managed memory that move between host and device. It belongs to no call and no stream."""
+
+    rank: int
+    to_device: bool
+    start: int
+    end: int
+    bytes: int
+    faults: int
+    """Page faults of the side that needs the pages: the device's if they move to it, else the host's."""
+    address: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +107,8 @@ class Record:
     start: int = 0
     lost: int = 0
     """Events that the profiler reports as lost."""
+    migrations: tuple[Migration, ...] = ()
+    """Only profilers that record unified memory have them (nsys and nvprof)."""
 
     @property
     def step_times(self) -> list[int]:
@@ -99,8 +123,16 @@ class Recorder:
     spans: list[Span] = field(default_factory=list)
     device: list[DeviceSpan] = field(default_factory=list)
     threads: list[ThreadFacts] = field(default_factory=list)
+    migrations: list[Migration] = field(default_factory=list)
 
     def finish(self, ranks: int) -> Record:
         """Return the record. Its end is that of the last span of the host, or of the device if that is later."""
         end = max([span.end for span in self.spans] + [span.end for span in self.device], default=0)
-        return Record(tuple(self.spans), tuple(self.device), tuple(self.threads), ranks, end)
+        return Record(
+            tuple(self.spans),
+            tuple(self.device),
+            tuple(self.threads),
+            ranks,
+            end,
+            migrations=tuple(self.migrations),
+        )

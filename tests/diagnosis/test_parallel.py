@@ -35,7 +35,7 @@ def test_a_stage_waits_for_its_first_gradients_and_then_alternates(stages, stage
 
 
 PASSES = World(0, steps=1, passes=2, layers=1, operators=1, operator_ns=10_000, workers=0, spread=0)
-"""A step begins with 42 to load. A micro-batch takes 75 to copy, 200 forward and 400 backward, each 0.8 after the other."""
+"""A step begins with 42 to load. A micro-batch takes 75 to copy, 200 forward and 400 backward, with 0.8 between."""
 
 
 def test_gradients_accumulate_over_two_passes_before_the_optimizer_and_are_reduced_once():

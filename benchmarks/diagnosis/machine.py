@@ -87,14 +87,16 @@ class Stream:
 
     def run(self) -> Actor:
         """Do the tasks in order, for ever."""
-        simulation = self.machine.simulation
+        simulation, free = self.machine.simulation, 0
         while True:
             if not self.queue:
                 self.arrival = simulation.signal()
                 yield self.arrival
             task = self.queue[0]
             yield from task.after
-            yield max(0, task.launched + LAUNCH_LATENCY - simulation.now)
+            earliest = max(free, task.launched + LAUNCH_LATENCY)
+            if simulation.now < earliest:
+                yield earliest - simulation.now
             engine = self.machine.engines[self.rank, task.work] if task.work.is_copy else None
             if engine is not None and not engine.try_hold(self):
                 yield from engine.hold(self)
@@ -109,7 +111,7 @@ class Stream:
             if self.room is not None:
                 self.room.fire()
             task.done.fire()
-            yield STREAM_GAP
+            free = simulation.now + STREAM_GAP
 
 
 class Machine:

@@ -1,6 +1,10 @@
 """A world of two steps whose timeline is worked out by hand, in microseconds."""
 
+import os
+import subprocess
+import sys
 from dataclasses import fields
+from hashlib import sha256
 
 import pytest
 
@@ -85,6 +89,26 @@ def test_equal_worlds_have_equal_records():
 
     assert run(world) == run(world)
     assert draw_world(5) == world
+
+
+def test_another_process_records_the_same():
+    # A graph and a copying thread; a pipeline. Hashes of text differ between processes.
+    program = (
+        "from hashlib import sha256\n"
+        "from benchmarks.diagnosis.truth import find_truth\n"
+        "from benchmarks.diagnosis.worlds import draw_world\n"
+        "print(sha256(repr([find_truth(draw_world(seed)) for seed in (1, 78)]).encode()).hexdigest())\n"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONHASHSEED": "1"},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    truths = [find_truth(draw_world(seed)) for seed in (1, 78)]
+
+    assert sha256(repr(truths).encode()).hexdigest() == other.strip()
 
 
 @pytest.mark.parametrize("seed", [*range(20), 25])  # 25: as many loader processes as cores

@@ -7,7 +7,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from benchmarks.diagnosis.captures import Capture, write_capture
+from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format
 from benchmarks.diagnosis.score import (
@@ -51,7 +51,7 @@ def main() -> int:
         _show(arguments.seed, arguments.flaw, [arguments.format] if arguments.format else list(Format))
     else:
         truth = find_truth(draw_world(arguments.seed))
-        for format_ in Format:
+        for format_ in formats_of(truth.world):
             folder = arguments.folder / format_
             folder.mkdir(parents=True, exist_ok=True)
             write_capture(truth.record, Capture(format_, arguments.flaw), arguments.seed, folder)
@@ -60,9 +60,10 @@ def main() -> int:
 
 def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
     """Return the captures of a world to score."""
-    drawn = draw_capture(seed)
+    drawn, world = draw_capture(seed), draw_world(seed)
     flaw = Flaw.NONE if clean else drawn.flaw
-    return [Capture(format_, flaw, drawn.age) for format_ in (Format if every else (drawn.format,))]
+    formats = formats_of(world) if every else [drawn.format]
+    return [Capture(format_, flaw if flaw in flaws_of(format_, world) else Flaw.NONE, drawn.age) for format_ in formats]
 
 
 def _score(seeds: list[int], *, clean: bool, every: bool, jobs: int) -> None:

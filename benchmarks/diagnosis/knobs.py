@@ -16,9 +16,13 @@ class Format(StrEnum):
     NSYS = "nsys"
     KINETO = "kineto"
     KINETO_STACKS = "kineto-stacks"
+    KINETO_ROCM = "kineto-rocm"
+    CUPTI_MONITOR = "cupti-monitor"
     XPLANE = "xplane"
+    XPLANE_TPU = "xplane-tpu"
     TRACE_JSON = "trace-json"
     NVPROF = "nvprof"
+    RUN = "run"
 
 
 class Knob(StrEnum):
@@ -59,7 +63,7 @@ class Knob(StrEnum):
 
 
 ALL = frozenset(Format)
-STACKS = frozenset({Format.KINETO_STACKS, Format.XPLANE})
+STACKS = frozenset({Format.KINETO_STACKS, Format.XPLANE, Format.XPLANE_TPU, Format.RUN})
 """Captures that hold functions of Python."""
 CALLS = frozenset({Format.NSYS})
 """Captures that hold calls of the operating system."""

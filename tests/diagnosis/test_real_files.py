@@ -185,6 +185,9 @@ def test_stats_of_xplane_files_have_types_of_real_ones(format_, plane, tmp_path)
     written = _stats(write_capture(RECORD, Capture(format_), 7, tmp_path)[0])[plane]
 
     for place, stats in written.items():
+        if place == "Steps":  # no public file of a TPU has steps: those of GPUs have this stat
+            assert stats["types"] == {"group_id": {"int64"}}
+            continue
         for name, types in stats["types"].items():
             if name in STEP_STATS:  # no public file holds annotated steps: these are TraceMe's
                 assert types == {"int64"}

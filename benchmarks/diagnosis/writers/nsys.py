@@ -40,12 +40,19 @@ class Age:
     copy_columns: tuple[str, ...] = ()
     traces_graphs: bool = False
     """Graphs are traced as a whole, not their kernels (``--cuda-graph-trace=graph``)."""
+    is_newest: bool = False
+    """Ranges have ``binaryData``, and synchronisations have ``greenContextId``."""
 
 
 AGES = (
     Age("2021.2.4", "2.9.1", "EXPORT_META_DATA", ("mangledName",)),
     Age("2022.4.2", "3.4.0", "META_DATA_EXPORT", ("mangledName",), ("virtualAddress",), traces_graphs=True),
-    Age("2025.1.1", "3.17.1", "META_DATA_EXPORT", ("mangledName", "greenContextId"), ("virtualAddress",)),
+    Age(
+        *("2025.1.1", "3.17.1", "META_DATA_EXPORT"),
+        ("mangledName", "greenContextId"),
+        ("virtualAddress", "greenContextId"),
+        is_newest=True,
+    ),
 )
 _KERNEL = """
     start end deviceId contextId streamId correlationId globalPid demangledName shortName launchType cacheConfig
@@ -53,8 +60,8 @@ _KERNEL = """
     localMemoryPerThread localMemoryTotal gridId sharedMemoryExecuted graphNodeId sharedMemoryLimitConfig
 """
 _COPY = """
-    start end deviceId contextId streamId correlationId globalPid bytes copyKind srcKind dstKind srcDeviceId
-    dstDeviceId migrationCause graphNodeId
+    start end deviceId contextId streamId correlationId globalPid bytes copyKind deprecatedSrcId srcKind dstKind
+    srcDeviceId srcContextId dstDeviceId dstContextId migrationCause graphNodeId
 """
 _FILL = "start end deviceId contextId streamId correlationId globalPid value bytes graphNodeId memKind"
 _GRAPH = "start end deviceId graphId contextId streamId correlationId globalPid graphExecId"
@@ -66,7 +73,47 @@ _NVTX = """
 """
 """Columns, by the order of the export; ages add some."""
 _TYPES = dict.fromkeys(("text", "jsonText", "name", "value", "utcTime", "localTime", "busLocation"), "TEXT")
+_TYPES |= dict.fromkeys(("uuid", "chipName", "ctxswDevPath", "ctrlDevPath", "binaryData"), "TEXT")
 _TYPES |= {"doubleValue": "REAL", "floatValue": "REAL"}
+_A100: dict[str, object] = {
+    "name": DEVICE_NAME,
+    "isDiscrete": 1,
+    "l2CacheSize": 41_943_040,
+    "totalMemory": DEVICE_MEMORY,
+    "memoryBandwidth": 2_039_040_000_000,
+    "clockRate": 1_410_000_000,
+    "smCount": MULTIPROCESSORS,
+    "pwGpuId": 0,
+    "luid": 0,
+    "chipName": "GA100",
+    "ctxswDevPath": "",
+    "ctrlDevPath": "",
+    "revision": 161,
+    "nodeMask": 0,
+    "constantMemory": 65_536,
+    "maxIPC": 0,
+    "maxRegistersPerBlock": 65_536,
+    "maxShmemPerBlock": 49_152,
+    "maxShmemPerBlockOptin": 166_912,
+    "maxShmemPerSm": 167_936,
+    "maxRegistersPerSm": 65_536,
+    "threadsPerWarp": 32,
+    "asyncEngines": 5,
+    "maxWarpsPerSm": 64,
+    "maxBlocksPerSm": 32,
+    "maxThreadsPerBlock": 1_024,
+    "maxBlockDimX": 1_024,
+    "maxBlockDimY": 1_024,
+    "maxBlockDimZ": 64,
+    "maxGridDimX": 2_147_483_647,
+    "maxGridDimY": 65_535,
+    "maxGridDimZ": 65_535,
+    "computeMajor": 8,
+    "computeMinor": 0,
+    "smMajor": 8,
+    "smMinor": 0,
+}
+"""Facts of each device in TARGET_INFO_GPU, next to its numbers."""
 
 
 _VERSIONS = {"cudaLaunchKernel": "7000", "cudaGraphLaunch": "10000", "cudaStreamCreateWithFlags": "5000"}
@@ -109,7 +156,7 @@ def write_nsys(record: Record, folder: Path, *, age: int = 2) -> list[Path]:
     path, version = folder / "report.sqlite", AGES[age]
     database = _Database(path)
     _write_facts(database, record, version)
-    _write_host(database, record)
+    _write_host(database, record, version)
     _write_device(database, record, version)
     if record.lost:
         text = f"Number of CUPTI events lost: {record.lost}. Some CUPTI events were dropped."
@@ -140,16 +187,10 @@ def _write_facts(database: _Database, record: Record, version: Age) -> None:
         {
             "vmId": HOST_BITS,
             "id": rank,
-            "name": DEVICE_NAME,
             "busLocation": f"0000:{16 + rank:02x}:00.0",
-            "isDiscrete": 1,
-            "totalMemory": DEVICE_MEMORY,
-            "memoryBandwidth": 2_039_040_000_000,
-            "clockRate": 1_410_000_000,
-            "smCount": MULTIPROCESSORS,
-            "computeMajor": 8,
-            "computeMinor": 0,
+            "uuid": f"1825e7cc-6d1b-a3ac-d9bf-{rank:012x}",
             "cuDevice": rank,
+            **_A100,
         }
         for rank in range(record.ranks)
     ]
@@ -164,7 +205,7 @@ def _write_facts(database: _Database, record: Record, version: Age) -> None:
     database.table("ThreadNames", ("nameId", "priority", "globalTid"), threads)
 
 
-def _write_host(database: _Database, record: Record) -> None:
+def _write_host(database: _Database, record: Record, version: Age) -> None:
     ids = thread_ids(record)
     calls: list[dict[str, object]] = []
     ranges: list[dict[str, object]] = []
@@ -188,7 +229,8 @@ def _write_host(database: _Database, record: Record) -> None:
     if calls:
         database.table("CUPTI_ACTIVITY_KIND_RUNTIME", api, calls)
     if ranges:
-        database.table("NVTX_EVENTS", _NVTX.split(), ranges)
+        newest = ("binaryData",) if version.is_newest else ()
+        database.table("NVTX_EVENTS", (*_NVTX.split(), *newest), ranges)
     os_columns = ("start", "end", "eventClass", "globalTid", "nameId", "returnValue", "nestingLevel", "callchainId")
     database.table("OSRT_API", os_columns, waits)
     synchronizations: list[dict[str, object]] = [
@@ -206,7 +248,8 @@ def _write_host(database: _Database, record: Record) -> None:
         for span in record.spans
         if span.name == "cudaStreamSynchronize"
     ]
-    columns = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "syncType", "eventId")
+    columns = ["start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "syncType", "eventId"]
+    columns += ["greenContextId"] if version.is_newest else []
     database.table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", columns, synchronizations)
 
 

@@ -60,6 +60,15 @@ class Knob(StrEnum):
     OTHER_PROGRAMS = "other-programs"
     FEW_REQUESTS = "few-requests"
     SCHEDULER = "scheduler"
+    PIPELINE_BUBBLE = "pipeline-bubble"
+    UNEVEN_STAGES = "uneven-stages"
+    TENSOR_COMMUNICATION = "tensor-communication"
+    SMALL_MICRO_BATCHES = "small-micro-batches"
+    GRAPH_CAPTURE = "graph-capture"
+    MANAGED_MEMORY = "managed-memory"
+    CHILD_PROCESSES = "child-processes"
+
+    __hash__ = str.__hash__  # that of Enum takes much of the time of a simulation
 
 
 ALL = frozenset(Format)
@@ -69,6 +78,8 @@ CALLS = frozenset({Format.NSYS})
 """Captures that hold calls of the operating system."""
 HOST = frozenset({"host", "host-bound", "unexplained", "os_call", "os-wait", "exposed-wait", "waiting"})
 """The device waits for the host."""
+MIGRATIONS = frozenset({Format.NSYS, Format.NVPROF})
+"""Captures that hold migrations of managed memory."""
 LAUNCHES = frozenset({"launch-bound-kernels", "kernel_launch", "eager-ops-in-steps"})
 
 
@@ -277,6 +288,55 @@ KNOBS = {
             STACKS,
             serves=True,
             places=("schedule",),
+        ),
+        # Stages that wait for one another are what a report sees of a bubble. It is named if the sentence says that the
+        # wait is for the exchange between stages.
+        KnobFacts(
+            Knob.PIPELINE_BUBBLE,
+            _keys("pipeline-bubble"),
+            _RANKS | {"communication", "exposed-communication"},
+            ranks=2,
+            places=("SendRecv", "pipeline", "stage", "micro-batch"),
+        ),
+        KnobFacts(
+            Knob.UNEVEN_STAGES,
+            _RANKS | {"uneven-stages"},
+            _keys("communication", "exposed-communication", "pipeline-bubble"),
+            least=0.4,
+            ranks=2,
+        ),
+        KnobFacts(
+            Knob.TENSOR_COMMUNICATION,
+            _keys("communication", "exposed-communication", "shared-stream"),
+            _RANKS,
+            ranks=2,
+        ),
+        KnobFacts(
+            Knob.SMALL_MICRO_BATCHES,
+            LAUNCHES | {"host", "host-bound", "small-batch", "small-micro-batches"},
+            HOST,
+            least=0.5,
+        ),
+        KnobFacts(
+            Knob.GRAPH_CAPTURE,
+            _keys("compilation", "exposed-compilation", "recompilation-in-steps", "graph-capture"),
+            HOST | {"driver", "first_launch"},
+            places=("GraphInstantiate", "BeginCapture"),
+        ),
+        KnobFacts(
+            Knob.MANAGED_MEMORY,
+            _keys("migration", "managed-memory-migration"),
+            HOST | {"copy_h2d", "copy_d2h", "healthy"},
+            MIGRATIONS,
+            least=0.6,
+            most=2.0,
+        ),
+        KnobFacts(
+            Knob.CHILD_PROCESSES,
+            _keys("child_process"),
+            HOST | {"lock", "lock-wait"},
+            STACKS | CALLS,
+            places=("wait4", "subprocess", "child process"),
         ),
     )
 }

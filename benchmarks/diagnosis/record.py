@@ -30,7 +30,10 @@ class Work(StrEnum):
     @property
     def is_copy(self) -> bool:
         """True if a copy engine does it."""
-        return self in {Work.HOST_TO_DEVICE, Work.DEVICE_TO_HOST, Work.DEVICE_TO_DEVICE}
+        return self._value_ in _COPIES
+
+
+_COPIES = frozenset({"h2d", "d2h", "d2d"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class DeviceSpan:
     grid: int = 1
     block: int = 128
     graph: int | None = None
-    """Number of the executable graph that did the work; its ``correlation`` is that of the call that launched the graph."""
+    """Number of the executable graph that it belongs to. Its ``correlation`` is that of the launch of the graph."""
     node: int = 0
     """Number of its node in the graph."""
     operation: str = "allreduce"
@@ -118,21 +121,22 @@ class Record:
 
 @dataclass(slots=True)
 class Recorder:
-    """Collects a record while a world runs."""
+    """Collects a record while a world runs.
 
+    Args:
+        keeps: False if only the end of the world is of interest.
+    """
+
+    keeps: bool = True
+    end: int = 0
+    """End of the last program, or of the device work if that is later."""
     spans: list[Span] = field(default_factory=list)
     device: list[DeviceSpan] = field(default_factory=list)
     threads: list[ThreadFacts] = field(default_factory=list)
     migrations: list[Migration] = field(default_factory=list)
 
     def finish(self, ranks: int) -> Record:
-        """Return the record. Its end is that of the last span of the host, or of the device if that is later."""
-        end = max([span.end for span in self.spans] + [span.end for span in self.device], default=0)
-        return Record(
-            tuple(self.spans),
-            tuple(self.device),
-            tuple(self.threads),
-            ranks,
-            end,
-            migrations=tuple(self.migrations),
-        )
+        """Return the record. Other threads of the program may run longer than it; their last spans are not recorded."""
+        spans = tuple(span for span in self.spans if span.end <= self.end)
+        threads, migrations = tuple(self.threads), tuple(self.migrations)
+        return Record(spans, tuple(self.device), threads, ranks, self.end, migrations=migrations)

@@ -22,6 +22,9 @@ CALLBACKS = {
     "cudaStreamCreateWithFlags": 198,
     "cudaLaunchKernel": 211,
     "cudaGraphLaunch": 311,
+    "cudaStreamBeginCapture": 315,
+    "cudaStreamEndCapture": 319,
+    "cudaGraphInstantiate": 443,
 }
 """Numbers of the calls in CUPTI's list of callbacks (cupti_runtime_cbid.h)."""
 

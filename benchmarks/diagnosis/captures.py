@@ -51,7 +51,9 @@ class Capture:
 
 def formats_of(world: World) -> list[Format]:
     """Return the formats that a program of this kind can be recorded in."""
-    on_tpu = not world.serves and world.strengths.keys() <= tpu.CAUSES
+    # A TPU of this simulation runs one pass as one module, and takes its batch from the infeed queue.
+    is_plain = world.stages == world.tensor == world.passes == 1 and not world.graphs and not world.prefetches
+    on_tpu = is_plain and not world.serves and world.strengths.keys() <= tpu.CAUSES
     return [format_ for format_ in Format if on_tpu or format_ is not Format.XPLANE_TPU]
 
 

@@ -112,7 +112,8 @@ def grade(truth: Truth, capture: Capture, verdict: Verdict) -> Grade:
         return Grade.RIGHT
     first = KNOBS[max(truth.gains, key=lambda knob: truth.gains[knob])]
     is_symptom = bool(leads & (first.symptoms | {"unexplained"}))
-    is_shown = first.is_shown_by(capture.format, has_ranges=capture.flaw is not Flaw.NO_ANNOTATIONS)
+    has_ranges, has_calls = capture.flaw is not Flaw.NO_ANNOTATIONS, capture.flaw is not Flaw.NO_CALLS
+    is_shown = first.is_shown_by(capture.format, has_ranges=has_ranges, has_calls=has_calls)
     if (is_symptom or says_nothing) and not is_shown:
         return Grade.HONEST
     if named:

@@ -33,6 +33,9 @@ HIP_CALLBACKS = {
     "hipStreamDestroy": 193,
     "hipStreamSynchronize": 200,
     "hipGraphLaunch": 215,
+    "hipStreamBeginCapture": 219,
+    "hipStreamEndCapture": 220,
+    "hipGraphInstantiateWithFlags": 279,
 }
 _HIP_KINDS = {Work.HOST_TO_DEVICE: "1", Work.DEVICE_TO_HOST: "2", Work.DEVICE_TO_DEVICE: "3"}
 _DIRECTIONS = {Work.HOST_TO_DEVICE: "HtoD", Work.DEVICE_TO_HOST: "DtoH", Work.DEVICE_TO_DEVICE: "DtoD"}

@@ -9,12 +9,15 @@ from benchmarks.diagnosis.record import DeviceSpan, Kind, Record, Span, Work
 
 CALLS = {
     "cudaFree": "hipFree",
+    "cudaGraphInstantiate": "hipGraphInstantiateWithFlags",
     "cudaGraphLaunch": "hipGraphLaunch",
     "cudaLaunchKernel": "hipLaunchKernel",
     "cudaMalloc": "hipMalloc",
     "cudaMemcpyAsync": "hipMemcpyAsync",
+    "cudaStreamBeginCapture": "hipStreamBeginCapture",
     "cudaStreamCreateWithFlags": "hipStreamCreateWithFlags",
     "cudaStreamDestroy": "hipStreamDestroy",
+    "cudaStreamEndCapture": "hipStreamEndCapture",
     "cudaStreamSynchronize": "hipStreamSynchronize",
 }
 _TILE = "MT128x128x32_MI16x16x16x1_SN_1LDSB1_GRVW8_PGR1_PLR1_TLDS1_WG64_4_1"
@@ -22,6 +25,7 @@ KERNELS = {
     names.HALF: f"Cijk_Alik_Bljk_HHS_BH_Bias_HAS_SAV_UserArgs_{_TILE}",
     names.FULL: f"Cijk_Alik_Bljk_SB_Bias_AS_SAV_UserArgs_{_TILE}",
     names.LAYOUT: "batched_transpose_32x32_half",
+    names.SEND_RECEIVE: "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)",
     names.ALL_REDUCE: "ncclDevKernel_Generic_4(ncclDevKernelArgsStorage<4096ul>)",
 }
 """Matrix products of hipBLASLt, transposes of MIOpen, collectives of RCCL. PyTorch's own kernels keep their names."""

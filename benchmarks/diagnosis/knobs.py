@@ -253,7 +253,8 @@ KNOBS = {
             most=30,
             places=("before them", "start-up"),
         ),
-        KnobFacts(Knob.SLEEP, _keys("sleep"), HOST, STACKS | CALLS, places=("sleep",)),
+        # The finding on locks is also that on sleep; its sentence says which of them it is.
+        KnobFacts(Knob.SLEEP, _keys("sleep"), HOST | {"lock-wait"}, STACKS | CALLS, places=("sleep",)),
         KnobFacts(
             Knob.LOCK,
             _keys("lock", "lock-wait"),

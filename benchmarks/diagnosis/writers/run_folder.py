@@ -33,7 +33,17 @@ _RANGES = {
 }
 """Functions of libraries that PyTorch marks as ranges."""
 Frame = tuple[str, str, int | None]
+Chain = tuple[Frame, ...]
 Lines = list[list[Any]]
+_PROGRAM: Chain = (("main", "train.py", 88),)
+_STARTED_THREAD: Chain = (("_bootstrap", "threading.py", 1002),)
+_WORKER: Chain = (("_worker_loop", "torch/utils/data/_utils/worker.py", 349),)
+_SERVER: Chain = (
+    ("main", "serve.py", 12),
+    ("run_engine_core", "vllm/v1/engine/core.py", 692),
+    ("run_busy_loop", "vllm/v1/engine/core.py", 719),
+)
+"""Outermost functions of threads."""
 
 
 def write_run(record: Record, folder: Path, *, packed: bool) -> list[Path]:
@@ -130,9 +140,11 @@ def _stack_lines(record: Record, threads: list[ThreadFacts], pid: int, *, is_wor
         if facts.thread != 1 and not any(span.kind is Kind.PYTHON for span in spans):
             continue  # a thread without Python
         lines.append(["thread", number, tid_of(facts), facts.name, facts.thread == 1, 140_000_000_000_000 + number])
-        outermost: Frame = ("main", "train.py", 88) if facts.thread == 1 else ("_bootstrap", "threading.py", 1002)
+        outermost = _PROGRAM if facts.thread == 1 else _STARTED_THREAD
         if is_worker:
-            outermost = ("_worker_loop", "torch/utils/data/_utils/worker.py", 349)
+            outermost = _WORKER
+        elif facts.thread == 1 and any(span.name.startswith("vllm/") for span in spans):
+            outermost = _SERVER
         for start, dur, chain, state in _samples(record, spans, outermost):
             parent: int | None = None
             for frame in chain:
@@ -168,14 +180,16 @@ def _phase(span: Span) -> tuple[str, str, int | None] | None:
     return None
 
 
-def _samples(record: Record, spans: list[Span], outermost: Frame) -> Iterator[tuple[int, int, tuple[Frame, ...], str]]:
+def _samples(
+    record: Record, spans: list[Span], outermost: tuple[Frame, ...]
+) -> Iterator[tuple[int, int, tuple[Frame, ...], str]]:
     """Yield start, duration, stack and state; samples in a row with the same stack are one."""
     shown = nested([span for span in spans if span.kind is Kind.PYTHON or span.name in _RANGES])
     waits = nested([span for span in spans if span.kind is Kind.OS])
     around: list[tuple[int, Frame]] = []
     next_shown = next_wait = 0
     waits_until = 0
-    last: tuple[int, int, tuple[Frame, ...], str] | None = None
+    last: tuple[int, int, Chain, str] | None = None
     for time in range(record.start + PERIOD_NS // 2, record.end, PERIOD_NS):
         while next_shown < len(shown) and shown[next_shown].start <= time:
             frame = _frame(shown[next_shown])
@@ -186,7 +200,7 @@ def _samples(record: Record, spans: list[Span], outermost: Frame) -> Iterator[tu
         while next_wait < len(waits) and waits[next_wait].start <= time:
             waits_until = max(waits_until, waits[next_wait].end)
             next_wait += 1
-        chain = (outermost, *(frame for _, frame in around))
+        chain = (*outermost, *(frame for _, frame in around))
         state = "waiting" if waits_until > time else "running"
         if last is not None and last[2:] == (chain, state):
             last = (last[0], last[1] + PERIOD_NS, chain, state)

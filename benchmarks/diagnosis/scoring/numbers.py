@@ -13,6 +13,8 @@ from traceviz.report.document import Grid
 COMPUTE, COMMUNICATION, COPIES, INPUT, CALLS, OTHER = "compute", "communication", "copies", "input", "calls", "other"
 CLASSES = (COMPUTE, COMMUNICATION, COPIES, INPUT, CALLS, OTHER)
 """Classes in the order of their precedence: what the devices do, then what the host does while they idle."""
+HOST_COLLECTIVES = "gloo:"
+"""Start of the names of ranges in which ranks exchange data on the host, which is communication."""
 _REPORTED = {
     "device_compute": COMPUTE,
     "communication": COMMUNICATION,
@@ -91,6 +93,8 @@ def _events_of(record: Record, rank: int) -> Iterator[tuple[int, int, int]]:
             continue
         if span.name in {SINGLE, MULTIPLE}:
             yield CLASSES.index(INPUT), span.start, span.end
+        elif span.name.startswith(HOST_COLLECTIVES):
+            yield CLASSES.index(COMMUNICATION), span.start, span.end
         elif span.kind is Kind.API:
             yield CLASSES.index(CALLS), span.start, span.end
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from benchmarks.diagnosis.loader import MULTIPLE, SINGLE
@@ -79,6 +80,23 @@ def account_of(record: Record, rank: int, steps: list[Interval]) -> dict[str, in
             first = next((index for index in range(inside) if open_[index] > 0), inside - 1)
             account[CLASSES[first]] += following - time
     return account
+
+
+def waits_for_ranks(record: Record) -> float:
+    """Return the share of time in which ranks wait in collectives for a later rank and compute nothing."""
+    latest: dict[int, int] = {}  # a collective ends at one time on all its ranks
+    for work in record.device:
+        if work.work is Work.COLLECTIVE:
+            latest[work.end] = max(work.start, latest.get(work.end, 0))
+    waits = (
+        replace(work, end=latest[work.end]) if work.work is Work.COLLECTIVE else work
+        for work in record.device
+        if work.work in {Work.COLLECTIVE, Work.KERNEL}
+    )
+    waiting = replace(record, device=tuple(waits), spans=())
+    ranks = range(record.ranks)
+    total = sum(account_of(waiting, rank, [(0, record.end)])[COMMUNICATION] for rank in ranks)
+    return total / max(1, record.ranks * record.end)
 
 
 def _events_of(record: Record, rank: int) -> Iterator[tuple[int, int, int]]:

@@ -3,7 +3,7 @@ import pytest
 from benchmarks.diagnosis.captures import Capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format, Knob
-from benchmarks.diagnosis.record import Record
+from benchmarks.diagnosis.record import DeviceSpan, Record, Work
 from benchmarks.diagnosis.scoring.findings import FindingScore, has_word, score_findings
 from benchmarks.diagnosis.truth import Truth
 from benchmarks.diagnosis.worlds import World
@@ -37,6 +37,30 @@ def test_a_finding_is_true_if_a_cause_that_it_names_has_a_gain():
 def test_a_finding_with_a_small_share_is_a_remark():
     assert scored({}, (finding("straggler", 0.049), finding("single-process-loader", None))) == FindingScore()
     assert scored({}, (finding("straggler", 0.05),)).false == ("straggler",)
+
+
+def test_idle_time_after_the_read_of_a_loss_is_an_effect_if_the_host_is_slow():
+    after_reads = (finding("synchronisation-exposes-idle", 0.2),)
+
+    assert scored({Knob.ALLOCATION: 0.4}, after_reads).other == ("synchronisation-exposes-idle",)
+    assert scored({Knob.RESULT_READS: 0.4}, after_reads).true == ("synchronisation-exposes-idle",)
+    assert scored({Knob.LAYOUT: 0.4}, after_reads).false == ("synchronisation-exposes-idle",)
+
+
+@pytest.mark.parametrize(("late", "is_true"), [(8, True), (7, False)])
+def test_ranks_that_are_late_by_chance_are_late(late, is_true):
+    # Rank 0 waits in its collective for rank 1: 8 of 400 ns of both are 2 %.
+    device = tuple(
+        DeviceSpan(rank, 20, Work.COLLECTIVE, "", start, 150, correlation=1)
+        for rank, start in ((0, 100), (1, 100 + late))
+    )
+    record = Record((), device, (), 2, 200)
+    verdict = Verdict(VerdictCode.CANNOT_JUDGE, "")
+    report = Report((), verdict, (), (finding("late-collectives", 0.2),))
+    found = score_findings(Truth(World(1), record, {}), NSYS, report)
+
+    assert bool(found.true) is is_true
+    assert bool(found.false) is not is_true
 
 
 @pytest.mark.parametrize(

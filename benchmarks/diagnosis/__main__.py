@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from benchmarks.diagnosis.captures import Capture, write_capture
+from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format
 from benchmarks.diagnosis.score import GOOD, Scored, draw_capture, score_capture, score_seed
@@ -48,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         _show(options.seed, options.flaw, [options.format] if options.format else list(Format))
     else:
         truth = find_truth(draw_world(options.seed))
-        for format_ in Format:
+        for format_ in formats_of(truth.world):
             folder = options.folder / format_
             folder.mkdir(parents=True, exist_ok=True)
             write_capture(truth.record, Capture(format_, options.flaw), options.seed, folder)
@@ -88,9 +88,10 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
     """Return the captures of a world to score."""
-    drawn = draw_capture(seed)
+    drawn, world = draw_capture(seed), draw_world(seed)
     flaw = Flaw.NONE if clean else drawn.flaw
-    return [Capture(format_, flaw, drawn.age) for format_ in (Format if every else (drawn.format,))]
+    formats = formats_of(world) if every else [drawn.format]
+    return [Capture(format_, flaw if flaw in flaws_of(format_, world) else Flaw.NONE, drawn.age) for format_ in formats]
 
 
 def score_seeds(

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 import traceviz
-from benchmarks.diagnosis.captures import Capture, write_capture
+from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw, apply_flaw
 from benchmarks.diagnosis.knobs import KNOBS, Format, Knob
 from benchmarks.diagnosis.scoring.changes import Change, score_cause, score_equal
@@ -115,8 +115,10 @@ class Scored:
 def draw_capture(seed: int) -> Capture:
     """Return the format and the flaw of the capture of a world."""
     random = Random(f"{seed}/capture")
-    flaw = Flaw.NONE if random.random() < CLEAN else random.choice([flaw for flaw in Flaw if flaw is not Flaw.NONE])
-    return Capture(random.choice(list(Format)), flaw, random.randrange(3))
+    world, is_clean = draw_world(seed), random.random() < CLEAN
+    format_ = random.choice(formats_of(world))
+    flaw = Flaw.NONE if is_clean else random.choice(flaws_of(format_, world))
+    return Capture(format_, flaw, random.randrange(3))
 
 
 def score_seed(seed: int, captures: Iterable[Capture], *, compares: bool = False) -> list[Scored]:

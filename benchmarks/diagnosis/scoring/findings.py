@@ -46,7 +46,8 @@ NO_FINDINGS = FindingScore()
 
 def is_shown(knob: Knob, capture: Capture) -> bool:
     """Return whether a capture holds evidence of a cause."""
-    return KNOBS[knob].is_shown_by(capture.format, has_ranges=capture.flaw is not Flaw.NO_ANNOTATIONS)
+    has_ranges, has_calls = capture.flaw is not Flaw.NO_ANNOTATIONS, capture.flaw is not Flaw.NO_CALLS
+    return KNOBS[knob].is_shown_by(capture.format, has_ranges=has_ranges, has_calls=has_calls)
 
 
 def has_word(word: str, text: str) -> bool:

@@ -16,8 +16,8 @@ from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_c
 from benchmarks.diagnosis.flaws import Flaw, apply_flaw
 from benchmarks.diagnosis.knobs import KNOBS, Format, Knob
 from benchmarks.diagnosis.scoring.changes import Change, score_cause, score_equal
+from benchmarks.diagnosis.scoring.findings import MATTERS as MATTERS
 from benchmarks.diagnosis.scoring.findings import (
-    MATTERS,
     NEGLIGIBLE,
     NO_FINDINGS,
     FindingScore,

@@ -16,8 +16,8 @@ from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_c
 from benchmarks.diagnosis.flaws import Flaw, apply_flaw
 from benchmarks.diagnosis.knobs import KNOBS, Format, Knob
 from benchmarks.diagnosis.scoring.changes import Change, score_cause, score_equal
-from benchmarks.diagnosis.scoring.findings import MATTERS as MATTERS
 from benchmarks.diagnosis.scoring.findings import (
+    MATTERS,
     NEGLIGIBLE,
     NO_FINDINGS,
     FindingScore,
@@ -31,6 +31,8 @@ from benchmarks.diagnosis.worlds import draw_world
 from traceviz.core.errors import TracevizError
 from traceviz.report import Report, Verdict
 from traceviz.report.verdicts import VerdictCode
+
+__all__ = ["GOOD", "MATTERS", "Grade", "Scored", "draw_capture", "grade", "read_report", "score_capture", "score_seed"]
 
 AS_GOOD = 0.9
 """A cause with this part of the greatest gain is as good as it."""

@@ -28,7 +28,8 @@ from benchmarks.diagnosis.worlds import draw_world
 RESULTS = Path("build/diagnosis")
 SCORES, FAILURES = "scores.jsonl", "failures.txt"
 PAGE = Path("docs/diagnosis.md")
-COMPARE_EVERY = 4
+COMPARE_EVERY, PLACES_EVERY = 4, 4
+"""Worlds whose comparison and whose places are scored: every fourth."""
 KEPT = 20
 
 
@@ -104,7 +105,8 @@ def score_seeds(
 
 def _score_world(seed: int, *, clean: bool, every: bool, compare_every: int) -> list[Scored]:
     compares = compare_every > 0 and seed % compare_every == 0
-    return score_seed(seed, captures_of(seed, clean=clean, every=every), compares=compares)
+    captures = captures_of(seed, clean=clean, every=every)
+    return score_seed(seed, captures, places=seed % PLACES_EVERY == 0, compares=compares)
 
 
 def _score(options: argparse.Namespace) -> None:
@@ -156,7 +158,7 @@ def _score_one(options: argparse.Namespace) -> None:
     capture = Capture(options.format or drawn.format, options.flaw or drawn.flaw, drawn.age)
     truth = find_truth(draw_world(options.seed))
     print(truth.world)
-    print(describe_all(score_capture(truth, capture, compares=True)))
+    print(describe_all(score_capture(truth, capture, places=True, compares=True)))
     _write_files(options.seed, capture, options.results, shrinks=options.shrink)
 
 

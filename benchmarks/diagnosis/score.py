@@ -32,6 +32,8 @@ from traceviz.core.errors import TracevizError
 from traceviz.report import Report, Verdict
 from traceviz.report.verdicts import VerdictCode
 
+__all__ = ["GOOD", "MATTERS", "Grade", "Scored", "draw_capture", "grade", "read_report", "score_capture", "score_seed"]
+
 AS_GOOD = 0.9
 """A cause with this part of the greatest gain is as good as it."""
 OTHER_COSTS = 1_000_000
@@ -121,33 +123,37 @@ def draw_capture(seed: int) -> Capture:
     return Capture(format_, flaw, random.randrange(3))
 
 
-def score_seed(seed: int, captures: Iterable[Capture], *, compares: bool = False) -> list[Scored]:
-    """Score the reports on captures of the world of a seed. ``compares`` adds places and a comparison."""
+def score_seed(seed: int, captures: Iterable[Capture], *, places: bool = False, compares: bool = False) -> list[Scored]:
+    """Score the reports on captures of the world of a seed, as :func:`score_capture`."""
     try:
         truth = find_truth(draw_world(seed))
-        return [score_capture(truth, capture, compares=compares) for capture in captures]
+        return [score_capture(truth, capture, places=places, compares=compares) for capture in captures]
     except Exception as error:
         error.add_note(f"The seed is {seed}.")
         raise
 
 
-def score_capture(truth: Truth, capture: Capture, *, compares: bool = False) -> Scored:
+def score_capture(truth: Truth, capture: Capture, *, places: bool = False, compares: bool = False) -> Scored:
     """Write a capture, read its report, and score it.
 
-    A comparison is between the world without its cause and with it. A part of the worlds, and each healthy one, is
-    compared with a run of itself whose costs have another seed.
+    Args:
+        truth: The world and its truth.
+        capture: The format and the flaw.
+        places: True to score the places of the cause, which takes another run.
+        compares: True to score a comparison, which takes as long as two reports: of the world without its cause and with
+            it. A part of the worlds, and each healthy one, is compared with a run of itself with other costs.
     """
     seed, world = truth.world.seed, truth.world
     gains = dict(sorted(((knob, gain) for knob, gain in truth.gains.items()), key=lambda item: -item[1]))
     first = next(iter(gains), None)
     cause = first if first is not None and gains[first] >= MATTERS else None
-    without = run(world.without(cause)) if compares and cause is not None else None
-    places, change = {}, None
+    without = run(world.without(cause)) if cause is not None and (places or compares) else None
+    named, change = {}, None
     with tempfile.TemporaryDirectory() as folder:
         paths = write_capture(truth.record, capture, seed, Path(folder))
         report = read_report(paths)
-        if without is not None:
-            places = score_places(truth.record, without, report, paths)
+        if places and without is not None:
+            named = score_places(truth.record, without, report, paths)
     if compares:
         with tempfile.TemporaryDirectory() as folder:
             if cause is not None and without is not None and Random(f"{seed}/compare").random() < CAUSE_PAIRS:
@@ -166,7 +172,7 @@ def score_capture(truth: Truth, capture: Capture, *, compares: bool = False) -> 
         grade=grade(truth, capture, report.verdict),
         hiding=tuple(" and ".join(sorted(pair)) for pair in truth.hiding),
         findings=score_findings(truth, capture, report),
-        places=places,
+        places=named,
         errors=find_errors(truth.record, apply_flaw(truth.record, capture.flaw, seed), report),
         change=change,
     )

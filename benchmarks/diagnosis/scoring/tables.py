@@ -13,7 +13,7 @@ from statistics import median
 import traceviz
 from benchmarks.diagnosis.score import GOOD, Grade, Scored
 from benchmarks.diagnosis.scoring.changes import Change
-from benchmarks.diagnosis.scoring.numbers import CLASSES
+from benchmarks.diagnosis.scoring.numbers import CLASSES, COMPUTE
 
 MARKERS = "<!-- diagnosis -->", "<!-- /diagnosis -->"
 """The tables of a page are between these lines."""
@@ -159,11 +159,11 @@ def number_table(scores: Iterable[Scored], row: Row, name: str) -> Table:
     errors: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     captures: Counter[str] = Counter()
     for scored in scores:
-        captures[row(scored)] += bool(scored.errors)
+        captures[row(scored)] += 1
         for class_, error in scored.errors.items():
             errors[row(scored)][class_].append(error)
     rows = tuple(
-        (key, str(captures[key]), *(_spread(of.get(class_, [])) for class_ in CLASSES))
+        (key, f"{len(of[COMPUTE])} of {captures[key]}", *(_spread(of.get(class_, [])) for class_ in CLASSES))
         for key, of in sorted(errors.items())
     )
     title = f"Error of the classes of step time by {name}: median and 95th percentile, in % of step time"

@@ -45,7 +45,8 @@ def install(tool: Tool) -> str:
         [python_of(tool), "-m", "pip", "install", "--quiet", *packages], capture_output=True, text=True, check=False
     )
     if done.returncode:
-        return done.stderr.strip().splitlines()[-1]
+        reasons = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith(("fatal:", "ERROR:"))]
+        return reasons[0] if reasons else f"pip ends with {done.returncode}"
     for source in folder.glob(f"lib/*/site-packages/{EXTENSION}/*/*"):
         # DuckDB looks for extensions below the home folder, by its version and platform.
         target = home_of(tool) / ".duckdb" / "extensions" / source.parent.name / "linux_amd64"

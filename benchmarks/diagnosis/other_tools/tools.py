@@ -16,7 +16,9 @@ SILENT = ""
 TORCH = (Format.KINETO,)
 """Traces of the PyTorch profiler. Those with functions of Python are the same files with more events, which none of
 these tools uses for a diagnosis; without them, more of what the tools cannot name counts as honest."""
-HOST = ("host", "host-bound", "unexplained")
+HOST = ("host", "host-bound")
+IDLE = (*HOST, "unexplained")
+"""Idle time without a cause."""
 INPUT = ("input", "input-bound")
 WAITS = ("synchronisation-exposes-idle", "exposed-wait")
 COMMUNICATION = ("communication", "exposed-communication")
@@ -91,7 +93,7 @@ TOOLS = (
             ),
             "idle: memory transfer": Meaning((*COPIES_IN, *COPIES_OUT, *HOST), f"{_GAP}: a copy."),
             "idle: kernel launch": Meaning(LAUNCHES, f"{_GAP}: a launch."),
-            "gpu_idle_gaps": Meaning(HOST, "Idle time whose gaps it does not explain."),
+            "gpu_idle_gaps": Meaning(IDLE, "Idle time whose gaps it does not explain."),
             "overlap_breakdown": Meaning(COMMUNICATION, "Communication that no computation hides."),
             "region_mfu": Meaning((SILENT,), "Kernels below the speed of light; the device computes."),
             "gpu-compute-bound": Meaning((SILENT,), "The device computes most of the time: no cause outside kernels."),
@@ -108,9 +110,9 @@ TOOLS = (
         "Tables of traces of many ranks, for notebooks. It gives no verdict; its greatest class of device time besides "
         "compute stands for one, from 15 % on (the limit of nsys-ai and TraceLens for idle time).",
         {
-            "idle: host_wait": Meaning(HOST, "Kernels that the host launched late."),
+            "idle: host_wait": Meaning(IDLE, "Kernels that the host launched late."),
             "idle: kernel_wait": Meaning(LAUNCHES, "Short gaps between kernels that were launched in time."),
-            "idle: other": Meaning(("unexplained", *HOST), "Idle time of no category."),
+            "idle: other": Meaning(IDLE, "Idle time of no category."),
             "communication": Meaning(COMMUNICATION, "Communication that no computation hides."),
             "memory: HtoD": Meaning((*INPUT, *COPIES_IN), "Copies to the device, such as those of input."),
             "memory: DtoH": Meaning(COPIES_OUT, "Copies to the host."),
@@ -131,7 +133,7 @@ TOOLS = (
         "15 % on. The scripts of the agent flag idle time from 15 %, and communication already from 5 %, which would "
         "blame more.",
         {
-            "idle_time": Meaning(HOST, "Idle time of the device."),
+            "idle_time": Meaning(IDLE, "Idle time of the device."),
             "exposed_comm_time": Meaning(COMMUNICATION, "Communication that no computation hides."),
             "exposed_comm_time: skew": Meaning(SKEW, "The same, and ranks start collectives at different times."),
             "exposed_memcpy_time": Meaning((*COPIES_IN, *COPIES_OUT), "Copies that nothing hides."),
@@ -153,7 +155,7 @@ TOOLS = (
             "smallbatch": Meaning((*LAUNCHES, "small-batch", "small-grids"), "It names short kernels, small batches."),
             "h2d_copy": Meaning((*INPUT, *COPIES_IN, *COPIES_OUT, *COPIES_WITHIN), "It counts all copies."),
             "unattributed": Meaning(
-                HOST, "The device is idle for no reason that it knows; its advice is work of the host or a read."
+                IDLE, "The device is idle for no reason that it knows; its advice is work of the host or a read."
             ),
         },
     ),
@@ -168,11 +170,11 @@ TOOLS = (
         {
             "input": Meaning((*INPUT, "single-process-loader", *COPIES_IN), "It counts copies to the device as input."),
             "potentially input": Meaning(
-                ("possible_input", *HOST), "Other time, which it attributes to input, to Python or to both."
+                ("possible_input", *IDLE), "Other time, which it attributes to input, to Python or to both."
             ),
             "kernel_launch": Meaning(LAUNCHES, "Time of launches."),
             "device_collectives": Meaning(COMMUNICATION, "Time of collectives."),
-            "all_other": Meaning(HOST, "Time of a step in which the device does nothing that it knows."),
+            "all_other": Meaning(IDLE, "Time of a step in which the device does nothing that it knows."),
         },
     ),
 )

@@ -1,14 +1,15 @@
-"""Costs: means with a spread and outliers, from one random sequence for each use."""
+"""Costs: means with a spread and a tail of outliers, from one random sequence for each use."""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from random import Random
 
 OUTLIERS = 0.02
 """Share of draws that are outliers, in a world with a spread."""
-OUTLIER_FACTOR = (2.0, 5.0)
-"""An outlier is this many times as large."""
+TAIL, LEAST_OUTLIER, GREATEST_OUTLIER = 1.5, 2.0, 20.0
+"""An outlier is at least twice as large as others, and more by a Pareto distribution with this exponent."""
 
 
 class Costs:
@@ -22,22 +23,35 @@ class Costs:
     def __init__(self, seed: int, spread: float) -> None:
         self._seed = seed
         self._spread = spread
-        self._sequences: dict[str, Random] = {}
+        self._factors = _factors(seed, spread)
+        self._drawn: dict[str, int] = {}
 
-    def draw(self, use: str, mean_ns: float) -> int:
-        """Return a cost in nanoseconds. Draws for other uses do not change it."""
+    def draw(self, use: str, mean_ns: float, *, spread: float | None = None, outliers: float = OUTLIERS) -> int:
+        """Return a cost in nanoseconds. Draws for other uses do not change it.
+
+        ``spread`` and ``outliers`` replace those of the world; they are the same for all draws of a use.
+        """
         if mean_ns <= 0:
             return 0
         if not self._spread:
             return round(mean_ns)
-        sequence = self.sequence(use)
-        factor = math.exp(sequence.gauss(-(self._spread**2) / 2, self._spread))
-        if sequence.random() < OUTLIERS:
-            factor *= sequence.uniform(*OUTLIER_FACTOR)
-        return max(1, round(mean_ns * factor))
+        position = self._drawn.get(use, 0)
+        self._drawn[use] = position + 1
+        found = self._factors.get(use)
+        if found is None:
+            found = self._factors[use] = Random(f"{self._seed}/{use}"), []
+        sequence, factors = found
+        if position == len(factors):
+            spread = self._spread if spread is None else spread
+            factor = math.exp(sequence.gauss(-(spread**2) / 2, spread))
+            if sequence.random() < outliers:
+                factor *= min(GREATEST_OUTLIER, LEAST_OUTLIER * sequence.paretovariate(TAIL))
+            factors.append(factor)
+        return max(1, round(mean_ns * factors[position]))
 
-    def sequence(self, use: str) -> Random:
-        """Return the random sequence of a use."""
-        if use not in self._sequences:
-            self._sequences[use] = Random(f"{self._seed}/{use}")
-        return self._sequences[use]
+
+@lru_cache(maxsize=1)
+def _factors(seed: int, spread: float) -> dict[str, tuple[Random, list[float]]]:
+    """Return the factors of each use that were drawn so far; runs of one world share them."""
+    del seed, spread
+    return {}

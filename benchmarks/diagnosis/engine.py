@@ -93,10 +93,16 @@ class Shared:
             return bool(self._queue) or len(self._since) >= self._places
         return bool(self._queue) and self._simulation.now - since >= self.quantum
 
+    def try_hold(self, holder: object) -> bool:
+        """Take a place, or keep the one that the holder has, if that needs no wait."""
+        if self.would_wait(holder):
+            return False
+        self._since.setdefault(holder, self._simulation.now)
+        return True
+
     def hold(self, holder: object) -> Actor:
         """Wait for a place, or keep the one that the holder has."""
-        if not self.would_wait(holder):
-            self._since.setdefault(holder, self._simulation.now)
+        if self.try_hold(holder):
             return
         turn = self._simulation.signal()
         self._queue.append((holder, turn))

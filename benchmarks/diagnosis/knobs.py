@@ -16,9 +16,13 @@ class Format(StrEnum):
     NSYS = "nsys"
     KINETO = "kineto"
     KINETO_STACKS = "kineto-stacks"
+    KINETO_ROCM = "kineto-rocm"
+    CUPTI_MONITOR = "cupti-monitor"
     XPLANE = "xplane"
+    XPLANE_TPU = "xplane-tpu"
     TRACE_JSON = "trace-json"
     NVPROF = "nvprof"
+    RUN = "run"
 
 
 class Knob(StrEnum):
@@ -56,15 +60,26 @@ class Knob(StrEnum):
     OTHER_PROGRAMS = "other-programs"
     FEW_REQUESTS = "few-requests"
     SCHEDULER = "scheduler"
+    PIPELINE_BUBBLE = "pipeline-bubble"
+    UNEVEN_STAGES = "uneven-stages"
+    TENSOR_COMMUNICATION = "tensor-communication"
+    SMALL_MICRO_BATCHES = "small-micro-batches"
+    GRAPH_CAPTURE = "graph-capture"
+    MANAGED_MEMORY = "managed-memory"
+    CHILD_PROCESSES = "child-processes"
+
+    __hash__ = str.__hash__  # that of Enum takes much of the time of a simulation
 
 
 ALL = frozenset(Format)
-STACKS = frozenset({Format.KINETO_STACKS, Format.XPLANE})
+STACKS = frozenset({Format.KINETO_STACKS, Format.XPLANE, Format.XPLANE_TPU, Format.RUN})
 """Captures that hold functions of Python."""
 CALLS = frozenset({Format.NSYS})
 """Captures that hold calls of the operating system."""
 HOST = frozenset({"host", "host-bound", "unexplained", "os_call", "os-wait", "exposed-wait", "waiting"})
 """The device waits for the host."""
+MIGRATIONS = frozenset({Format.NSYS, Format.NVPROF})
+"""Captures that hold migrations of managed memory."""
 LAUNCHES = frozenset({"launch-bound-kernels", "kernel_launch", "eager-ops-in-steps"})
 
 
@@ -82,6 +97,7 @@ class KnobFacts:
         ranks: Least number of ranks.
         serves: True if it is a cause of serving engines, not of training.
         needs_ranges: True if only ranges show it in captures without functions of Python.
+        needs_calls: True if only calls of the runtime show it.
         places: Words of a sentence that make a symptom an answer, such as the function that takes the time.
     """
 
@@ -94,11 +110,13 @@ class KnobFacts:
     ranks: int = 1
     serves: bool = False
     needs_ranges: bool = False
+    needs_calls: bool = False
     places: tuple[str, ...] = ()
 
-    def is_shown_by(self, format_: Format, *, has_ranges: bool) -> bool:
+    def is_shown_by(self, format_: Format, *, has_ranges: bool, has_calls: bool = True) -> bool:
         """Return whether a capture holds evidence of the cause."""
-        return format_ in self.evidence and (has_ranges or not self.needs_ranges or format_ in STACKS)
+        has_names = has_ranges or not self.needs_ranges or format_ in STACKS
+        return format_ in self.evidence and has_names and (has_calls or not self.needs_calls)
 
 
 def _keys(*keys: str) -> frozenset[str]:
@@ -135,7 +153,13 @@ KNOBS = {
             places=("input wait",),
         ),
         KnobFacts(Knob.INPUT_COPY, _INPUT | _COPIES),
-        KnobFacts(Knob.RESULT_READS, _READS, HOST | LAUNCHES | {"launch_queue"}, places=("_local_scalar_dense",)),
+        KnobFacts(
+            Knob.RESULT_READS,
+            _READS,
+            HOST | LAUNCHES | {"launch_queue"},
+            needs_calls=True,
+            places=("_local_scalar_dense",),
+        ),
         KnobFacts(Knob.SMALL_KERNELS, LAUNCHES | {"host", "host-bound"}, HOST, least=0.8, most=3.0),
         KnobFacts(
             Knob.HOST_PYTHON,
@@ -202,8 +226,8 @@ KNOBS = {
         KnobFacts(Knob.OFFLOAD, _COPIES | {"parameter_transfer", "parameter-transfer"}, HOST | {"launch_queue"}),
         KnobFacts(Knob.RESULTS_TO_HOST, _keys("copy_d2h", "device-waits-for-copies"), HOST | {"launch_queue"}),
         KnobFacts(Knob.DEVICE_COPIES, _keys("other_device", "device-waits-for-copies")),
-        KnobFacts(Knob.ALLOCATION, _keys("allocation", "allocation-churn", "exposed-allocation")),
-        KnobFacts(Knob.STREAM_CREATION, _keys("stream", "stream-creation-in-steps")),
+        KnobFacts(Knob.ALLOCATION, _keys("allocation", "allocation-churn", "exposed-allocation"), needs_calls=True),
+        KnobFacts(Knob.STREAM_CREATION, _keys("stream", "stream-creation-in-steps"), needs_calls=True),
         KnobFacts(
             Knob.COMPILATION,
             _keys("compilation", "exposed-compilation", "recompilation-in-steps"),
@@ -217,6 +241,7 @@ KNOBS = {
             HOST | {"kernel_launch", "time-outside-steps", "healthy"},
             least=5,
             most=20,
+            needs_calls=True,
             places=("before them", "start-up"),
         ),
         KnobFacts(
@@ -273,6 +298,56 @@ KNOBS = {
             STACKS,
             serves=True,
             places=("schedule",),
+        ),
+        # Stages that wait for one another are what a report sees of a bubble. It is named if the sentence says that the
+        # wait is for the exchange between stages.
+        KnobFacts(
+            Knob.PIPELINE_BUBBLE,
+            _keys("pipeline-bubble"),
+            _RANKS | {"communication", "exposed-communication"},
+            ranks=2,
+            places=("SendRecv", "pipeline", "stage", "micro-batch"),
+        ),
+        KnobFacts(
+            Knob.UNEVEN_STAGES,
+            _RANKS | {"uneven-stages"},
+            _keys("communication", "exposed-communication", "pipeline-bubble"),
+            least=0.4,
+            ranks=2,
+        ),
+        KnobFacts(
+            Knob.TENSOR_COMMUNICATION,
+            _keys("communication", "exposed-communication", "shared-stream"),
+            _RANKS,
+            ranks=2,
+        ),
+        KnobFacts(
+            Knob.SMALL_MICRO_BATCHES,
+            LAUNCHES | {"host", "host-bound", "small-batch", "small-micro-batches"},
+            HOST,
+            least=0.5,
+        ),
+        KnobFacts(
+            Knob.GRAPH_CAPTURE,
+            _keys("compilation", "exposed-compilation", "recompilation-in-steps", "graph-capture"),
+            HOST | {"driver", "first_launch"},
+            needs_calls=True,
+            places=("GraphInstantiate", "BeginCapture"),
+        ),
+        KnobFacts(
+            Knob.MANAGED_MEMORY,
+            _keys("migration", "managed-memory-migration"),
+            HOST | {"copy_h2d", "copy_d2h", "healthy"},
+            MIGRATIONS,
+            least=0.6,
+            most=2.0,
+        ),
+        KnobFacts(
+            Knob.CHILD_PROCESSES,
+            _keys("child_process"),
+            HOST | {"lock", "lock-wait"},
+            STACKS | CALLS,
+            places=("wait4", "subprocess", "child process"),
         ),
     )
 }

@@ -55,16 +55,15 @@ class Loader:
         """Read, decode and collate one batch."""
         world, use = self._world, f"loader/{thread.number}"
         start = thread.now
-        slow_disk = world.added_ns(Knob.SLOW_DISK)
-        hidden = (
-            world.device_ns if slow_disk and world.workers else 0
-        )  # steps hide this much reading of other processes
+        slow_disk, passes = world.added_to_pass(Knob.SLOW_DISK), world.micro_batches
+        # Steps hide this much reading of other processes.
+        hidden = world.device_ns / passes if slow_disk and world.workers else 0
         disk = 30 * MICROSECOND + slow_disk + hidden
         yield from thread.read_disk(thread.cost(f"{use}/disk", disk))
         thread.record(Kind.PYTHON, "dataset.py(41): read_record", start)
         start = thread.now
-        slow = world.added_ns(Knob.SLOW_LOADER) + world.added_ns(Knob.SLOW_WORKERS) * share
-        healthy = 0.02 * world.device_ns
+        slow = world.added_to_pass(Knob.SLOW_LOADER) + world.added_to_pass(Knob.SLOW_WORKERS) * share
+        healthy = 0.02 * world.device_ns / passes
         yield from thread.work(thread.cost(f"{use}/healthy", healthy) + thread.cost(f"{use}/slow", slow))
         thread.record(Kind.PYTHON, "dataset.py(58): decode", start)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from benchmarks.diagnosis.costs import Costs
 from benchmarks.diagnosis.engine import Actor, Shared, Signal, Simulation
-from benchmarks.diagnosis.record import DeviceSpan, Kind, Recorder, Span, ThreadFacts, Work
+from benchmarks.diagnosis.record import DeviceSpan, Kind, Migration, Recorder, Span, ThreadFacts, Work
 
 MICROSECOND = 1_000
 MILLISECOND = 1_000_000
@@ -19,6 +20,8 @@ LAUNCH_LATENCY = 3 * MICROSECOND
 LAUNCH_CALL = 4 * MICROSECOND
 STREAM_GAP = 800
 """Least time between two pieces of work of one stream, in nanoseconds."""
+MIGRATED_BYTES, PAGE_BYTES, MANAGED_ADDRESS = 65_536, 4_096, 0x7F_4000_0000
+"""The driver moves blocks of managed memory: a fault of one page brings its neighbours."""
 QUEUE_LENGTH = 1_024
 """Pieces of work that a stream holds before a launch blocks."""
 
@@ -31,22 +34,28 @@ class Task:
     name: str
     ns: int
     done: Signal
-    correlation: int
-    launched: int
+    correlation: int = 0
+    launched: int = 0
     after: tuple[Signal, ...] = ()
     meeting: Meeting | None = None
     bytes: int = 0
     pinned: bool = True
     grid: int = 1
     block: int = 128
+    graph: int | None = None
+    node: int = 0
+    operation: str = "allreduce"
+    migrations: int = 0
+    """Migrations of managed memory during the work: the device touches pages that the host has."""
 
 
 class Meeting:
-    """A collective of all ranks: none passes before all have come, and it takes each of them the same time."""
+    """A collective: no rank passes before all of its members have come, and it takes each of them the same time."""
 
-    def __init__(self, simulation: Simulation, ranks: int, ns: int) -> None:
+    def __init__(self, simulation: Simulation, members: tuple[int, ...], ns: int) -> None:
         self.ns = ns
-        self._missing = ranks
+        self.members = members
+        self._missing = len(members)
         self._complete = simulation.signal()
 
     def join(self) -> Actor:
@@ -86,15 +95,16 @@ class Stream:
             task = self.queue[0]
             yield from task.after
             yield max(0, task.launched + LAUNCH_LATENCY - simulation.now)
-            if task.work.is_copy:
-                yield from self.machine.engines[self.rank, task.work].hold(self)
+            engine = self.machine.engines[self.rank, task.work] if task.work.is_copy else None
+            if engine is not None and not engine.try_hold(self):
+                yield from engine.hold(self)
             start = simulation.now
             if task.meeting is not None:
                 yield from task.meeting.join()
             yield task.ns
             self.machine.record_device(self, task, start)
-            if task.work.is_copy:
-                self.machine.engines[self.rank, task.work].release(self)
+            if engine is not None:
+                engine.release(self)
             self.queue.popleft()
             if self.room is not None:
                 self.room.fire()
@@ -105,11 +115,11 @@ class Stream:
 class Machine:
     """All resources of a world and the recorder of what happens on them."""
 
-    def __init__(self, costs: Costs, ranks: int, cores: int) -> None:
+    def __init__(self, costs: Costs, ranks: int, cores: int, *, keeps: bool = True) -> None:
         self.simulation = Simulation()
         self.costs = costs
         self.ranks = ranks
-        self.recorder = Recorder()
+        self.recorder = Recorder(keeps)
         self.cores = [Shared(self.simulation, cores, CORE_QUANTUM) for _ in range(ranks)]
         self.disks = [Shared(self.simulation, 1, 0) for _ in range(ranks)]
         self.engines = {
@@ -129,15 +139,27 @@ class Machine:
         self.last_correlation += 1
         return self.last_correlation
 
-    def meeting(self, name: str, index: int, mean_ns: float) -> Meeting:
-        """Return the collective of this name and number. The first rank that asks draws its cost."""
+    def meeting(self, name: str, index: int, mean_ns: float, members: tuple[int, ...] = ()) -> Meeting:
+        """Return the collective of this name and number. The first rank that asks draws its cost.
+
+        ``members`` are the ranks that meet; all, if none are given.
+        """
         key = name, index
         if key not in self._meetings:
-            self._meetings[key] = Meeting(self.simulation, self.ranks, self.costs.draw(name, mean_ns))
+            members = members or tuple(range(self.ranks))
+            self._meetings[key] = Meeting(self.simulation, members, self.costs.draw(name, mean_ns))
         return self._meetings[key]
+
+    def end_program(self) -> None:
+        """Note that the program of a rank ends now."""
+        self.recorder.end = self.simulation.now
 
     def record_device(self, stream: Stream, task: Task, start: int) -> None:
         """Record a task that ends now."""
+        self.recorder.end = self.simulation.now
+        if not self.recorder.keeps:
+            return
+        meets_some = task.meeting is not None and len(task.meeting.members) < self.ranks
         span = DeviceSpan(
             rank=stream.rank,
             stream=stream.number,
@@ -150,8 +172,25 @@ class Machine:
             pinned=task.pinned,
             grid=task.grid,
             block=task.block,
+            graph=task.graph,
+            node=task.node,
+            operation=task.operation,
+            members=task.meeting.members if task.meeting is not None and meets_some else (),
         )
         self.recorder.device.append(span)
+        if task.migrations:
+            self.record_migrations(stream.rank, start, self.simulation.now, task.migrations, to_device=True)
+
+    def record_migrations(self, rank: int, start: int, end: int, count: int, *, to_device: bool) -> None:
+        """Record migrations of managed memory at equal distances in an interval. Each follows a page fault."""
+        if not self.recorder.keeps:
+            return
+        period = (end - start) / count
+        for index in range(count):
+            first, last = start + round((index + 0.5) * period), start + round((index + 1) * period)
+            address = MANAGED_ADDRESS + index * MIGRATED_BYTES
+            faults = MIGRATED_BYTES // PAGE_BYTES if to_device else 1
+            self.recorder.migrations.append(Migration(rank, to_device, first, last, MIGRATED_BYTES, faults, address))
 
 
 class Thread:
@@ -194,19 +233,20 @@ class Thread:
 
     def record(self, kind: Kind, name: str, start: int, correlation: int = 0) -> None:
         """Record a span of this thread that ends now."""
-        self.machine.recorder.spans.append(Span(self.rank, self.number, kind, name, start, self.now, correlation))
+        if self.machine.recorder.keeps:
+            span = Span(self.rank, self.number, kind, name, start, self.simulation.now, correlation)
+            self.machine.recorder.spans.append(span)
 
     def work(self, ns: int) -> Actor:
         """Compute for this time on a core, with the GIL if the thread has one."""
         while ns > 0:
-            if self.gil is not None:
-                if self.gil.would_wait(self):
-                    self.cores.release(self)
-                    start = self.now
-                    yield from self.gil.hold(self)
-                    self.record(Kind.OS, "pthread_cond_timedwait", start)
+            if self.gil is not None and not self.gil.try_hold(self):
+                self.cores.release(self)
+                start = self.now
                 yield from self.gil.hold(self)
-            yield from self.cores.hold(self)
+                self.record(Kind.OS, "pthread_cond_timedwait", start)
+            if not self.cores.try_hold(self):
+                yield from self.cores.hold(self)
             part = min(ns, CORE_QUANTUM)
             yield part
             ns -= part
@@ -256,6 +296,9 @@ class Thread:
         size: int = 0,
         pinned: bool = True,
         grid: int = 1_024,
+        graph: int | None = None,
+        operation: str = "allreduce",
+        migrations: int = 0,
     ) -> Actor:
         """Call the runtime to queue device work. Pageable copies block until they are done."""
         start, correlation = self.now, self.machine.next_correlation()
@@ -264,16 +307,36 @@ class Thread:
             stream.room = self.simulation.signal()
             yield stream.room
         done = self.simulation.signal()
-        task = Task(work, name, ns, done, correlation, self.now, after, meeting, size, pinned, grid)
-        stream.add(task)
+        stream.add(
+            Task(
+                work,
+                name,
+                ns,
+                done,
+                correlation,
+                self.now,
+                after,
+                meeting,
+                size,
+                pinned,
+                grid,
+                graph=graph,
+                operation=operation,
+                migrations=migrations,
+            )
+        )
         if work.is_copy and not pinned:
             yield done
         self.record(Kind.API, call, start, correlation)
 
-    def enqueue(self, stream: Stream, work: Work, name: str, ns: int) -> None:
-        """Queue device work of the graph that the last call launched."""
-        signal = self.simulation.signal()
-        stream.add(Task(work, name, ns, signal, self.machine.last_correlation, self.now, grid=1_024))
+    def launch_graph(self, graph: int, call_ns: int, nodes: Iterable[tuple[Stream, Task]]) -> Actor:
+        """Launch a graph: one call queues all of its work."""
+        start, correlation = self.now, self.machine.next_correlation()
+        yield from self.work(call_ns)
+        for node, (stream, task) in enumerate(nodes):
+            task.graph, task.node, task.correlation, task.launched = graph, node, correlation, self.now
+            stream.add(task)
+        self.record(Kind.API, "cudaGraphLaunch", start, correlation)
 
     def synchronize(self, stream: Stream, call: str = "cudaStreamSynchronize") -> Actor:
         """Wait for all work of a stream, without the GIL."""

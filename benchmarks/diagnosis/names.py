@@ -23,6 +23,7 @@ OPTIMIZER = (
 _LAYOUT_TYPES = "__half, __half, float, false, true, (cudnnKernelDataType_t)2"
 LAYOUT = f"void cudnn::ops::nchwToNhwcKernel<{_LAYOUT_TYPES}>(__half const*, __half*)"
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*, unsigned long, ncclWork*)"
+SEND_RECEIVE = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)"
 
 OPERATORS = (
     ("aten::linear", HALF, "AddmmBackward0"),

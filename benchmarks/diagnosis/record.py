@@ -30,7 +30,10 @@ class Work(StrEnum):
     @property
     def is_copy(self) -> bool:
         """True if a copy engine does it."""
-        return self in {Work.HOST_TO_DEVICE, Work.DEVICE_TO_HOST, Work.DEVICE_TO_DEVICE}
+        return self._value_ in _COPIES
+
+
+_COPIES = frozenset({"h2d", "d2h", "d2d"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,28 @@ class DeviceSpan:
     pinned: bool = True
     grid: int = 1
     block: int = 128
+    graph: int | None = None
+    """Number of the executable graph that it belongs to. Its ``correlation`` is that of the launch of the graph."""
+    node: int = 0
+    """Number of its node in the graph."""
+    operation: str = "allreduce"
+    """Of a collective: its name as PyTorch writes it (``allreduce``, ``send``, ``recv``)."""
+    members: tuple[int, ...] = ()
+    """Of a collective: the ranks that meet; empty for all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """Pages of managed memory that move between host and device. It belongs to no call and no stream."""
+
+    rank: int
+    to_device: bool
+    start: int
+    end: int
+    bytes: int
+    faults: int
+    """Page faults of the side that needs the pages: the device's if they move to it, else the host's."""
+    address: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +110,8 @@ class Record:
     start: int = 0
     lost: int = 0
     """Events that the profiler reports as lost."""
+    migrations: tuple[Migration, ...] = ()
+    """Only profilers that record unified memory have them (nsys and nvprof)."""
 
     @property
     def step_times(self) -> list[int]:
@@ -94,13 +121,22 @@ class Record:
 
 @dataclass(slots=True)
 class Recorder:
-    """Collects a record while a world runs."""
+    """Collects a record while a world runs.
 
+    Args:
+        keeps: False if only the end of the world is of interest.
+    """
+
+    keeps: bool = True
+    end: int = 0
+    """End of the last program, or of the device work if that is later."""
     spans: list[Span] = field(default_factory=list)
     device: list[DeviceSpan] = field(default_factory=list)
     threads: list[ThreadFacts] = field(default_factory=list)
+    migrations: list[Migration] = field(default_factory=list)
 
     def finish(self, ranks: int) -> Record:
-        """Return the record. Its end is that of the last span of the host, or of the device if that is later."""
-        end = max([span.end for span in self.spans] + [span.end for span in self.device], default=0)
-        return Record(tuple(self.spans), tuple(self.device), tuple(self.threads), ranks, end)
+        """Return the record. Other threads of the program may run longer than it; their last spans are not recorded."""
+        spans = tuple(span for span in self.spans if span.end <= self.end)
+        threads, migrations = tuple(self.threads), tuple(self.migrations)
+        return Record(spans, tuple(self.device), threads, ranks, self.end, migrations=migrations)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from benchmarks.diagnosis import names
 from benchmarks.diagnosis.costs import Costs
 from benchmarks.diagnosis.engine import Actor, Shared, Signal
 from benchmarks.diagnosis.knobs import Knob
-from benchmarks.diagnosis.machine import GIL_QUANTUM, MICROSECOND, Machine, Thread
+from benchmarks.diagnosis.machine import GIL_QUANTUM, MICROSECOND, Machine, Stream, Task, Thread
 from benchmarks.diagnosis.record import Kind, Record, Work
 from benchmarks.diagnosis.worlds import World
 
@@ -16,9 +18,9 @@ MOST_RUNNING = 4
 """Requests that the engine decodes at once."""
 
 
-def serve(world: World) -> Record:
-    """Run a serving engine until all requests are answered, and return what happened."""
-    machine = Machine(Costs(world.seed, world.spread), 1, world.cores)
+def serve(world: World, *, keeps: bool = True) -> Record:
+    """Run a serving engine until all requests are answered, and return what happened, or its end only."""
+    machine = Machine(Costs(world.seed, world.spread), 1, world.cores, keeps=keeps)
     engine = _Engine(machine, world)
     machine.simulation.start(engine.arrive())
     machine.simulation.start(engine.run())
@@ -63,6 +65,7 @@ class _Engine:
             yield from self._sample()
             self.main.record(Kind.RANGE, "execute_model", start)
         self.main.leave()
+        self.machine.end_program()
 
     def _wait_for_request(self) -> Actor:
         start = self.main.now
@@ -88,17 +91,14 @@ class _Engine:
 
     def _decode(self) -> Actor:
         """Launch one graph that decodes a token of every request."""
+        yield from self.main.launch_graph(1, 10 * MICROSECOND, self._nodes())
+
+    def _nodes(self) -> Iterator[tuple[Stream, Task]]:
         world = self.world
-        kernels = world.layers * world.operators
-        call, after = "cudaGraphLaunch", 10 * MICROSECOND
-        for position in range(kernels):
+        for position in range(world.layers * world.operators):
             _, kernel, _ = names.OPERATORS[position % world.operators]
             ns = self.main.cost("decode", 3 * world.kernel_ns)
-            # The kernels of a graph have one call: the others are queued without the host.
-            if position == 0:
-                yield from self.main.launch(self.stream, Work.KERNEL, kernel, ns, call=call, call_ns=after)
-            else:
-                self.main.enqueue(self.stream, Work.KERNEL, kernel, ns)
+            yield self.stream, Task(Work.KERNEL, kernel, ns, self.machine.simulation.signal(), grid=1_024)
 
     def _sample(self) -> Actor:
         start = self.main.now

@@ -10,28 +10,50 @@ from benchmarks.diagnosis.engine import Actor, Shared, Signal
 from benchmarks.diagnosis.knobs import Knob
 from benchmarks.diagnosis.loader import Loader
 from benchmarks.diagnosis.machine import GIL_QUANTUM, MICROSECOND, MILLISECOND, Machine, Thread
-from benchmarks.diagnosis.record import Kind, Record, Work
-from benchmarks.diagnosis.worlds import World
+from benchmarks.diagnosis.model import COPY_STREAM, PAGEABLE_RATE, PINNED_RATE, Model
+from benchmarks.diagnosis.parallel import order_passes
+from benchmarks.diagnosis.record import Kind, Record, Span, ThreadFacts, Work
+from benchmarks.diagnosis.worlds import GRAPH_STEPS, MIGRATION_NS, World
 
-COMPUTE_STREAM, COMMUNICATION_STREAM = 7, 20
 BATCH_NS = 150 * MICROSECOND
-"""Time to copy a healthy batch to the device."""
-PINNED_RATE, PAGEABLE_RATE, DEVICE_RATE, INTERCONNECT_RATE = 12, 4, 600, 100
-"""Bytes per nanosecond of copies and collectives."""
+"""Time to copy a healthy batch of a step to the device."""
 HOGS = 6
 """Threads of other programs that want a core."""
-COMMUNICATION = 0.08
-"""Healthy time of gradients on the interconnect, as a share of device time: the backward pass hides most of it."""
 ALLOCATIONS = 4
+CAUSES_EVERY = 4
+"""Steps from one new shape to the next, if shapes change."""
+INSTANTIATE_NS = 2 * MILLISECOND
+"""Time to make an executable graph of a healthy program."""
+HELPERS = (("pt_nccl_watchdg", "pthread_cond_timedwait"), ("tb_writer", "clock_nanosleep"))
+"""Threads that sleep most of the time, and their calls of the operating system."""
+FIRST_HELPER = 30
+"""Number of the first of them."""
+MOST_SLEEPS = 300
 
 
-def train(world: World) -> Record:
-    """Run a training program and return what happened."""
-    machine = Machine(Costs(world.seed, world.spread), world.ranks, world.cores)
+def train(world: World, *, keeps: bool = True) -> Record:
+    """Run a training program and return what happened; without ``keeps`` only its end."""
+    machine = Machine(Costs(world.seed, world.spread), world.ranks, world.cores, keeps=keeps)
     for rank in range(world.ranks):
         machine.simulation.start(_Rank(machine, world, rank).run())
     machine.simulation.run()
+    if keeps:
+        _add_helpers(machine, world)
     return machine.recorder.finish(world.ranks)
+
+
+def _add_helpers(machine: Machine, world: World) -> None:
+    """Add the sleeps of threads that do nothing else. They change no time of the others."""
+    recorder = machine.recorder
+    for rank in range(world.ranks):
+        for number, (name, call) in enumerate(HELPERS[: world.helpers], start=FIRST_HELPER):
+            recorder.threads.append(ThreadFacts(rank, number, name, 0))
+            drawn = Random(f"{world.seed}/{rank}/{name}").uniform(1, 30) * MILLISECOND
+            period = max(round(drawn), recorder.end // MOST_SLEEPS)
+            recorder.spans += [
+                Span(rank, number, Kind.OS, call, start, start + period - 5 * MICROSECOND)
+                for start in range(0, recorder.end - period, period)
+            ]
 
 
 class _Rank:
@@ -42,21 +64,20 @@ class _Rank:
         simulation = machine.simulation
         gil = Shared(simulation, 1, GIL_QUANTUM)
         self.main = Thread(machine, rank, 1, "python", gil)
-        self.autograd = Thread(machine, rank, 2, f"pt_autograd_{rank}", None)
-        self.compute = machine.stream(rank, COMPUTE_STREAM)
-        self.communication = machine.stream(rank, COMMUNICATION_STREAM)
-        self.loader = Loader(machine, world, rank, world.steps)
+        self.model = Model(machine, world, rank, self.main)
+        self.order = order_passes(world, self.model.place.stage)
+        self.copier = Thread(machine, rank, 4, "prefetcher", None) if world.prefetches else None
+        self.copy_stream = machine.stream(rank, COPY_STREAM)
+        # The first stage needs the inputs, the last one their labels.
+        takes_batches = self.model.place.before is None or self.model.place.after is None
+        self.loader = Loader(machine, world, rank, world.steps * world.micro_batches) if takes_batches else None
+        self.has_graph = world.graphs and world.steps < GRAPH_STEPS
         self.over = False
-        self.gradients: tuple[Signal, ...] = ()
-        """The last collective of the backward pass: the next kernel waits for it."""
         if Knob.GIL in world.strengths:
             simulation.start(self._keep_gil(Thread(machine, rank, 3, "metrics", gil)))
         if Knob.OTHER_PROGRAMS in world.strengths:
             for hog in range(HOGS):
                 simulation.start(self._keep_core(f"hog {hog}"))
-        straggles = Knob.STRAGGLER in world.strengths and rank == world.ranks - 1
-        self.kernel_factor = 1 + world.strengths[Knob.STRAGGLER] if straggles else 1.0
-        self.is_first_use = Knob.FIRST_USE in world.strengths
 
     def run(self) -> Actor:
         """Start up, run all steps, and end."""
@@ -71,201 +92,137 @@ class _Rank:
                 yield from self._validate(every)
         self.over = True
         self.main.leave()
+        self.machine.end_program()
 
     def _start_up(self) -> Actor:
         added = self.world.added_ns(Knob.START_UP)
         if added:
-            yield from self._python("<frozen importlib._bootstrap>(1349): _find_and_load", 0.7 * added)
+            yield from self.model.python("<frozen importlib._bootstrap>(1349): _find_and_load", 0.7 * added)
             start = self.main.now
             yield from self.main.read_disk(self.main.cost("weights", 0.3 * added))
             self.main.record(Kind.PYTHON, "torch/serialization.py(1291): load", start)
 
     def _step(self, index: int) -> Actor:
-        world, main = self.world, self.main
-        yield from self.loader.take(main)
-        yield from self._copy_batch()
-        yield from self._interruptions(index)
-        for layer in range(world.layers):
-            yield from self._forward_layer(main, layer)
-        yield from self._backward(index)
+        world, main, model = self.world, self.main, self.model
+        if world.graphs:
+            yield from self._take_batch()
+            yield from self._interruptions(index)
+            yield from self._graph_passes(index)
+        else:
+            backward_left = world.micro_batches
+            for number, is_forward in enumerate(self.order):
+                if is_forward:
+                    yield from self._take_batch()
+                    if number == 0:
+                        yield from self._interruptions(index)
+                    yield from model.forward()
+                else:
+                    backward_left -= 1
+                    yield from model.backward(is_last=not backward_left)
         yield from self._exchange_on_host(index)
         start = main.now
         for _ in range(2):
-            ns = self._kernel("optimizer", 0.2 * world.kernel_ns * world.layers / 2)
-            yield from self._operator(main, "aten::_fused_adamw_", names.OPTIMIZER, ns)
+            ns = model.kernel_ns("optimizer", 0.1 * world.kernel_ns * world.layers)
+            yield from model.operator(main, "aten::_fused_adamw_", names.OPTIMIZER, ns)
         main.record(Kind.RANGE, "Optimizer.step#AdamW.step", start)
-        yield from self._read_result(main)
+        yield from model.read_result(main)
         for _ in range(ALLOCATIONS if Knob.ALLOCATION in world.strengths else 0):
             yield from main.call("cudaFree", main.cost("free", world.added_ns(Knob.ALLOCATION) / (2 * ALLOCATIONS)))
         yield from self._log()
 
-    def _copy_batch(self) -> Actor:
-        slow = self.world.added_ns(Knob.INPUT_COPY)
+    def _graph_passes(self, index: int) -> Actor:
+        """Run both passes as a graph. The program captures it after its first step, or whenever shapes are new."""
+        world, model = self.world, self.model
+        if Knob.GRAPH_CAPTURE in world.strengths and index % CAUSES_EVERY == CAUSES_EVERY // 2:
+            added = CAUSES_EVERY * world.added_ns(Knob.GRAPH_CAPTURE) - world.pass_host_ns
+            yield from model.capture(self.main.cost("new shape", max(INSTANTIATE_NS, added)))
+        if not self.has_graph and index:
+            yield from model.capture(self.main.cost("instantiate", INSTANTIATE_NS))
+            self.has_graph = True
+        if self.has_graph:
+            yield from model.launch_graph()
+        else:
+            yield from model.forward()
+            yield from model.backward(is_last=True)
+
+    def _take_batch(self) -> Actor:
+        """Take the batch of a pass and copy it, in this thread or in the one that copies."""
+        if self.loader is None:
+            return
+        yield from self.loader.take(self.main)
+        world, passes = self.world, self.world.micro_batches
+        slow = world.added_to_pass(Knob.INPUT_COPY)
         rate = PAGEABLE_RATE if slow else PINNED_RATE
-        ns = self.main.cost("batch", BATCH_NS) + self.main.cost("batch/slow", slow)
-        yield from self._copy(self.main, "aten::to", Work.HOST_TO_DEVICE, ns, size=ns * rate, pinned=not slow)
+        ns = self.main.cost("batch", BATCH_NS / passes) + self.main.cost("batch/slow", slow)
+        if self.copier is None:
+            yield from self._copy_batch(self.main, ns, rate)
+            return
+        copied = self.machine.simulation.signal()
+        self.machine.simulation.start(self._copy_on_thread(self.copier, ns, rate, copied))
+        yield from self.main.wait(copied, "pthread_cond_wait")
+        if self.copy_stream.last is not None:
+            self.model.pending = (*self.model.pending, self.copy_stream.last)
+
+    def _copy_batch(self, thread: Thread, ns: int, rate: int) -> Actor:
+        stream = self.model.compute if thread is self.main else self.copy_stream
+        is_pinned = rate == PINNED_RATE
+        yield from self.model.copy(
+            thread, "aten::to", Work.HOST_TO_DEVICE, ns, size=ns * rate, pinned=is_pinned, stream=stream
+        )
+
+    def _copy_on_thread(self, thread: Thread, ns: int, rate: int, copied: Signal) -> Actor:
+        yield from self._copy_batch(thread, ns, rate)
+        thread.leave()
+        copied.fire()
 
     def _interruptions(self, index: int) -> Actor:
         """Causes between the batch and the forward pass, while the device has nothing to do."""
-        world, main = self.world, self.main
+        world, main, python = self.world, self.main, self.model.python
         for _ in range(ALLOCATIONS if Knob.ALLOCATION in world.strengths else 0):
             yield from main.call("cudaMalloc", main.cost("malloc", world.added_ns(Knob.ALLOCATION) / (2 * ALLOCATIONS)))
         if Knob.STREAM_CREATION in world.strengths:
             half = world.added_ns(Knob.STREAM_CREATION) / 2
             yield from main.call("cudaStreamCreateWithFlags", main.cost("create", half))
             yield from main.call("cudaStreamDestroy", main.cost("destroy", half))
-        every = 4  # steps from one new shape to the next
-        if Knob.COMPILATION in world.strengths and index % every == 2:
+        if Knob.COMPILATION in world.strengths and index % CAUSES_EVERY == CAUSES_EVERY // 2:
             start = main.now
-            yield from self._python(
-                "torch/_inductor/compile_fx.py(1150): compile_fx", every * world.added_ns(Knob.COMPILATION)
-            )
+            added = CAUSES_EVERY * world.added_ns(Knob.COMPILATION)
+            yield from python("torch/_inductor/compile_fx.py(1150): compile_fx", added)
             main.record(Kind.RANGE, "_compile.compile_inner (dynamo_timed)", start)
-        if Knob.SLEEP in world.strengths:
-            start = main.now
-            yield from main.pause(main.cost("sleep", world.added_ns(Knob.SLEEP)), "clock_nanosleep")
-            main.record(Kind.PYTHON, "<built-in function sleep>", start)
-        if Knob.LOCK in world.strengths:
-            start = main.now
-            yield from main.pause(main.cost("lock", world.added_ns(Knob.LOCK)), "pthread_cond_wait")
-            main.record(Kind.PYTHON, "<built-in method acquire of _thread.lock object at 0x7f21c5d0>", start)
-        yield from self._python("<built-in function collect>", world.added_ns(Knob.GARBAGE_COLLECTION))
+        for knob, call, function in (
+            (Knob.SLEEP, "clock_nanosleep", "<built-in function sleep>"),
+            (Knob.LOCK, "pthread_cond_wait", "<built-in method acquire of _thread.lock object at 0x7f21c5d0>"),
+            (Knob.CHILD_PROCESSES, "wait4", "subprocess.py(2011): _wait"),
+        ):
+            if knob in world.strengths:
+                start = main.now
+                yield from main.pause(main.cost(knob, world.added_ns(knob)), call)
+                main.record(Kind.PYTHON, function, start)
+        yield from python("<built-in function collect>", world.added_ns(Knob.GARBAGE_COLLECTION))
         slow_rank = Random(f"{world.seed}/uneven/{index}").randrange(world.ranks)
         if slow_rank == self.rank:
-            yield from self._python("augment.py(77): augment", world.added_ns(Knob.UNEVEN_RANKS))
+            yield from python("augment.py(77): augment", world.added_ns(Knob.UNEVEN_RANKS))
+        if Knob.MANAGED_MEMORY in world.strengths:
+            yield from self._touch_managed_memory()
 
-    def _forward_layer(self, thread: Thread, layer: int) -> Actor:
-        world, start = self.world, thread.now
-        parts = 2 * world.layers  # forward and backward of each layer
-        yield from self._layer_copy(thread, Knob.OFFLOAD, Work.HOST_TO_DEVICE, parts, PINNED_RATE)
-        for position in range(world.operators):
-            name, kernel, _ = names.OPERATORS[position % len(names.OPERATORS)]
-            yield from self._python(
-                "model.py(112): route_tokens", world.added_ns(Knob.HOST_PYTHON) / (world.layers * world.operators)
-            )
-            yield from self._compute_operator(thread, name, kernel, 1)
-            for _ in range(self._reads()):
-                yield from self._read_result(thread)
-            yield from self._small_kernels(thread)
-        layout = world.added_ns(Knob.LAYOUT) / world.layers
-        if layout:
-            yield from self._operator(thread, "aten::cudnn_convolution", names.LAYOUT, self._kernel("layout", layout))
-        yield from self._layer_copy(thread, Knob.DEVICE_COPIES, Work.DEVICE_TO_DEVICE, world.layers, DEVICE_RATE)
-        yield from self._layer_copy(thread, Knob.RESULTS_TO_HOST, Work.DEVICE_TO_HOST, world.layers, PINNED_RATE)
-        thread.record(Kind.PYTHON, f"nn.Module: Block_{layer}", start)
-
-    def _reads(self) -> int:
-        """Return how often the program reads a result after an operator."""
-        strength = self.world.strengths.get(Knob.RESULT_READS)
-        return 0 if strength is None else max(1, round(2 * strength))
-
-    def _backward(self, index: int) -> Actor:
-        """Let the thread of autograd launch the backward pass, and wait for it to have done so."""
-        start = self.main.now
-        yield from self.main.work(20 * MICROSECOND)
-        launched = self.machine.simulation.signal()
-        self.machine.simulation.start(self._backward_thread(index, launched))
-        yield from self.main.wait(launched, "pthread_cond_wait")
-        self.main.record(Kind.PYTHON, "torch/_tensor.py(570): backward", start)
-
-    def _backward_thread(self, index: int, launched: Signal) -> Actor:
-        world, thread = self.world, self.autograd
-        reduced: list[Signal] = []
-        for layer in reversed(range(world.layers)):
-            yield from self._layer_copy(thread, Knob.OFFLOAD, Work.HOST_TO_DEVICE, 2 * world.layers, PINNED_RATE)
-            for position in reversed(range(world.operators)):
-                name, kernel, backward = names.OPERATORS[position % len(names.OPERATORS)]
-                start = thread.now
-                yield from self._compute_operator(thread, name.replace("linear", "mm"), kernel, 2)
-                thread.record(Kind.OPERATOR, f"autograd::engine::evaluate_function: {backward}", start)
-            if world.ranks > 1:
-                yield from self._all_reduce(thread, index * world.layers + layer)
-                if self.communication.last is not None:
-                    reduced.append(self.communication.last)
-        self.gradients = tuple(reduced[-1:])
-        thread.leave()
-        launched.fire()
-
-    def _all_reduce(self, thread: Thread, index: int) -> Actor:
-        world, start = self.world, thread.now
-        slow = world.added_ns(Knob.INTERCONNECT)
-        mean = (COMMUNICATION + (2 / 3 - COMMUNICATION if slow else 0)) * world.device_ns + slow
-        meeting = self.machine.meeting("gradients", index, mean / world.layers)
-        yield from thread.work(10 * MICROSECOND)
-        yield from thread.launch(
-            self.communication,
-            Work.COLLECTIVE,
-            names.ALL_REDUCE,
-            meeting.ns,
-            after=(self.compute.last,) if self.compute.last else (),
-            meeting=meeting,
-            size=meeting.ns * INTERCONNECT_RATE,
-            grid=24,
-        )
-        thread.record(Kind.RANGE, "nccl:all_reduce", start)
+    def _touch_managed_memory(self) -> Actor:
+        """Change an array that the device used last: its pages come one by one, and go back in the next kernel."""
+        start, added = self.main.now, self.world.added_ns(Knob.MANAGED_MEMORY)
+        yield from self.model.python("table.py(64): update_rows", 0.7 * added)
+        count = max(1, (self.main.now - start) // MIGRATION_NS)
+        self.machine.record_migrations(self.rank, start, self.main.now, count, to_device=False)
+        self.model.page_faults_ns = self.main.cost("page faults", 0.3 * added)
 
     def _exchange_on_host(self, index: int) -> Actor:
         if Knob.HOST_COLLECTIVES not in self.world.strengths:
             return
         start = self.main.now
         meeting = self.machine.meeting("host", index, self.world.added_ns(Knob.HOST_COLLECTIVES))
-        yield from self.main.synchronize(self.compute)
+        yield from self.main.synchronize(self.model.compute)
         self.main.leave()
         yield from meeting.join()
         yield from self.main.pause(meeting.ns, "recvmsg")
         self.main.record(Kind.RANGE, "gloo:all_reduce", start)
-
-    def _compute_operator(self, thread: Thread, name: str, kernel: str, passes: int) -> Actor:
-        world, factor, grid = self.world, float(passes), 2_048
-        if kernel == names.HALF and Knob.SLOW_KERNELS in world.strengths:
-            kernel, factor = names.FULL, factor * (1 + world.strengths[Knob.SLOW_KERNELS])
-        if Knob.SMALL_GRIDS in world.strengths:
-            factor, grid = factor * (1 + world.strengths[Knob.SMALL_GRIDS]), 16
-        ns = self._kernel(f"{thread.number}/{name}", world.kernel_ns * factor)
-        yield from self._operator(thread, name, kernel, ns, grid)
-
-    def _operator(self, thread: Thread, name: str, kernel: str, ns: int, grid: int = 2_048) -> Actor:
-        start, world = thread.now, self.world
-        use = f"operator/{thread.number}"
-        yield from thread.work(thread.cost(use, 0.7 * world.operator_ns))
-        call_ns = 4 * MICROSECOND
-        if self.is_first_use:
-            self.is_first_use = False
-            call_ns += round(world.added_ns(Knob.FIRST_USE))
-        after, self.gradients = self.gradients, ()
-        yield from thread.launch(self.compute, Work.KERNEL, kernel, ns, call_ns=call_ns, after=after, grid=grid)
-        yield from thread.work(thread.cost(use, 0.3 * world.operator_ns))
-        thread.record(Kind.OPERATOR, name, start)
-
-    def _small_kernels(self, thread: Thread) -> Actor:
-        """Launch operators whose kernels take less time than their launch."""
-        world = self.world
-        if Knob.SMALL_KERNELS not in world.strengths:
-            return
-        host_ns = world.operator_ns + 4 * MICROSECOND
-        for _ in range(max(1, round(world.added_ns(Knob.SMALL_KERNELS) / (host_ns * world.layers * world.operators)))):
-            yield from self._operator(thread, "aten::add", names.ADD, self._kernel("small", 2.5 * MICROSECOND))
-
-    def _layer_copy(self, thread: Thread, knob: Knob, work: Work, parts: int, rate: int) -> Actor:
-        """Copy a part of what a cause copies in each step, in the order of the computing stream."""
-        ns = thread.cost(f"{knob}/{thread.number}", self.world.added_ns(knob) / parts)
-        if ns:
-            yield from self._copy(thread, "aten::copy_", work, ns, size=ns * rate, pinned=True)
-
-    def _copy(self, thread: Thread, name: str, work: Work, ns: int, *, size: int, pinned: bool) -> Actor:
-        start = thread.now
-        yield from thread.work(5 * MICROSECOND)
-        yield from thread.launch(self.compute, work, "", ns, call="cudaMemcpyAsync", size=size, pinned=pinned)
-        thread.record(Kind.OPERATOR, name, start)
-
-    def _read_result(self, thread: Thread) -> Actor:
-        start = thread.now
-        yield from thread.work(3 * MICROSECOND)
-        yield from thread.launch(
-            self.compute, Work.DEVICE_TO_HOST, "", 1_500, call="cudaMemcpyAsync", size=4, pinned=True
-        )
-        yield from thread.synchronize(self.compute)
-        thread.record(Kind.OPERATOR, "aten::_local_scalar_dense", start)
 
     def _log(self) -> Actor:
         added = self.world.added_ns(Knob.LOGGING)
@@ -279,10 +236,9 @@ class _Rank:
     def _save(self, every: int) -> Actor:
         added = every * self.world.added_ns(Knob.CHECKPOINT)
         if added:
-            start = self.main.now
-            size = round(0.2 * added) * PAGEABLE_RATE
-            yield from self._copy(
-                self.main, "aten::copy_", Work.DEVICE_TO_HOST, round(0.2 * added), size=size, pinned=False
+            start, ns = self.main.now, round(0.2 * added)
+            yield from self.model.copy(
+                self.main, "aten::copy_", Work.DEVICE_TO_HOST, ns, size=ns * PAGEABLE_RATE, pinned=False
             )
             yield from self.main.work(self.main.cost("pickle", 0.2 * added))
             yield from self.main.pause(self.main.cost("save", 0.6 * added), "write")
@@ -293,21 +249,11 @@ class _Rank:
         added = every * self.world.added_ns(Knob.EVALUATION)
         if added:
             start = self.main.now
-            for _ in range(max(1, round(3 * added / self.world.device_ns))):
-                for layer in range(self.world.layers):
-                    yield from self._forward_layer(self.main, layer)
-            yield from self._read_result(self.main)
+            forward_ns = self.world.device_ns / (3 * self.world.micro_batches)
+            for _ in range(max(1, round(added / forward_ns))):
+                yield from self.model.forward()
+            yield from self.model.read_result(self.main)
             self.main.record(Kind.RANGE, "validation", start)
-
-    def _python(self, name: str, mean_ns: float) -> Actor:
-        """Run a function of Python on the main thread; nothing if it takes no time."""
-        if mean_ns > 0:
-            start = self.main.now
-            yield from self.main.work(self.main.cost(name, mean_ns))
-            self.main.record(Kind.PYTHON, name, start)
-
-    def _kernel(self, use: str, mean_ns: float) -> int:
-        return self.machine.costs.draw(f"{self.rank}/kernel/{use}", mean_ns * self.kernel_factor)
 
     def _keep_gil(self, thread: Thread) -> Actor:
         """Compute in Python next to the training thread, for the share of time that is the strength."""

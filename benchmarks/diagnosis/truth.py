@@ -33,9 +33,9 @@ class Truth:
         return max(self.gains.values(), default=0.0)
 
 
-def run(world: World) -> Record:
-    """Return what happens in a world."""
-    return serve(world) if world.serves else train(world)
+def run(world: World, *, keeps: bool = True) -> Record:
+    """Return what happens in a world; without ``keeps`` only when it ends."""
+    return serve(world, keeps=keeps) if world.serves else train(world, keeps=keeps)
 
 
 def find_truth(world: World) -> Truth:
@@ -43,7 +43,7 @@ def find_truth(world: World) -> Truth:
     record = run(world)
 
     def gain(other: World) -> float:
-        return 1 - run(other).end / record.end
+        return 1 - run(other, keeps=False).end / record.end
 
     gains = {knob: gain(world.without(knob)) for knob in world.strengths}
     hiding = []

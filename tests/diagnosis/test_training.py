@@ -5,6 +5,7 @@ from dataclasses import fields
 import pytest
 
 from benchmarks.diagnosis.knobs import KNOBS, Knob
+from benchmarks.diagnosis.names import OPTIMIZER
 from benchmarks.diagnosis.record import Kind, Work
 from benchmarks.diagnosis.training import train
 from benchmarks.diagnosis.truth import find_truth, run
@@ -103,23 +104,85 @@ def test_a_cause_taken_away_changes_no_other_draw():
     assert [span.end - span.start for span in run(world.without(Knob.LOGGING)).device] == kernels
 
 
+SHAPES = {
+    Knob.PIPELINE_BUBBLE: {"stages": 2, "passes": 28, "layers": 1},
+    Knob.UNEVEN_STAGES: {"stages": 2, "passes": 28, "layers": 1},
+    Knob.TENSOR_COMMUNICATION: {"tensor": 2},
+    Knob.SMALL_MICRO_BATCHES: {"passes": 2},
+    Knob.GRAPH_CAPTURE: {"graphs": True},
+}
+"""Shapes of programs that can have these causes."""
+
+
 @pytest.mark.parametrize("knob", Knob)
 def test_every_cause_costs_time_and_healthy_worlds_have_none(knob):
     facts = KNOBS[knob]
+    size = {"layers": 3, "ranks": facts.ranks, "steps": 6, "kernel_ns": 60_000} | SHAPES.get(knob, {})
     world = World(
         1,
-        steps=6,
-        ranks=facts.ranks,
-        layers=3,
-        kernel_ns=60_000,
         workers=0 if knob is Knob.SLOW_LOADER else 2,
         cores=2 if knob is Knob.OTHER_PROGRAMS else 8,
         serves=facts.serves,
         strengths={knob: facts.most},
+        **size,
     )
 
     assert find_truth(world).gains[knob] > 0.05
     assert find_truth(world.without(knob)).gains == {}
+
+
+@pytest.mark.parametrize(
+    "knob",
+    [
+        Knob.SLEEP,
+        Knob.LOCK,
+        Knob.CHILD_PROCESSES,
+        Knob.GARBAGE_COLLECTION,
+        Knob.LAYOUT,
+        Knob.SLOW_KERNELS,
+        Knob.SMALL_GRIDS,
+        Knob.INPUT_COPY,
+        Knob.OFFLOAD,
+        Knob.DEVICE_COPIES,
+        Knob.RESULTS_TO_HOST,
+        Knob.ALLOCATION,
+        Knob.STREAM_CREATION,
+        Knob.LOGGING,
+        Knob.MANAGED_MEMORY,
+    ],
+)
+def test_a_cause_adds_the_time_that_its_strength_says(knob):
+    # Nothing hides these causes, but the copy of the batch (150 us) and of small calls between two pieces of work.
+    world = World(0, steps=2, layers=2, kernel_ns=500_000, spread=0)
+    added = run(World(**as_fields(world), strengths={knob: 1.0})).end - run(world).end
+
+    assert abs(added / 2 - world.device_ns) < 0.02 * world.device_ns
+
+
+@pytest.mark.parametrize("knob", [Knob.PIPELINE_BUBBLE, Knob.UNEVEN_STAGES, Knob.TENSOR_COMMUNICATION])
+def test_a_cause_of_parallel_ranks_adds_the_time_that_its_strength_says(knob):
+    # Two micro-batches have a bubble of a half: 0.5 - 1 / 28 is more than with 28 of them.
+    strength = 0.5 - 1 / 28 if knob is Knob.PIPELINE_BUBBLE else 1.0
+    shape = SHAPES[knob] | {"ranks": 2, "steps": 2, "kernel_ns": 500_000, "spread": 0}
+    world = World(0, **shape)
+    added = run(World(0, **shape, strengths={knob: strength})).end - run(world).end
+
+    assert added / 2 == pytest.approx(strength * world.device_ns, rel=0.04)
+
+
+def test_small_micro_batches_add_time_of_the_host_until_it_takes_as_long_as_the_strength_says():
+    world = World(
+        0, steps=2, layers=3, passes=2, kernel_ns=200_000, spread=0, strengths={Knob.SMALL_MICRO_BATCHES: 1.0}
+    )
+    device_ns = 3 * 3 * 4 * 200_000 * 2
+
+    assert world.device_ns == device_ns
+    assert world.micro_batches == round(2 * device_ns / (80_000 + 2 * 12 * 18_000)) == 56
+    assert run(world).end / 2 == pytest.approx(2 * device_ns, rel=0.04)
+    kernels = [span for span in run(world).device if span.work is Work.KERNEL and span.name != OPTIMIZER]
+    assert len(kernels) == 2 * 2 * 12 * 56
+    # A micro-batch has less to compute, and all of them as much as before.
+    assert sum(span.end - span.start for span in kernels) / 2 == pytest.approx(device_ns, rel=0.001)
 
 
 def as_fields(world):

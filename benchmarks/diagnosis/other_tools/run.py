@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.diagnosis.captures import Capture, write_capture
+from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
+from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.other_tools.environments import home_of, is_installed, python_of
 from benchmarks.diagnosis.other_tools.tools import COMPARED, SILENT, TOOLS, Tool
 from benchmarks.diagnosis.score import MATTERS, Grade, draw_capture, grade, score_capture
 from benchmarks.diagnosis.truth import Truth, find_truth
-from benchmarks.diagnosis.worlds import draw_world
+from benchmarks.diagnosis.worlds import World, draw_world
 from traceviz.report import Verdict
 from traceviz.report.verdicts import VerdictCode
 
@@ -100,8 +101,7 @@ def results_of(seed: int, done: frozenset[str] = frozenset()) -> list[Result]:
     truth = find_truth(draw_world(seed))
     tools = [tool for tool in TOOLS if is_installed(tool) and tool.name not in done]
     results = []
-    # All with the newest age of nsys, which the tools know best.
-    for capture in (Capture(format_, draw_capture(seed).flaw) for format_ in COMPARED):
+    for capture in captures_of(truth.world):
         if OURSELVES not in done:
             ours = score_capture(truth, capture)
             results.append(_result(truth, capture, OURSELVES, ours.grade, (ours.lead, ours.sentence)))
@@ -115,6 +115,16 @@ def results_of(seed: int, done: frozenset[str] = frozenset()) -> list[Result]:
                 lead = lead_of(tool, answer)
                 results.append(_result(truth, capture, tool.name, grade_of(tool, lead, truth, capture), lead))
     return results
+
+
+def captures_of(world: World) -> list[Capture]:
+    """Return the captures of a world, of the newest age, with its drawn flaw where a format can have it."""
+    drawn = draw_capture(world.seed).flaw
+    return [
+        Capture(format_, drawn if drawn in flaws_of(format_, world) else Flaw.NONE)
+        for format_ in formats_of(world)
+        if format_ in COMPARED
+    ]
 
 
 def lead_of(tool: Tool, answer: dict[str, Any]) -> tuple[str, str]:

@@ -15,7 +15,8 @@ SILENT = ""
 """Key of a report that names no cause."""
 TORCH = (Format.KINETO,)
 """Traces of the PyTorch profiler. Those with functions of Python are the same files with more events, which none of
-these tools uses for a diagnosis; without them, more of what the tools cannot name counts as honest."""
+these tools uses for a diagnosis; without them, more of what the tools cannot name counts as honest. Those of AMD
+devices hold the same, and those of PyTorch's second profiler are newer than all of these tools."""
 HOST = ("host", "host-bound")
 IDLE = (*HOST, "unexplained")
 """Idle time without a cause."""
@@ -164,7 +165,7 @@ TOOLS = (
         "2.24.2",
         "ask_xprof",
         ("xprof==2.24.2",),
-        (Format.XPLANE,),
+        (Format.XPLANE, Format.XPLANE_TPU),
         "Pages for TensorFlow and JAX in a browser. Its overview judges input, launches, collectives and other time of "
         "a step. If a capture has a plane of a GPU, this version counts only events of that plane in steps.",
         {

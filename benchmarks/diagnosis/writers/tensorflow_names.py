@@ -16,6 +16,9 @@ CALLS = {
     "cudaStreamCreateWithFlags": "cuStreamCreate",
     "cudaStreamDestroy": "cuStreamDestroy_v2",
     "cudaGraphLaunch": "cuGraphLaunch",
+    "cudaStreamBeginCapture": "cuStreamBeginCapture_v2",
+    "cudaStreamEndCapture": "cuStreamEndCapture",
+    "cudaGraphInstantiate": "cuGraphInstantiateWithFlags",
 }
 OPERATORS = {
     "aten::linear": "model/dense/MatMul:MatMul",

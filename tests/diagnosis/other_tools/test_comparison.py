@@ -91,9 +91,9 @@ def test_tables_count_captures_of_formats_that_a_tool_reads(tmp_path):
 
     assert lines[0] == "2026-11-29, 3 worlds (seeds 1 to 3). Right or honest, by format:"
     assert [line for line in lines if line.startswith(("| traceviz |", "| gpu-idle |", "| xprof |"))] == [
-        "| traceviz | 0.1.0 | 0% | 100% | - |",
-        "| gpu-idle | 0.1.0 | - | 33% | - |",
-        "| xprof | 2.24.2 | - | - | - |",
+        "| traceviz | 0.1.0 | 0% | 100% | - | - |",
+        "| gpu-idle | 0.1.0 | - | 33% | - | - |",
+        "| xprof | 2.24.2 | - | - | - | - |",
         "| gpu-idle | 3 | 33% | 33% | 0% | 33% | 1 | 0% | 67% | 100% | 0% | 100% |",
         f"| xprof | {'no results' if is_installed(BY_NAME['xprof']) else 'not installed'} | | | | | | | | | | |",
     ]

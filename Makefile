@@ -31,7 +31,7 @@ export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bi
 export TRACEVIZ_PADDLE ?= $(if $(wildcard $(PADDLE)/installed),$(abspath $(PADDLE)/bin/python))
 export TRACEVIZ_MXNET ?= $(if $(wildcard $(MXNET)/installed),$(abspath $(MXNET)/bin/python))
 
-.PHONY: demo quick test test-all test-long test-newest test-oldest requirements-of-test-newest requirements-of-test-oldest lock lint types bench bench-pages references docs causes consistent diagnosis studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
+.PHONY: demo quick test test-all test-long test-newest test-oldest requirements-of-test-newest requirements-of-test-oldest lock lint types bench bench-pages references docs causes consistent diagnosis other-tools studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -150,6 +150,12 @@ consistent: $(VENV)/dev
 # into docs/diagnosis.md; "--seed 17 --shrink" shows all about one world. A comparison takes as long as two reports: few here.
 diagnosis: $(VENV)/dev
 	$(BIN)/python -m benchmarks.diagnosis score --seeds 1-2000 --jobs $$(nproc) --compare-every 16 $(DIAGNOSIS_OPTIONS)
+
+# Other trace tools on the same worlds, each in an environment of its own (2 GB of disk in all); the table goes to
+# docs/other-tools.md. TRACELENS_SOURCE names a checkout of TraceLens if GitHub cannot be reached.
+other-tools: $(VENV)/dev
+	$(BIN)/python -m benchmarks.diagnosis.other_tools.environments
+	$(BIN)/python -m benchmarks.diagnosis.other_tools --seeds 1-80 --jobs $$(nproc) --write $(OTHER_TOOLS_OPTIONS)
 
 # The five studies of examples/studies, recorded where they are not there yet, and docs/studies.md with what they show.
 studies: $(VENV)/installed oracle frameworks images

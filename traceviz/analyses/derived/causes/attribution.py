@@ -31,7 +31,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree, Segments, innermost
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of, part_of_cause
+from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of, part_of_cause, without_id
 from traceviz.analyses.derived.causes.places import (
     MODULE,
     PARTS,
@@ -471,6 +471,7 @@ def _to_text(named: pl.DataFrame) -> pl.DataFrame:
     return texts.with_columns(
         pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
         cause_name(pl.col("cause")),
+        *(without_id(pl.col(place)).alias(place) for place in ("operator", "range")),
         replaced(pl.col("module"), MODULE, ""),
         located(pl.col("location")),
     )

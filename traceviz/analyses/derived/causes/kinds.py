@@ -258,5 +258,9 @@ def part_of_cause() -> pl.Expr:
 
 def cause_name(name: pl.Expr) -> pl.Expr:
     """Remove from event names the parts that differ per call: ``aten::add, seq = 7`` becomes ``aten::add``."""
-    without_id = replaced(name, r", (op_id|seq) = .*$", "")
-    return located(replaced(without_id, r"([ _#:])\d+$", "${1}N"))
+    return located(replaced(without_id(name), r"([ _#:])\d+$", "${1}N"))
+
+
+def without_id(name: pl.Expr) -> pl.Expr:
+    """Remove the number of a call from the name of a range that PyTorch's ``emit_nvtx`` records."""
+    return replaced(name, r", (op_id|seq) = .*$", "")

@@ -204,7 +204,10 @@ class Thread:
                     self.cores.release(self)
                     start = self.now
                     yield from self.gil.hold(self)
-                    self.record(Kind.OS, "pthread_cond_timedwait", start)
+                    for begin in range(start, self.now, GIL_QUANTUM):  # CPython asks again after each of them
+                        end = min(begin + GIL_QUANTUM, self.now)
+                        span = Span(self.rank, self.number, Kind.OS, "pthread_cond_timedwait", begin, end)
+                        self.machine.recorder.spans.append(span)
                 yield from self.gil.hold(self)
             yield from self.cores.hold(self)
             part = min(ns, CORE_QUANTUM)
@@ -276,14 +279,13 @@ class Thread:
         stream.add(Task(work, name, ns, signal, self.machine.last_correlation, self.now, grid=1_024))
 
     def synchronize(self, stream: Stream, call: str = "cudaStreamSynchronize") -> Actor:
-        """Wait for all work of a stream, without the GIL."""
+        """Wait for all work of a stream. The caller takes the GIL again: bindings do so after the call has returned."""
         start = self.now
         yield from self.work(MICROSECOND)
         if stream.last is not None and not stream.last.fired:
             if self.gil is not None:
                 self.gil.release(self)
             yield stream.last
-        yield from self.work(MICROSECOND)
         self.record(Kind.API, call, start, self.machine.next_correlation())
 
     def call(self, name: str, ns: int) -> Actor:

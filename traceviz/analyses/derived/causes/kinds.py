@@ -98,7 +98,9 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("sleep", "sleep", "the program sleeps, in samples of the stack"),
     CauseKind("lock", "locks and queues", "the program waits for another thread or process, in samples of the stack"),
     CauseKind(
-        "gil", "waits for the GIL", "the thread waits until another one lets it run Python, in samples of the stack"
+        "gil",
+        "waits for the GIL",
+        "the thread waits until another one lets it run Python, in samples of the stack or by the call that waits",
     ),
     CauseKind("wait", "waits", "the thread used no processor, and nothing recorded says why"),
     CauseKind("range", "ranges", "a range that the program or a library marked, and nothing more precise"),

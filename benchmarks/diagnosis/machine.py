@@ -199,20 +199,25 @@ class Thread:
     def work(self, ns: int) -> Actor:
         """Compute for this time on a core, with the GIL if the thread has one."""
         while ns > 0:
-            if self.gil is not None:
-                if self.gil.would_wait(self):
-                    self.cores.release(self)
-                    start = self.now
-                    yield from self.gil.hold(self)
-                    for begin in range(start, self.now, GIL_QUANTUM):  # CPython asks again after each of them
-                        end = min(begin + GIL_QUANTUM, self.now)
-                        span = Span(self.rank, self.number, Kind.OS, "pthread_cond_timedwait", begin, end)
-                        self.machine.recorder.spans.append(span)
-                yield from self.gil.hold(self)
+            yield from self.take_gil()
             yield from self.cores.hold(self)
             part = min(ns, CORE_QUANTUM)
             yield part
             ns -= part
+
+    def take_gil(self) -> Actor:
+        """Wait for the GIL while another thread has it."""
+        if self.gil is None:
+            return
+        if self.gil.would_wait(self):
+            self.cores.release(self)
+            start = self.now
+            yield from self.gil.hold(self)
+            for begin in range(start, self.now, GIL_QUANTUM):  # CPython asks again after each of them
+                end = min(begin + GIL_QUANTUM, self.now)
+                span = Span(self.rank, self.number, Kind.OS, "pthread_cond_timedwait", begin, end)
+                self.machine.recorder.spans.append(span)
+        yield from self.gil.hold(self)
 
     def leave(self) -> None:
         """Release core and GIL, before waiting."""
@@ -279,13 +284,15 @@ class Thread:
         stream.add(Task(work, name, ns, signal, self.machine.last_correlation, self.now, grid=1_024))
 
     def synchronize(self, stream: Stream, call: str = "cudaStreamSynchronize") -> Actor:
-        """Wait for all work of a stream. The caller takes the GIL again: bindings do so after the call has returned."""
+        """Wait for all work of a stream, without the GIL. The caller takes it again when the call has returned."""
         start = self.now
         yield from self.work(MICROSECOND)
         if stream.last is not None and not stream.last.fired:
             if self.gil is not None:
                 self.gil.release(self)
             yield stream.last
+        yield from self.cores.hold(self)
+        yield MICROSECOND
         self.record(Kind.API, call, start, self.machine.next_correlation())
 
     def call(self, name: str, ns: int) -> Actor:

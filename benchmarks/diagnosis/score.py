@@ -135,19 +135,20 @@ def _names_best(named: dict[Knob, float], among: dict[Knob, float]) -> bool:
 
 
 def find_gains_within(truth: Truth, capture: Capture) -> dict[Knob, float]:
-    """Return the gains of the causes that happen within a capture.
+    """Return the gains of the causes that a capture holds.
 
-    A window may begin after a cause that happens once, before the first kernel: less time than half of its gain is then
-    between the two.
+    A window may begin after a cause that happens once, before the first kernel, or cut its call, which is then lost:
+    no call that begins before that kernel has half of its gain.
     """
     if capture.flaw is not Flaw.WINDOW:
         return truth.gains
-    start = apply_flaw(truth.record, capture.flaw, truth.world.seed).start
-    kernel = min((span.start for span in truth.record.device if span.work is Work.KERNEL), default=start)
+    kernel = min((span.start for span in truth.record.device if span.work is Work.KERNEL), default=0)
+    kept = apply_flaw(truth.record, capture.flaw, truth.world.seed).spans
+    longest = max((span.end - span.start for span in kept if span.start < kernel), default=0)
     return {
         knob: gain
         for knob, gain in truth.gains.items()
-        if not KNOBS[knob].once or kernel - start >= gain * truth.record.end / 2
+        if not KNOBS[knob].once or longest >= gain * truth.record.end / 2
     }
 
 

@@ -266,7 +266,7 @@ class _Rank:
         )
         yield from thread.synchronize(self.compute)
         thread.record(Kind.OPERATOR, "aten::_local_scalar_dense", start)
-        yield from thread.work(MICROSECOND)
+        yield from thread.take_gil()
 
     def _log(self) -> Actor:
         added = self.world.added_ns(Knob.LOGGING)

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.diagnosis.captures import Capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format, Knob
-from benchmarks.diagnosis.record import DeviceSpan, Record, Work
+from benchmarks.diagnosis.record import DeviceSpan, Kind, Record, Span, Work
 from benchmarks.diagnosis.score import Grade, Scored, find_gains_within, grade, score_capture, summary, table
 from benchmarks.diagnosis.truth import Truth, find_truth
 from benchmarks.diagnosis.worlds import World
@@ -104,11 +104,15 @@ def test_the_greatest_of_the_causes_that_a_capture_shows_is_honest():
     assert graded(gains, "input", capture=NSYS) is Grade.WRONG
 
 
-def test_a_window_after_the_first_kernel_holds_nothing_of_the_first_use():
-    """The window of seed 1 begins at 25 of 100 ns. Half of a gain of 0.5 is 25 ns: the kernel at 90 ns is late enough."""
+def test_a_window_that_cuts_the_first_use_holds_nothing_of_it():
+    """The window of seed 1 is 25 to 76 of 100 ns. Half of a gain of 0.5 is 25 ns: a call from 30 to 60 ns has that."""
     window, gains = Capture(Format.NSYS, Flaw.WINDOW), {Knob.FIRST_USE: 0.5, Knob.ALLOCATION: 0.2}
-    early, late = (replace(RECORD, device=(DeviceSpan(0, 7, Work.KERNEL, "gemm", start, start + 5, 1),)) for start in (0, 90))
+    kernel = DeviceSpan(0, 7, Work.KERNEL, "gemm", 61, 65, 1)
+    cut, within = (
+        replace(RECORD, device=(kernel,), spans=(Span(0, 1, Kind.API, "cudaLaunchKernel", start, 60, 1),))
+        for start in (20, 30)
+    )
 
-    assert find_gains_within(Truth(World(1), early, gains), window) == {Knob.ALLOCATION: 0.2}
-    assert find_gains_within(Truth(World(1), late, gains), window) == gains
-    assert find_gains_within(Truth(World(1), early, gains), NSYS) == gains
+    assert find_gains_within(Truth(World(1), cut, gains), window) == {Knob.ALLOCATION: 0.2}
+    assert find_gains_within(Truth(World(1), within, gains), window) == gains
+    assert find_gains_within(Truth(World(1), cut, gains), NSYS) == gains

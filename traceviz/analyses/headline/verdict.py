@@ -121,7 +121,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, around if is_brief else ""),
         (0, cause_sentence),
         (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
-        (0 if working < MOST and not judges_steps else 1, "" if is_brief else around),
+        (3 if judges_steps else 0 if working < MOST else 1, "" if is_brief else around),
         (1, describe_others(choice, time) if cause_sentence else ""),
         (0, "" if run.candidate else run.sentence),
         (2, _describe_unexplained(trace, results, time, choice)),

@@ -243,15 +243,27 @@ class Thread:
         """Compute for this time on a core, with the GIL if the thread has one."""
         while ns > 0:
             if self.gil is not None and not self.gil.try_hold(self):
-                self.cores.release(self)
-                start = self.now
-                yield from self.gil.hold(self)
-                self.record(Kind.OS, "pthread_cond_timedwait", start)
+                yield from self._wait_for_gil(self.gil)
             if not self.cores.try_hold(self):
                 yield from self.cores.hold(self)
             part = min(ns, CORE_QUANTUM)
             yield part
             ns -= part
+
+    def take_gil(self) -> Actor:
+        """Wait for the GIL while another thread has it."""
+        if self.gil is not None and not self.gil.try_hold(self):
+            yield from self._wait_for_gil(self.gil)
+
+    def _wait_for_gil(self, gil: Shared) -> Actor:
+        self.cores.release(self)
+        start = self.now
+        yield from gil.hold(self)
+        if self.machine.recorder.keeps:
+            for begin in range(start, self.now, GIL_QUANTUM):  # CPython asks again after each of them
+                end = min(begin + GIL_QUANTUM, self.now)
+                span = Span(self.rank, self.number, Kind.OS, "pthread_cond_timedwait", begin, end)
+                self.machine.recorder.spans.append(span)
 
     def leave(self) -> None:
         """Release core and GIL, before waiting."""
@@ -341,14 +353,15 @@ class Thread:
         self.record(Kind.API, "cudaGraphLaunch", start, correlation)
 
     def synchronize(self, stream: Stream, call: str = "cudaStreamSynchronize") -> Actor:
-        """Wait for all work of a stream, without the GIL."""
+        """Wait for all work of a stream, without the GIL. The caller takes it again when the call has returned."""
         start = self.now
         yield from self.work(MICROSECOND)
         if stream.last is not None and not stream.last.fired:
             if self.gil is not None:
                 self.gil.release(self)
             yield stream.last
-        yield from self.work(MICROSECOND)
+        yield from self.cores.hold(self)
+        yield MICROSECOND
         self.record(Kind.API, call, start, self.machine.next_correlation())
 
     def call(self, name: str, ns: int) -> Actor:

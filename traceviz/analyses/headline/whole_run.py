@@ -8,6 +8,7 @@ from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said
 from traceviz.analyses.derived.capture.time_spent import find_costliest_name, find_parts_of_time, list_parts_of_time
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
+from traceviz.analyses.derived.steps.search import time_of_unseen_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import BOUND, HEALTHY, UNEXPLAINED, Option
 from traceviz.core.arrays.intervals import IntervalSet
@@ -213,7 +214,8 @@ def _busy(trace: TraceView, rank: int) -> IntervalSet:
 def _find_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> dict[str, IntervalSet]:
     """Return the time between the steady steps of a process, and that without device work before and after them.
 
-    Between steps, devices may work for the same loop: they validate, say. Before and after, they do other work.
+    Between steps, devices may work for the same loop: they validate, say. Before and after, they do other work. Steps
+    that are not judged because their device work is not known are none of these.
     """
     steady = steady_time(trace)[rank]
     first, last = int(steady.starts[0]), int(steady.ends[-1])
@@ -224,7 +226,8 @@ def _find_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> di
         _BETWEEN: IntervalSet.span(first, last).subtract(steady),
         _AFTER: IntervalSet.span(min(last, end), end).subtract(busy),
     }
-    return {where: span.clip(*trace.window_of(rank)) for where, span in spans.items()}
+    unseen = time_of_unseen_steps(trace).get(rank, IntervalSet.empty())
+    return {where: span.clip(*trace.window_of(rank)).subtract(unseen) for where, span in spans.items()}
 
 
 def _name_parts(trace: TraceView, rank: int, time: IntervalSet) -> str:

@@ -1,12 +1,13 @@
 """The cause of being late that all ranks share.
 
-Ranks wait for the last one, so each step is as slow as its slowest rank. A cause that all ranks have varies from rank to
-rank, and makes another one late in each step. The wait is then a consequence of that cause, and no rank is to blame::
+Ranks wait for the last one, so each step is as slow as its slowest rank. A cause that all ranks have varies from rank
+to rank, and makes another one late in each step. The wait is then a consequence of that cause; no rank is to blame::
 
     rank 0   |--input--|--compute--|~~~wait~~~|            |----input----|--compute--|
     rank 1   |----input----------------|--compute--|       |-input-|--compute--|~wait~|
 
-If only the late rank has the cause, its own work is the problem.
+If only the late rank has the cause, its own work is the problem. Waits for input are no work: they are the cause even
+if few steps have them, unless one rank has most of them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def find_shared_lateness(steps: Steps, waits: Mapping[int, Waiting]) -> SharedLa
     number = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
     steady = steady.with_columns(number).sort("process_id", "step", "occurrence")
     heights = steady.group_by("process_id").len()["len"]
-    if len(waits) < 2 or steps.source in INFERRED and heights.n_unique() > 1:
+    if len(waits) < 2 or (steps.source in INFERRED and heights.n_unique() > 1):
         return None
     if steps.source in INFERRED:  # they have no numbers of their own
         steady = steady.with_columns(pl.int_range(pl.len()).over("process_id").alias("step"))
@@ -76,7 +77,9 @@ def find_shared_lateness(steps: Steps, waits: Mapping[int, Waiting]) -> SharedLa
             best = SharedLateness(key, round(excess), round(float(times[late, columns].sum()) - excess))
     if best is None or best.key in DEVICE_CLASSES or best.excess_ns < EXPLAINS * more:
         return None
-    return best if best.others_ns >= SHARED * best.excess_ns else None
+    in_turn = 2 * np.bincount(late).max() <= late.size
+    is_shared = best.others_ns >= SHARED * best.excess_ns or (in_turn and best.key == "input_wait")
+    return best if is_shared else None
 
 
 def _more_than_others(times: np.ndarray, late: np.ndarray, columns: np.ndarray) -> float:

@@ -89,8 +89,7 @@ def unrecorded_time(trace: TraceView) -> dict[int, IntervalSet]:
     has_work = pl.col("start_ns").is_not_null()
     called = called.filter(has_work.mean().over("process_id", "name") >= MOSTLY_RECORDED)
     holes = {}
-    for (process,), own in called.partition_by("process_id", as_dict=True).items():
-        own = own.sort("call_ns")
+    for (process,), own in called.sort("call_ns").partition_by("process_id", as_dict=True).items():
         known = np.flatnonzero(own["start_ns"].is_not_null().to_numpy())
         before = np.flatnonzero(np.diff(known) > LEAST_LOST)
         last, following = known[before], known[before + 1]

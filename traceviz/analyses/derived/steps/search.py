@@ -39,6 +39,7 @@ from traceviz.analyses.derived.steps.steps import (
     STEP_NAME,
     Steps,
     StepSource,
+    counted_range_steps,
     declared_steps,
     kernel_cycle_steps,
     named_steps,
@@ -289,6 +290,11 @@ def _find_other_work(trace: TraceView) -> pl.DataFrame:
     return pl.concat([ranges, annotated_calls(trace, OTHER_WORK).select(columns)])
 
 
+def _find_counted_ranges(trace: TraceView) -> Steps:
+    steps = counted_range_steps(trace.ranges, trace.rank_extents) if trace.ranges.height else NO_STEPS
+    return NO_STEPS if steps.frame.height and are_layers(trace, steps) else steps
+
+
 def _find_range_cycle(trace: TraceView) -> Steps:
     return nvtx_cycle_steps(trace.ranges, trace.rank_extents) if trace.ranges.height else NO_STEPS
 
@@ -334,6 +340,7 @@ _SEARCHES: tuple[Callable[[TraceView], Steps], ...] = (
     serving_steps,
     _find_declared,
     *_SEARCHES_BY_NAME,
+    _find_counted_ranges,
     _find_range_cycle,
     _find_module_cycle,
     counted_steps,

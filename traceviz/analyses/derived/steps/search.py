@@ -32,7 +32,7 @@ from traceviz.analyses.derived.steps.framework import (
     without_compilation,
 )
 from traceviz.analyses.derived.steps.layers import are_layers
-from traceviz.analyses.derived.steps.passes import pass_steps
+from traceviz.analyses.derived.steps.passes import TAKE_NAME, UPDATE_NAME, pass_steps
 from traceviz.analyses.derived.steps.steps import (
     INFERRED,
     NO_STEPS,
@@ -296,7 +296,14 @@ def _find_counted_ranges(trace: TraceView) -> Steps:
 
 
 def _find_range_cycle(trace: TraceView) -> Steps:
-    return nvtx_cycle_steps(trace.ranges, trace.rank_extents) if trace.ranges.height else NO_STEPS
+    """Return the cycle of ranges. If threads mark batches or updates, others repeat the layers of their passes."""
+    ranges, keys = trace.ranges, ["process_id", "thread_id"]
+    marked = ranges.filter(matches(pl.col("name"), f"{UPDATE_NAME}|{TAKE_NAME}")).select(keys).unique()
+    if marked.height:
+        others = ranges.join(marked.select("process_id"), on="process_id", how="anti")
+        own = ranges.join(marked, on=keys, how="semi")
+        ranges = pl.concat([others, own]).sort("start_ns", maintain_order=True)
+    return nvtx_cycle_steps(ranges, trace.rank_extents) if ranges.height else NO_STEPS
 
 
 def _find_module_cycle(trace: TraceView) -> Steps:

@@ -124,6 +124,23 @@ def test_without_ranges_a_waiting_host_is_only_a_suspicion():
     assert (finding.code, finding.cost_ns) == ("TV102", 3500)
 
 
+@pytest.mark.parametrize(
+    ("kernels", "copy", "verdict"),
+    [
+        ([700], 690, "possibly input-bound"),  # one pause of 690, which ends at a copy
+        ([700], 5, "cannot judge"),  # the copy of the batch comes before the pause
+        ([200, 400, 600, 800], 100, "cannot judge"),  # 100 of the 500 that the device idles
+    ],
+)
+def test_only_a_pause_before_the_copy_of_a_batch_is_a_suspicion(kernels, copy, verdict):
+    view = trace(
+        nvtx=[(i * 1000, 1000, f"step {i}") for i in range(5)],
+        kernels=[(i * 1000 + at, 300 if len(kernels) == 1 else 100, "k") for i in range(5) for at in kernels],
+        memcpy=[(i * 1000 + copy, 10, "h2d", "pageable", "device") for i in range(5)],
+    )
+    assert ANALYSIS.run(view).verdict.value == verdict
+
+
 @pytest.mark.parametrize(("length", "name"), [(400, "aten::normal_"), (200, "unrecorded host time")])
 def test_a_suspicion_names_the_operator_in_which_most_of_the_time_is(length, name):
     view = trace(

@@ -14,6 +14,7 @@ from traceviz.analyses.derived.device.names import in_words, stated_ranks, world
 from traceviz.analyses.derived.frames import intervals
 from traceviz.analyses.derived.host.classes import class_times
 from traceviz.analyses.derived.judged_time import judged_time, judged_words, steady_time
+from traceviz.analyses.derived.launch.join import unrecorded_time
 from traceviz.analyses.derived.recorded.device_window import Unseen, find_unseen
 from traceviz.analyses.derived.recorded.losses import Refusal, find_refusal, losses
 from traceviz.analyses.derived.steps.search import training_steps
@@ -104,7 +105,13 @@ class Capture(Analysis[CaptureFacts]):
             refusal=find_refusal(tables),
             ranks=stated_ranks(trace),
             world_sizes=world_sizes(trace),
-            unseen=find_unseen(trace.recorded_window, trace.device_windows, self.unseen_share, is_cut=trace.is_window),
+            unseen=find_unseen(
+                trace.recorded_window,
+                trace.device_windows,
+                unrecorded_time(trace),
+                self.unseen_share,
+                is_cut=trace.is_window,
+            ),
             kind=capture_kind(trace),
             sees_devices=trace.has_device_tables,
             edges_ns=trace.span_ns - trace.captured_ns,

@@ -7,6 +7,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import rows_where, unions_by, without_nulls
 from traceviz.analyses.derived.grouped import Groups
+from traceviz.analyses.derived.launch.join import unrecorded_time
 from traceviz.analyses.derived.statistics import CALLS, TOTAL, frame_grid, largest_first
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
@@ -38,12 +39,14 @@ def host_time(trace: TraceView) -> dict[int, IntervalSet]:
 def judged_time(trace: TraceView, process_id: int) -> IntervalSet:
     """Return the time that findings are judged on: steady steps, else from the first to the last device work.
 
-    The latter is limited to the time in which devices can be seen to idle (:attr:`TraceView.device_windows`). If the
+    The latter is limited to the time in which devices can be seen to idle (:attr:`TraceView.device_windows`), without
+    the time in which device work was lost (:func:`unrecorded_time`). If the
     trace has steady steps, a process without any is not judged, so that :func:`judged_words` applies to all processes.
     """
     if steady := steady_time(trace):
         return steady.get(process_id, IntervalSet.empty())
-    return IntervalSet.span(*trace.rank_extents.get(process_id, (0, 0))).clip(*trace.window_of(process_id))
+    seen = IntervalSet.span(*trace.rank_extents.get(process_id, (0, 0))).clip(*trace.window_of(process_id))
+    return seen.subtract(unrecorded_time(trace).get(process_id, IntervalSet.empty()))
 
 
 def judged_words(trace: TraceView) -> str:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from traceviz.analyses.derived.causes.kinds import HOST
 from traceviz.core.units import format_ratio
@@ -32,6 +32,7 @@ class Option(Claim):
         record: Record of the finding that it comes from, if any.
         culprit: Event with most of its time, and its place; may be empty.
         inside: Share of the operators that it is about, in any part: their own work, their launches and waits.
+        waits: Share in which ranks wait for one another because of it.
     """
 
     sentence: str
@@ -39,6 +40,12 @@ class Option(Claim):
     record: FindingRecord | None = None
     culprit: str = ""
     inside: float = 0.0
+    waits: float = 0.0
+
+    @property
+    def reach(self) -> float:
+        """Its share with the waits that follow from it."""
+        return self.share + self.waits
 
     @property
     def code(self) -> str:
@@ -87,26 +94,47 @@ class Choice:
     candidates: tuple[Candidate, ...]
 
 
-def choose(options: tuple[Option, ...], computes: float = 0.0) -> Choice:
+def choose(options: tuple[Option, ...], computes: float = 0.0, late_by: str = "") -> Choice:
     """Choose among ``options`` by share, certainty and precision.
 
     Args:
         options: Candidates for the lead; keys are unique.
         computes: Share of the judged time in which the host is known to compute, if there is no device.
+        late_by: Key of the part by which ranks are late at their collectives, if all ranks have it; may be empty.
     """
     reasons = _find_reasons_against(options)
+    options = _with_waits(options, reasons, late_by)
     running = [option for option in options if option.key not in reasons]
     measured = max((option.share for option in running if option.certainty == "measured"), default=0.0)
     for option in running:
         if why := _reason_not_to_lead(option, measured, computes):
             reasons[option.key] = why
     eligible = [option for option in running if option.key not in reasons]
-    largest = max((option.share for option in eligible), default=0.0)
-    ties = sorted((o for o in eligible if o.share >= TIE * largest), key=lambda o: (_ORDER[o.certainty], -o.share))
+    largest = max((option.reach for option in eligible), default=0.0)
+    ties = sorted((o for o in eligible if o.reach >= TIE * largest), key=lambda o: (_ORDER[o.certainty], -o.reach))
     lead = ties[0] if ties else None
     beside = [o for o in running if lead and o not in ties and o.share >= max(HEALTHY, min(MUCH, BESIDE * lead.share))]
     beside.sort(key=lambda option: -option.share)
     return Choice(lead, tuple(ties[1:]), tuple(beside), _list_candidates(options, lead, reasons))
+
+
+LATE = "late-collectives"
+"""Key of the finding on ranks that wait for one another."""
+
+
+def _with_waits(options: tuple[Option, ...], reasons: dict[str, str], late_by: str) -> tuple[Option, ...]:
+    """Return ``options`` with the waits of ranks as a consequence of the cause by which all of them are late.
+
+    That the waits cannot lead is added to ``reasons``.
+    """
+    late = next((option for option in options if option.key == LATE and LATE not in reasons), None)
+    causes = [o for o in options if o.key not in reasons and late_by and (o.key == late_by or late_by in o.within)]
+    cause = max(causes, key=lambda option: option.share, default=None)
+    if late is None or cause is None:
+        return options
+    reasons[LATE] = f"Ranks are late by {cause.label}, which all of them have."
+    said = f"{cause.sentence} Because of it, ranks wait for one another for a further {format_ratio(late.share)}."
+    return tuple(replace(o, waits=late.share, sentence=said) if o is cause else o for o in options)
 
 
 def _find_reasons_against(options: tuple[Option, ...]) -> dict[str, str]:
@@ -152,11 +180,11 @@ def _find_sampled_reason(
 
 def _reason_not_to_lead(option: Option, measured: float, computes: float) -> str:
     """Return the reason why an option may not lead; empty if it may."""
-    if option.share < HEALTHY:
+    if option.reach < HEALTHY:
         return f"Below {format_ratio(HEALTHY)}."
-    if option.certainty != "measured" and option.share < BOUND:
+    if option.certainty != "measured" and option.reach < BOUND:
         return f"{_UNSURE[option.certainty]} below {format_ratio(BOUND)}."
-    if option.certainty == "unexplained" and option.share < CLEARLY * measured:
+    if option.certainty == "unexplained" and option.reach < CLEARLY * measured:
         return "Unexplained, and less than twice as large as what was measured."
     if option.certainty == "unexplained" and option.share < computes:
         return "Unexplained, and the program computes longer."
@@ -171,11 +199,11 @@ def _list_candidates(
     why_first = "The largest that is certain enough."
     if not others:
         why_first = "The only one that is large and certain enough."
-    elif lead is not None and max(option.share for option in others) > lead.share:
+    elif lead is not None and max(option.reach for option in others) > lead.reach:
         why_first = "As large as the largest, and more certain."
     candidates = []
     for option in sorted(options, key=lambda option: (option is not lead, -option.share, option.key)):
-        is_tie = lead is not None and option.share >= TIE * lead.share
+        is_tie = lead is not None and option.reach >= TIE * lead.reach
         why_not = reasons.get(option.key) or (
             "As large as the one that leads: said beside it." if is_tie else "Smaller."
         )

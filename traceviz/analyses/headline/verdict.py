@@ -16,6 +16,7 @@ from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS
 from traceviz.analyses.derived.capture.time_spent import BRIEF, describe_time_around_work, share_with_device_work
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST
+from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
 from traceviz.analyses.derived.steps.search import training_steps
@@ -62,6 +63,7 @@ from traceviz.analyses.input.input_pipeline import InputPipelineResult
 from traceviz.analyses.options import OURS
 from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, CpuSteps, CpuStepsAnalysis
 from traceviz.analyses.program.lanes import LaneTimes
+from traceviz.analyses.ranks.rank_times import RanksResult
 from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
 from traceviz.core.units import format_ratio
@@ -98,7 +100,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     lanes = _describe_lanes(results)
     says_nothing = _says_nothing(trace, pipeline, time) or lanes
     options = () if says_nothing else tuple(_options(trace, results, time, findings))
-    choice = choose(options, 0.0 if lanes else _own_share(trace, time))
+    choice = choose(options, 0.0 if lanes else _own_share(trace, time), _find_lateness(trace, results.get("ranks")))
     around = _describe_time_around_work(trace, results)
     working = share_with_device_work(trace)
     judges_steps = bool(steady_time(trace))
@@ -180,6 +182,15 @@ def _options(
     may_be_network = bool(likely_frameworks(trace))
     causes = host_causes(trace)
     yield from find_precise_options(findings, time, causes, input_copies=are_input, is_network=may_be_network)
+
+
+def _find_lateness(trace: TraceView, ranks: object) -> str:
+    """Return the part of the judged time by which all ranks are late in turn; empty if there is none."""
+    shared = ranks.shared if isinstance(ranks, RanksResult) else ""
+    if shared in {"", "input_wait"}:
+        return INPUT if shared else ""
+    times = having(host_causes(trace), "class", shared).group_by("part").agg(pl.col("time_ns").sum())
+    return str(times.sort("time_ns", "part", descending=[True, False])["part"][0]) if times.height else ""
 
 
 def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged) -> bool:

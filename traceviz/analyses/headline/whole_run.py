@@ -11,7 +11,7 @@ from traceviz.analyses.derived.capture.time_spent import find_costliest_name, fi
 from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
-from traceviz.analyses.derived.steps.search import training_thread
+from traceviz.analyses.derived.steps.search import time_of_unseen_steps, training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import BOUND, HEALTHY, MOST, UNEXPLAINED, Option
 from traceviz.core.arrays.intervals import IntervalSet
@@ -224,6 +224,8 @@ def _find_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> di
 
         host    |-step-|-step-|-validation-|-step-|-step-|-validation-|---export---|
         between                ^----------^               ^----------^
+
+    Steps that are not judged because their device work is not known are none of these.
     """
     steady = steady_time(trace)[rank]
     first, last = int(steady.starts[0]), int(steady.ends[-1])
@@ -235,7 +237,8 @@ def _find_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> di
         _BETWEEN: IntervalSet.span(first, last).subtract(steady).union(again),
         _AFTER: IntervalSet.span(min(last, end), end).subtract(busy.union(again)),
     }
-    return {where: span.clip(*trace.window_of(rank)) for where, span in spans.items()}
+    unseen = time_of_unseen_steps(trace).get(rank, IntervalSet.empty())
+    return {where: span.clip(*trace.window_of(rank)).subtract(unseen) for where, span in spans.items()}
 
 
 def _find_recurring(trace: TraceView, rank: int, steady: IntervalSet) -> IntervalSet:

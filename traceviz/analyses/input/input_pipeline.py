@@ -47,6 +47,7 @@ from traceviz.analyses.input.stages import (
     copy_stage,
     exposed_input,
     infeed_stage,
+    is_before_batches,
     largest_first,
     producer_stages,
     range_stages,
@@ -191,6 +192,8 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             return _unjudged(trace, _NO_HOST)
         if guess and training_steps(trace).steady.height < FEW_STEPS:
             return _unjudged(trace, _TOO_FEW, _how_to_annotate(trace))
+        if guess and not is_before_batches(trace):
+            return _unjudged(trace, _NO_RANGES, _how_to_annotate(trace))
         if verdict is InputVerdict.NOT_BOUND and not has_input and idle_ns - host_ns >= self.suspicious * step_ns:
             return _unjudged(trace, _NO_RANGES, _how_to_annotate(trace))
         settings = pipeline_settings(trace)

@@ -15,6 +15,7 @@ from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.input_fetches import dispatching
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.stacks.functions import placed
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.input.dataloader import loader_advice, loader_kind
 from traceviz.core.arrays.intervals import IntervalSet
@@ -228,6 +229,35 @@ def sampled_stages(trace: TraceView) -> list[Stage]:
             stage = Stage(placed(line), SAMPLED, None, within, None, covered.total, waited, "", _ANY_ADVICE)
             by_name.setdefault(str(part["function"][0]), []).append(stage)
     return [summed(parts) for parts in by_name.values()]
+
+
+def is_before_batches(trace: TraceView) -> bool:
+    """Return whether most of the time of :func:`suspects` is where a program takes a batch: once per step.
+
+    Only the longest pause of the device in a step counts, and only up to a copy to the device if steps have one::
+
+        host     |--?--|copy|launch|-?-|launch|-?-|launch|
+        device         |h2d||--k--|    |--k--|    |--k--|
+        counts   ^-----^
+    """
+    found = suspected = 0
+    copies = trace.frame("memcpy", "process_id", "start_ns", pl.col("kind").cast(pl.String))
+    for rank, steady in steady_time(trace).items():
+        sets, busy = host_classes(trace)[rank].sets, trace.rank_busy.get(rank, IntervalSet.empty())
+        idle = sets["host_compute"].union(sets["host_blocked"]).subtract(dispatching(trace, rank))
+        pauses = steady.subtract(busy)
+        own = copies.filter((pl.col("process_id") == rank) & (pl.col("kind") == "h2d"))["start_ns"].sort().to_numpy()
+        follows = np.searchsorted(own, pauses.ends) < np.searchsorted(own, pauses.ends, side="right")
+        starts, ends = bounds(having(training_steps(trace).steady, "process_id", rank))
+        has_copy = np.searchsorted(own, ends) > np.searchsorted(own, starts)
+        lengths = idle.overlap(pauses.starts, pauses.ends)
+        if has_copy.mean() >= 0.5:
+            lengths = np.where(follows, lengths, 0)
+        step = np.searchsorted(starts, pauses.starts, side="right") - 1
+        longest = np.zeros(starts.size, np.int64)
+        np.maximum.at(longest, step, lengths)
+        found, suspected = found + int(longest.sum()), suspected + idle.intersect(steady).total
+    return 2 * found >= suspected
 
 
 def suspects(trace: TraceView) -> list[Stage]:

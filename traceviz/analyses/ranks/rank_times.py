@@ -96,6 +96,7 @@ class RanksResult:
         causes: Causes of the time of each rank, if none uses a device,
         lines: and lines of their main threads in a step, by samples of their stacks (see :mod:`.excess`).
         judged_words: Text that names the judged time.
+        shared: Class of step time by which ranks are late, if all ranks have it (see :mod:`.lateness`); may be empty.
     """
 
     ranks: tuple[RankTimes, ...]
@@ -108,6 +109,7 @@ class RanksResult:
     causes: pl.DataFrame
     lines: pl.DataFrame
     judged_words: str
+    shared: str = ""
 
     @property
     def judged_ns(self) -> int:

@@ -18,6 +18,7 @@ from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, lines_of_ranks
+from traceviz.analyses.ranks.lateness import find_shared_lateness
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waits_of_rank
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
@@ -75,6 +76,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         waits = {process: waits_of_rank(trace, process, skew, compared=compared) for process in numbers}
         ranks = tuple(rank_times(trace, process, number, skew, waits[process]) for process, number in ordered)
         own_ns = tuple(rank.own_ns for rank in ranks)
+        lateness = find_shared_lateness(training_steps(trace), waits) if compared else None
         known = iter(modified_scores([time for time in own_ns if time is not None], self.spread_floor))
         return RanksResult(
             ranks=ranks,
@@ -87,6 +89,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             causes=causes_of_ranks(trace),
             lines=lines_of_ranks(trace),
             judged_words=judged_words(trace),
+            shared=lateness.key if lateness is not None else "",
         )
 
     def judge(self, result: RanksResult) -> tuple[Finding, ...]:
@@ -96,7 +99,7 @@ class RanksAnalysis(Analysis[RanksResult]):
     def _straggler(self, result: RanksResult) -> tuple[Finding, ...]:
         worst = max(range(len(result.ranks)), key=lambda place: result.scores[place])
         rank, score, own = result.ranks[worst], result.scores[worst], result.own_ns[worst]
-        if own is None or score <= self.straggler_score:
+        if own is None or score <= self.straggler_score or not result.imbalance.is_mostly_slowest(rank.process_id):
             return ()
         others = median(time for place, time in enumerate(result.own_ns) if place != worst and time is not None)
         # If the rank were as fast as the others, the job would gain at most the others' wait.
@@ -204,6 +207,7 @@ class RanksAnalysis(Analysis[RanksResult]):
         others, rank = median(time for time, other in known if other != place), result.ranks[place]
         waited = [other.wait_ns or 0 for other in result.ranks if other is not rank and other.judged_ns]
         explains = (own - others) * rank.rounds >= self.blame_wait * mean(waited)
+        explains = explains and result.imbalance.is_mostly_slowest(rank.process_id)
         return (rank, own, others) if own - others > self.blame_share * others and explains else None
 
     def describe(self, result: RanksResult) -> Section:

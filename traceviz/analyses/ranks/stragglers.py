@@ -66,6 +66,13 @@ class StepImbalance:
         """Time that the steps would save if their work were evenly distributed: the sum of (slowest - mean)."""
         return round(float((self.steps["max_ns"] - self.steps["mean_ns"]).sum()))
 
+    def is_mostly_slowest(self, process_id: int) -> bool:
+        """Return whether the rank is the slowest in most of the common steps; true if there are none.
+
+        A few outliers also make its mean the largest, but another rank has them next time.
+        """
+        return not self.steps.height or 2 * self.slowest(process_id) > self.steps.height
+
     def slowest(self, process_id: int) -> int:
         """Count steps in which the rank is the slowest."""
         return int((self.steps["slowest"] == process_id).sum())

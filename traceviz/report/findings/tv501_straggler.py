@@ -7,7 +7,8 @@ RECORD = FindingRecord(
     slug="straggler",
     what=(
         "Of three or more ranks, one needs much longer than the others for its own work (step time without waiting in "
-        "collectives): its modified z-score is above 3.5, and at least 2 % of the judged time could be saved."
+        "collectives): its modified z-score is above 3.5, it is the slowest in most steps, and at least 2 % of the "
+        "judged time could be saved."
     ),
     why="Ranks that train together wait for the slowest in every step: all of them lose what one of them is slower.",
     advice=(

@@ -27,7 +27,7 @@ RECORD = FindingRecord(
     ),
     references=("https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/collectives.html",),
     section="ranks",
-    part_of=("TV501",),
+    half_of=("TV501",),
     explains=("communication", "host_collective"),
     disjoint_from=("TV506",),
     is_per_rank=True,

@@ -151,6 +151,23 @@ def test_repeating_ranges_without_step_names_are_inferred_as_steps():
     assert bounds_of(view) == [(i * 100, i * 100 + 100) for i in range(5)]
 
 
+@pytest.mark.parametrize(
+    ("name", "source"), [("Trainer.run_one {}", "nvtx"), ("layer {}", "none"), ("Trainer.run_one", "none")]
+)
+def test_outermost_ranges_that_are_counted_up_are_steps_whatever_their_name(name, source):
+    ranges = [r for i in range(5) for r in ((i * 100, 90, name.format(i + 7)), (i * 100 + 10, 20, "forward"))]
+    view = trace(nvtx=ranges, kernels=[(i * 100 + 12, 70, "k") for i in range(5)])
+    assert training_steps(view).source == source
+    if source == "nvtx":
+        assert training_steps(view).frame["step"].to_list() == [7, 8, 9, 10, 11]
+        assert bounds_of(view)[0] == (0, 100)
+
+
+def test_counted_ranges_around_little_of_the_device_work_are_no_steps():
+    view = trace(nvtx=[(i * 100, 90, f"probe {i}") for i in range(4)], kernels=[(0, 10, "k"), (900, 100, "m")])
+    assert training_steps(view).source == "none"
+
+
 def test_repeating_kernels_are_inferred_as_steps_that_begin_after_the_longest_pause():
     kernels = [k for i in range(6) for k in ((i * 100, 10, "a"), (i * 100 + 12, 10, "b"), (i * 100 + 24, 10, "b"))]
     view = trace(kernels=kernels)

@@ -32,6 +32,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import end_ns, gathered, knowing, partners
 from traceviz.analyses.derived.view import TraceView, once_per_trace
+from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.trace import schema
 
 LAUNCH_KEY = ("process_id", "correlation_id")
@@ -63,6 +64,46 @@ def work_with_calls(trace: TraceView) -> pl.DataFrame:
     )
     by_graph = pl.col("launches_graph").fill_null(value=False) | pl.col("by_graph")
     return joined.with_columns(by_graph.alias("by_graph")).drop("correlation_id", "launches_graph")
+
+
+@once_per_trace
+def unrecorded_time(trace: TraceView) -> dict[int, IntervalSet]:
+    """Return the time in which device work was lost, by ``process_id`` of the processes that lost some.
+
+    Profilers lose whole buffers: neighbouring launches then have no work, although other calls of their names have::
+
+        call     |launch| |launch|launch|launch| |launch|
+        device     |work|                          |work|
+                         ^------ not known -------^
+    """
+    launches = trace.api_calls("launch")
+    launches = knowing(launches.select(*LAUNCH_KEY, "name", "start_ns"), "correlation_id")
+    tables = [trace.frame(name, *LAUNCH_KEY, "start_ns", end_ns()) for name in schema.DEVICE_WORK]
+    work = pl.concat(tables)
+    row = partners(launches, work)
+    if not launches.height or not work.height or row.min() >= 0:
+        return {}
+    called = launches.select("process_id", "name", pl.col("start_ns").alias("call_ns")).with_columns(
+        gathered(work["start_ns"], row), gathered(work["end_ns"], row)
+    )
+    has_work = pl.col("start_ns").is_not_null()
+    called = called.filter(has_work.mean().over("process_id", "name") >= MOSTLY_RECORDED)
+    holes = {}
+    for (process,), own in called.sort("call_ns").partition_by("process_id", as_dict=True).items():
+        known = np.flatnonzero(own["start_ns"].is_not_null().to_numpy())
+        before = np.flatnonzero(np.diff(known) > LEAST_LOST)
+        last, following = known[before], known[before + 1]
+        ends, first = own["end_ns"].to_numpy()[last], own["call_ns"].to_numpy()[last + 1]
+        begin, until = np.maximum(ends, first).astype(np.int64), own["start_ns"].to_numpy()[following].astype(np.int64)
+        if (until > begin).any():
+            holes[int(process)] = IntervalSet.of(begin[until > begin], until[until > begin])
+    return holes
+
+
+MOSTLY_RECORDED = 0.5
+"""Calls of a name launch device work if this part of them did."""
+LEAST_LOST = 5
+"""Least number of neighbouring launches whose work was lost; fewer may have failed, or launched nothing."""
 
 
 def launched_work(trace: TraceView) -> pl.DataFrame:

@@ -312,13 +312,19 @@ class Unseen:
 
 
 def find_unseen(
-    recorded: tuple[int, int], windows: dict[int, DeviceWindow], least_share: float, *, is_cut: bool = False
+    recorded: tuple[int, int],
+    windows: dict[int, DeviceWindow],
+    lost: dict[int, IntervalSet],
+    least_share: float,
+    *,
+    is_cut: bool = False,
 ) -> Unseen | None:
     """Return the device activity that was not recorded; None if all was.
 
     Args:
         recorded: Start and end of the time in which device work was recorded.
         windows: The window of each process.
+        lost: Time within the window of each process whose device work was lost.
         least_share: The sentence covers unknown times of at least this share of the recorded time.
         is_cut: True if the user cut a part out of the capture; work under way at its edges is then expected.
     """
@@ -328,7 +334,8 @@ def find_unseen(
     launches = sum(window.lacks_first + window.lacks_last for window in every)
     whole = recorded[1] - recorded[0]
     at_edges = max(begin - recorded[0], recorded[1] - end) < AT_THE_END * whole
-    if ((begin, end) == recorded and not launches) or (is_cut and at_edges):
+    longest = max(lost.values(), key=lambda time: time.total, default=IntervalSet.empty())
+    if not len(longest) and (((begin, end) == recorded and not launches) or (is_cut and at_edges)):
         return None
     before = sum(window.launched_before for window in every)
     parts = []
@@ -336,9 +343,16 @@ def find_unseen(
         parts.append(f"in the first {format_ns(begin - recorded[0])}")
     if recorded[1] - end >= least_share * whole:
         parts.append(f"in the last {format_ns(recorded[1] - end)}")
+    if longest.total >= least_share * whole:
+        parts.append(f"in {counted(len(longest), 'part')} ({format_ns(longest.total)})")
     subject = "device" if len(every) == 1 else "devices"
     sentence = f"What the {subject} did {' and '.join(parts)} of the capture is not known." if parts else ""
-    return Unseen(begin, end, before, launches, _list_reasons(recorded, every), sentence)
+    reasons = _list_reasons(recorded, every)
+    if len(longest):
+        times = f"{format_ns(longest.total)} in {counted(len(longest), 'part')}"
+        reason = f"Launches in the middle of the capture have no device work: the profiler lost it ({times})."
+        reasons = (reason, *reasons)
+    return Unseen(begin, end, before, launches, reasons, sentence)
 
 
 def _list_reasons(recorded: tuple[int, int], windows: list[DeviceWindow]) -> tuple[str, ...]:

@@ -46,20 +46,24 @@ def batches_per_update(trace: TraceView) -> int:
 
 def _find_marks(trace: TraceView, process: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the batches that the training thread takes, and the updates of the optimizer with most of them."""
+    takes, updates = (_find_named(trace, process, pattern) for pattern in (TAKE_NAME, UPDATE_NAME))
+    threads = [*updates["thread_id"], *takes["thread_id"]]
     thread = likely_threads(trace).get(process)
-    if thread is None:
-        return pl.DataFrame(schema=dict.fromkeys(_COLUMNS, pl.Int64)), pl.DataFrame(
-            schema=dict.fromkeys(_COLUMNS, pl.Int64)
-        )
-    own = (pl.col("process_id") == process) & (pl.col("thread_id") == thread)
-    takes = annotated_calls(trace, TAKE_NAME).select(_COLUMNS).filter(own).sort("start_ns")
-    ranges = trace.ranges.filter(matches(pl.col("name"), UPDATE_NAME)).select(_COLUMNS)
-    updates = pl.concat([annotated_calls(trace, UPDATE_NAME).select(_COLUMNS), ranges]).filter(own).sort("start_ns")
+    if threads and thread not in threads:
+        thread = threads[0]
+    takes, updates = (having(marks, "thread_id", thread) for marks in (takes, updates))
     if updates.height:
         usual = updates.group_by("name").agg(pl.len(), pl.col("start_ns").min())
         name = usual.sort("len", "start_ns", descending=[True, False])["name"][0]
         updates = having(updates, "name", name)
     return takes, updates
+
+
+def _find_named(trace: TraceView, process: int, pattern: str) -> pl.DataFrame:
+    """Return the annotations and ranges of a process whose names match, in order."""
+    ranges = trace.ranges.filter(matches(pl.col("name"), pattern)).select(_COLUMNS)
+    found = pl.concat([annotated_calls(trace, pattern).select(_COLUMNS), ranges])
+    return having(found, "process_id", process).sort("start_ns")
 
 
 def _count_batches(takes: pl.DataFrame, updates: pl.DataFrame) -> int:

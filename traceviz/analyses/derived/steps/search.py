@@ -20,7 +20,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.host_calls import annotated_calls, likely_threads
 from traceviz.analyses.derived.frames import bounds, end_ns, having, knowing, outermost, parts_by, unions_by
-from traceviz.analyses.derived.launch.join import graph_name
+from traceviz.analyses.derived.launch.join import graph_name, unrecorded_time
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.recorded.losses import is_damaged, losses
 from traceviz.analyses.derived.steps.bounds import GAPS_MATTER, OTHER_WORK, Coverage, coverage, cut_beside_whole
@@ -32,13 +32,14 @@ from traceviz.analyses.derived.steps.framework import (
     without_compilation,
 )
 from traceviz.analyses.derived.steps.layers import are_layers
-from traceviz.analyses.derived.steps.passes import pass_steps
+from traceviz.analyses.derived.steps.passes import TAKE_NAME, UPDATE_NAME, pass_steps
 from traceviz.analyses.derived.steps.steps import (
     INFERRED,
     NO_STEPS,
     STEP_NAME,
     Steps,
     StepSource,
+    counted_range_steps,
     declared_steps,
     kernel_cycle_steps,
     named_steps,
@@ -46,7 +47,7 @@ from traceviz.analyses.derived.steps.steps import (
     warmup_steps,
 )
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 DIFFERENT = 0.05
 """If the mean steps of host and devices differ by less than this share, the marks give the length of a step."""
@@ -190,6 +191,12 @@ def count_unseen_steps(trace: TraceView) -> int:
     return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace)).height
 
 
+def time_of_unseen_steps(trace: TraceView) -> dict[int, IntervalSet]:
+    """Return the time of the steps of :func:`count_unseen_steps`, by ``process_id``."""
+    frame = _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace))
+    return unions_by(frame, "process_id") if frame.height else {}
+
+
 def training_thread(trace: TraceView, process_id: int) -> int:
     """Return the thread of the training loop: the one with step markers, or the likeliest; else :data:`NO_THREAD`."""
     marked = training_steps(trace).thread_id.get(process_id)
@@ -220,9 +227,18 @@ def _is_lost(trace: TraceView) -> pl.Expr:
     return lost if steps.filter(~lost).height or is_damaged(trace.tables) else nothing
 
 
+LOST_SHARE = 0.02
+"""Steps with this share of lost device work are not judged: the device seems to idle for as long."""
+
+
 def _is_unseen(trace: TraceView) -> pl.Expr:
     """Return whether a step belongs to :func:`count_unseen_steps`: launches without work, or mostly unknown work."""
     unseen = pl.lit(value=False)
+    steps = _find_all_steps(trace).frame
+    for process, lost in unrecorded_time(trace).items():
+        starts, ends = bounds(steps)
+        is_known = lost.overlap(starts, ends) < LOST_SHARE * (ends - starts)
+        unseen |= (pl.col("process_id") == process) & ~pl.lit(pl.Series(is_known, dtype=pl.Boolean))
     for process, window in trace.device_windows.items():
         own = pl.col("process_id") == process
         half = (pl.col("start_ns") + pl.col("end_ns")) // 2
@@ -274,8 +290,20 @@ def _find_other_work(trace: TraceView) -> pl.DataFrame:
     return pl.concat([ranges, annotated_calls(trace, OTHER_WORK).select(columns)])
 
 
+def _find_counted_ranges(trace: TraceView) -> Steps:
+    steps = counted_range_steps(trace.ranges, trace.rank_extents) if trace.ranges.height else NO_STEPS
+    return NO_STEPS if steps.frame.height and are_layers(trace, steps) else steps
+
+
 def _find_range_cycle(trace: TraceView) -> Steps:
-    return nvtx_cycle_steps(trace.ranges, trace.rank_extents) if trace.ranges.height else NO_STEPS
+    """Return the cycle of ranges. If threads mark batches or updates, others repeat the layers of their passes."""
+    ranges, keys = trace.ranges, ["process_id", "thread_id"]
+    marked = ranges.filter(matches(pl.col("name"), f"{UPDATE_NAME}|{TAKE_NAME}")).select(keys).unique()
+    if marked.height:
+        others = ranges.join(marked.select("process_id"), on="process_id", how="anti")
+        own = ranges.join(marked, on=keys, how="semi")
+        ranges = pl.concat([others, own]).sort("start_ns", maintain_order=True)
+    return nvtx_cycle_steps(ranges, trace.rank_extents) if ranges.height else NO_STEPS
 
 
 def _find_module_cycle(trace: TraceView) -> Steps:
@@ -319,6 +347,7 @@ _SEARCHES: tuple[Callable[[TraceView], Steps], ...] = (
     serving_steps,
     _find_declared,
     *_SEARCHES_BY_NAME,
+    _find_counted_ranges,
     _find_range_cycle,
     _find_module_cycle,
     counted_steps,

@@ -19,7 +19,7 @@ from traceviz.analyses.derived.frames import codes, end_ns, having, parts_by
 from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.steps.bounds import WHOLE_PASS, start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
-from traceviz.core.arrays.intervals import Array
+from traceviz.core.arrays.intervals import Array, IntervalSet
 
 StepSource = Literal[
     "serving",
@@ -219,6 +219,42 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
                 parts.append(steps)
                 break
     return join_processes("nvtx_cycle", parts)
+
+
+def counted_range_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int]]) -> Steps:
+    """Return steps from outermost ranges that are counted up, whatever their name. Arguments as above."""
+    parts = []
+    for process_id, extent in busy_extent.items():
+        own = having(ranges, "process_id", process_id).with_columns(fold_numbers("name").alias("family"))
+        parts.append(_find_counted_ranges(own, *extent))
+    return join_processes("nvtx", [part for part in parts if part is not None])
+
+
+def _find_counted_ranges(ranges: pl.DataFrame, first: int, last: int) -> ProcessSteps | None:
+    """Return steps from outermost ranges of one thread that are counted up, and that cover most of the device work.
+
+    ::
+
+        ranges   |--train/iter 7--|--train/iter 8--|--train/iter 9--|
+        ranges     |load| |forward|  |load| |forward|
+    """
+    outer = ranges.filter((pl.col("depth") == 0) & ~matches(pl.col("family"), _NO_STEPS_COUNTED))
+    for part in outer.partition_by("family", "thread_id", maintain_order=True):
+        marks = part.sort("start_ns")
+        numbers = marks["name"].str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False)
+        if marks.height < MIN_STEPS or numbers.null_count() or not (numbers.diff().drop_nulls() == 1).all():
+            continue
+        is_within = IntervalSet.of(marks["start_ns"].to_numpy(), marks["end_ns"].to_numpy()).clip(first, last)
+        if is_within.total >= COUNTED_SHARE * (last - first):
+            frame = _steps_from_marks(marks.with_columns(numbers.alias("step")), marks.clear(), None)
+            return ProcessSteps(str(marks["family"][0]), 1.0, frame, marks["thread_id"][0])
+    return None
+
+
+COUNTED_SHARE = 0.5
+"""Least share of the time from first to last device work that counted ranges cover if they are steps."""
+_NO_STEPS_COUNTED = r"(?i)epoch|layer|block|stage|module|rank|request|eval|valid"
+"""Names of ranges that may be counted up and are no steps."""
 
 
 def kernel_cycle_steps(kernels: pl.DataFrame) -> Steps:

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.diagnosis.captures import Capture, write_capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format
+from benchmarks.diagnosis.predictions import check_seed, describe, summarize
 from benchmarks.diagnosis.score import (
     GOOD,
     Scored,
@@ -35,6 +36,10 @@ def main() -> int:
     score.add_argument("--clean", action="store_true", help="captures without flaws only")
     score.add_argument("--every-format", action="store_true", help="all formats of each world, not one")
     score.add_argument("--jobs", type=int, default=1, help="processes")
+    predict = commands.add_parser("predict", help="check predicted step times against runs without the cause")
+    predict.add_argument("--seeds", default="1-200", help="first and last seed")
+    predict.add_argument("--clean", action="store_true", help="captures without flaws only")
+    predict.add_argument("--jobs", type=int, default=1, help="processes")
     show = commands.add_parser("show", help="show the truth of a world, and the reports on its captures")
     write = commands.add_parser("write", help="write the captures of a world as files")
     write.add_argument("folder", type=Path)
@@ -43,9 +48,16 @@ def main() -> int:
         command.add_argument("--seed", type=int, required=True)
         command.add_argument("--flaw", type=Flaw, default=Flaw.NONE, choices=list(Flaw))
     arguments = parser.parse_args()
-    if arguments.command == "score":
+    if arguments.command in {"score", "predict"}:
         first, _, last = arguments.seeds.partition("-")
         seeds = list(range(int(first), int(last or first) + 1))
+    if arguments.command == "predict":
+        captures = [captures_of(seed, clean=arguments.clean, every=False) for seed in seeds]
+        with ProcessPoolExecutor(arguments.jobs) as pool:
+            checks = [check for found in pool.map(check_seed, seeds, captures) for check in found]
+        print(*(describe(check) for check in checks if not check.is_inside), sep="\n", end="\n\n")
+        print(summarize(checks))
+    elif arguments.command == "score":
         _score(seeds, clean=arguments.clean, every=arguments.every_format, jobs=arguments.jobs)
     elif arguments.command == "show":
         _show(arguments.seed, arguments.flaw, [arguments.format] if arguments.format else list(Format))

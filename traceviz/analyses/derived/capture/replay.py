@@ -113,6 +113,7 @@ class Graph:
         weights = self._weights.copy()
         if change.delays:
             weights -= np.where(weights > NEVER, self._delays[:, None], 0)
+            weights[self._kinds == WORK, 3] = NEVER
         for process, vanished in change.host.items():
             own = np.flatnonzero((self._ranks == process) & (self._before >= 0))
             weights[own, 0] -= vanished.overlap(self._before[own], self._times[own])
@@ -365,25 +366,30 @@ class _Builder:
         latency_ns = _typical(starts - call, previous < call, LATENCY_NS)
         launch = self._launch_nodes(nodes, rank, call)
         launched = launch >= 0
-        other, other_end = self._other_streams(rows, np.maximum(previous, call))
+        other, other_end = self._other_streams(rows)
         ready = np.maximum(
             np.where(before >= 0, previous + gap_ns, NEVER), np.where(launched, call + latency_ns, NEVER)
         )
-        is_late = other >= 0
+        is_late = (other >= 0) & (other_end > np.maximum(previous, call))
         ready = np.where(is_late, np.maximum(ready, starts), ready)
         is_free = ready <= NEVER
         extra = np.where(is_free, 0, starts - ready)
         length = np.where(self.meeting[rows] >= 0, 0, ends - starts)
         node = node_of[rows].copy()
+        is_arrival = self.meeting[rows] >= 0
+        nodes.delays[node[~is_free]] = np.maximum(extra, 0)[~is_free]
         arrivals = np.flatnonzero(nodes.kinds == ARRIVAL)
         arrival_of = dict(zip(nodes.owners[arrivals].tolist(), arrivals.tolist(), strict=True))
-        for place in np.flatnonzero(self.meeting[rows] >= 0):
+        for place in np.flatnonzero(is_arrival):
             node[place] = arrival_of[int(rows[place])]
-        nodes.delays[node[~is_free]] = np.maximum(extra, 0)[~is_free]
+        # Work of another stream that had ended may be needed as well: nothing recorded says that it is not.
+        is_earlier = (other >= 0) & ~is_late
         edges = (
             (0, before >= 0, node_of[np.maximum(before, 0)], gap_ns + extra),
             (1, launched, np.maximum(launch, 0), latency_ns + extra),
             (2, is_late, node_of[np.maximum(other, 0)], starts - other_end + extra),
+            (3, is_earlier & ~is_arrival, node_of[np.maximum(other, 0)], np.zeros(rows.size, np.int64)),
+            (2, is_earlier & is_arrival, node_of[np.maximum(other, 0)], np.zeros(rows.size, np.int64)),
             (0, is_free, np.zeros(rows.size, np.int64), starts - self.begin),
         )
         for column, holds, source, weight in edges:
@@ -408,12 +414,18 @@ class _Builder:
         place = np.minimum(np.searchsorted(nodes.times[points], call), points.size - 1)
         return np.where(nodes.times[points[place]] == call, points[place], -1)
 
-    def _other_streams(self, rows: Array, explained: Array) -> tuple[Array, Array]:
-        """Return the work that ended last before each start, if that is after all that its own stream and launch show."""
+    def _other_streams(self, rows: Array) -> tuple[Array, Array]:
+        """Return the work that ended last before each start, and its end; -1 if there is none.
+
+        It is that of another stream, unless nothing else ended since the work before it on its own stream.
+        """
         by_end = rows[np.argsort(self.ends[rows], kind="stable")]
         place = np.searchsorted(self.ends[by_end], self.starts[rows], side="right") - 1
+        stream = self.work["stream"].fill_null(-1).to_numpy()
+        own = stream[by_end[np.maximum(place, 0)]] == stream[rows]
+        place = np.where(own, place - 1, place)
         other = by_end[np.maximum(place, 0)]
-        found = (place >= 0) & (self.ends[other] > explained) & (self.starts[other] < self.starts[rows])
+        found = (place >= 0) & (self.starts[other] < self.starts[rows]) & (stream[other] != stream[rows])
         return np.where(found, other, -1), self.ends[other]
 
     def _connect_meetings(self, nodes: _Nodes, sources: Array, weights: Array) -> None:

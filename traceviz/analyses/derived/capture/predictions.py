@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.capture.replay import KNOWN_LAUNCHES, Change, Graph, Mask, recorded_graph
@@ -24,7 +25,7 @@ from traceviz.analyses.derived.host.classes import LABELS, host_classes
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView, once_per_trace
-from traceviz.core.arrays.intervals import Array, IntervalSet
+from traceviz.core.arrays.intervals import IntervalSet
 
 INPUT = "input"
 WORTH_PREDICTING = 0.03
@@ -75,14 +76,20 @@ class Prediction:
         return self.step_ns / self.low_ns if self.low_ns > 0 else None
 
 
-def describe_speedup(prediction: Prediction) -> str:
-    """Return the speed-up as text: ``1.9 to 2.6×``, ``at best 2.6×`` if no gain is proven."""
-    low, high = f"{prediction.low:.1f}", f"{prediction.high:.1f}" if prediction.high is not None else ""
-    if not high:
-        return f"at least {low}×"
-    if low == high:
-        return f"{high}×"
-    return f"at best {high}×" if low == "1.0" else f"{low} to {high}×"
+def describe_speedup(low: float, high: float | None) -> str:
+    """Return a speed-up as text: ``1.9 to 2.6×``; ``at best 2.6×`` if none is proven.
+
+    Args:
+        low: Least speed-up, 1 if no gain is proven.
+        high: Greatest; ``None`` if nothing of the step would be left.
+    """
+    least = f"{low:.1f}"
+    if high is None:
+        return f"at least {least}×"
+    most = f"{max(low, high):.1f}"
+    if least == "1.0":
+        return f"at best {most}×"
+    return f"{most}×" if least == most else f"{least} to {most}×"
 
 
 @once_per_trace
@@ -93,9 +100,23 @@ def predictions(trace: TraceView) -> tuple[Prediction, ...]:
     return tuple(sorted(known, key=lambda prediction: (prediction.low_ns, prediction.key)))
 
 
+@once_per_trace
+def _times(trace: TraceView) -> dict[str, int]:
+    """Return the exclusive times of the causes: the parts, but copies of input belong to the input, as in its verdict."""
+    times = dict(part_times(trace))
+    copies = 0
+    for rank, steady in steady_time(trace).items():
+        classes = host_classes(trace)[rank]
+        copies += classes.sets["copy_h2d"].intersect(classes.input_copies).intersect(steady).total
+    if copies:
+        times[INPUT] = times.get(INPUT, 0) + copies
+        times["copy_h2d"] = times.get("copy_h2d", 0) - copies
+    return times
+
+
 def _causes(trace: TraceView) -> list[str]:
     """Return the parts of steady step time to predict for, the largest first."""
-    times = part_times(trace)
+    times = _times(trace)
     whole = sum(times.values())
     if {"kernel_launch", "launch_queue"} <= times.keys():  # one change takes both away
         times = {**times, "kernel_launch": times["kernel_launch"] + times["launch_queue"]}
@@ -104,20 +125,15 @@ def _causes(trace: TraceView) -> list[str]:
     return [key for key in keys if times[key] >= WORTH_PREDICTING * whole][:MOST_CAUSES]
 
 
-def predict(trace: TraceView, key: str, time_ns: int | None = None) -> Prediction | None:
-    """Return the prediction for a part of the judged time; ``None`` without steady steps.
-
-    Args:
-        trace: The trace.
-        key: Key of the part.
-        time_ns: Its time, if it is not that of the part.
-    """
+@once_per_trace
+def predict(trace: TraceView, key: str) -> Prediction | None:
+    """Return the prediction for a part of the judged time; ``None`` without steady steps, or if no event names it."""
     steady = steady_time(trace)
     if not steady:
         return None
-    times = part_times(trace)
+    times = _times(trace)
     whole = sum(times.values())
-    time_ns, label = times.get(key, 0) if time_ns is None else time_ns, LABELS.get(key) or KIND_LABELS.get(key, key)
+    time_ns, label = times.get(key, 0), LABELS.get(key) or KIND_LABELS.get(key, key)
     cause = ""
     if key == HOST or key not in _OF_CLASS | _OF_CALLS.keys() | _OF_WORK.keys():
         causes = having(host_causes(trace), "part", key)
@@ -136,11 +152,12 @@ def predict(trace: TraceView, key: str, time_ns: int | None = None) -> Predictio
     low_ns = high_ns = step_ns
     if change is not None and graph is not None:
         proven, possible = change
-        steps_ns = graph.replay(proven)
+        scale = step_ns / max(1.0, float(graph.replay(Change()).mean()))
+        steps_ns = scale * graph.replay(proven)
         least_ns = float(steps_ns.mean())
         high_ns = least_ns + LEFT * max(0.0, step_ns - least_ns) + _error(steps_ns)
-        steps_ns = graph.replay(replace(possible, delays=True))
-        low_ns = min(float(steps_ns.mean()), step_ns * (1 - share)) - _error(steps_ns)
+        steps_ns = scale * graph.replay(replace(possible, delays=True))
+        low_ns = min(float(steps_ns.mean()), step_ns * (1 - share))
     elif not reason:
         reason = NO_EVENTS
         low_ns = step_ns * (1 - share)
@@ -148,7 +165,7 @@ def predict(trace: TraceView, key: str, time_ns: int | None = None) -> Predictio
     return Prediction(key, label, time_ns, share, step_ns, low_ns, max(low_ns, high_ns), reason)
 
 
-def _error(steps_ns: Array) -> float:
+def _error(steps_ns: npt.NDArray[np.float64]) -> float:
     """Return two standard errors of the mean: another run of the program has other steps."""
     return ERRORS * float(steps_ns.std(ddof=1)) / len(steps_ns) ** 0.5 if len(steps_ns) > 1 else 0.0
 
@@ -166,8 +183,8 @@ def _changes(trace: TraceView, graph: Graph, key: str, cause: str) -> tuple[Chan
     if key in {"synchronisation", "blocking_copy", "device_wait"}:
         return Change(waits=True, last_waits=True), Change(waits=True)
     if key in {"kernel_launch", "launch_queue"}:
-        host, short = _launching(trace, graph)
-        return Change(host), Change(host, gone=short)
+        host = _launching(trace, graph)
+        return Change(host), Change(host)
     if key in _OF_CALLS:
         calls = trace.api_calls(*_OF_CALLS[key])  # type: ignore[arg-type]  # kinds of calls
         host = unions_by(calls, "process_id")
@@ -258,25 +275,23 @@ def _launched_in(graph: Graph, host: dict[int, IntervalSet]) -> Mask:
     return marked
 
 
-def _launching(trace: TraceView, graph: Graph) -> tuple[dict[int, IntervalSet], Mask]:
-    """Return the host's time in launches, and the device work that is shorter than the host's time for it.
+def _launching(trace: TraceView, graph: Graph) -> dict[int, IntervalSet]:
+    """Return the host's time in launches, with the operators around those of work shorter than the time between them.
 
-    To the launches of such work belong the operators around them that launch nothing else.
+    An operator counts if it launches nothing else.
     """
     calls, operators = trace.api_calls("launch", "async_copy"), trace.host_ops("op")
-    work = graph.work.with_row_index("row").drop_nulls("call_ns").sort("call_ns")
-    found, is_short = {}, np.zeros(graph.work.height, np.bool_)
+    work = graph.work.drop_nulls("call_ns").sort("call_ns")
+    found = {}
     for rank in trace.ranks:
         own = of_process(work, rank)
         launched = own["call_ns"].to_numpy()
-        until_next = np.append(np.diff(launched), 0)
-        short = (own["end_ns"] - own["start_ns"]).to_numpy() < until_next
-        is_short[own["row"].to_numpy()[short]] = True
+        short = launched[(own["end_ns"] - own["start_ns"]).to_numpy() < np.append(np.diff(launched), 0)]
         starts, ends = bounds(of_process(operators, rank))
-        inside = [np.searchsorted(some, ends) - np.searchsorted(some, starts) for some in (launched, launched[short])]
+        inside = [np.searchsorted(some, ends) - np.searchsorted(some, starts) for some in (launched, short)]
         alone = (inside[0] == 1) & (inside[1] == 1)
         found[rank] = intervals(of_process(calls, rank)).union(IntervalSet.of(starts[alone], ends[alone]))
-    return found, is_short
+    return found
 
 
 def _events_named(trace: TraceView, graph: Graph, causes: list[str]) -> dict[int, IntervalSet]:

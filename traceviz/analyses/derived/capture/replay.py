@@ -101,6 +101,8 @@ class Graph:
     """The part of the weights that no dependency explains, for nodes of device work."""
     _edges: tuple[Array, Array]
     """Nodes of the starts and ends of ``steps``."""
+    _work_of_steps: tuple[Array, Array]
+    """Nodes of device work, and the row of the step that launched each."""
 
     @property
     def step_ns(self) -> float:
@@ -109,7 +111,13 @@ class Graph:
         return float((ends - starts).mean())
 
     def replay(self, change: Change) -> Array:
-        """Return the durations of the steps with a change."""
+        """Return the durations of the steps with a change: those of the host, or of the devices if they are longer.
+
+        ::
+
+            host    |--0--|--1--|--2--|             without waits, the host launches ahead
+            device     |---- 0 ----|---- 1 ----|---- 2 ----|
+        """
         weights = self._weights.copy()
         if change.delays:
             weights -= np.where(weights > NEVER, self._delays[:, None], 0)
@@ -134,7 +142,17 @@ class Graph:
             weights[self._waits_to_drop(keep_last=change.last_waits), 1] = NEVER
         values = _run(self._sources, weights)
         first, last = self._edges
-        return values[last] - values[first]
+        on_host = values[last] - values[first]
+        nodes, steps = self._work_of_steps
+        done = np.full(len(on_host), NEVER)
+        np.maximum.at(done, steps, values[nodes])
+        on_device = np.zeros_like(on_host)
+        for process in self.steps["process_id"].unique():
+            own = np.flatnonzero((self.steps["process_id"] == process).to_numpy())
+            until = np.maximum.accumulate(done[own])
+            before = np.append(NEVER, until[:-1])
+            on_device[own] = np.maximum(until - np.maximum(before, values[first[own]]), 0)
+        return on_host if on_host.sum() >= on_device.sum() else on_device
 
     def _waits_to_drop(self, *, keep_last: bool) -> Array:
         waits = np.flatnonzero((self._kinds == WAIT) & (self._weights[:, 1] > NEVER))
@@ -284,7 +302,17 @@ class _Builder:
             _weights=weights,
             _delays=graph.delays,
             _edges=(first, last),
+            _work_of_steps=self._work_of_steps(place[1 + points.height + met.sum() :]),
         )
+
+    def _work_of_steps(self, nodes: Array) -> tuple[Array, Array]:
+        """Return the nodes of device work that a step launched, and the row of that step."""
+        of_step = np.full(self.work.height, -1, np.int64)
+        launched = np.where(self.call > NEVER, self.call, self.starts)
+        for row, (process, start, end) in enumerate(self.steps[["process_id", "start_ns", "end_ns"]].iter_rows()):
+            of_step[(self.process == process) & (launched >= start) & (launched < end)] = row
+        known = of_step >= 0
+        return nodes[known], of_step[known]
 
     def _last_arrivals(self) -> tuple[list[int], list[int]]:
         met = self.work.filter(pl.col("meeting") >= 0).group_by("meeting").agg(pl.col("start_ns").max())

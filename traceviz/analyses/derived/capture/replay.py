@@ -44,7 +44,7 @@ MEET = 0.95
 """Share of collectives that must overlap on all ranks, so that the n-th of each rank count as one."""
 NEVER = -(1 << 60)
 """Weight of an edge that does not exist."""
-LAUNCH, ARRIVAL, WORK, WAIT, EDGE = range(5)
+WAIT, EDGE, LAUNCH, ARRIVAL, WORK = range(5)
 """Kinds of nodes, in their order at equal times. An arrival is the start of a collective on one rank."""
 
 
@@ -145,12 +145,14 @@ class Graph:
         on_host = values[last] - values[first]
         nodes, steps = self._work_of_steps
         done = np.full(len(on_host), NEVER)
-        np.maximum.at(done, steps, values[nodes])
+        launched = steps >= 0
+        np.maximum.at(done, steps[launched], values[nodes[launched]])
         on_device = np.zeros_like(on_host)
         for process in self.steps["process_id"].unique():
             own = np.flatnonzero((self.steps["process_id"] == process).to_numpy())
             until = np.maximum.accumulate(done[own])
-            before = np.append(NEVER, until[:-1])
+            queued = nodes[steps == -1 - own[0]]  # launched before the first step
+            before = np.append(values[queued].max() if queued.size else NEVER, until[:-1])
             on_device[own] = np.maximum(until - np.maximum(before, values[first[own]]), 0)
         return on_host if on_host.sum() >= on_device.sum() else on_device
 
@@ -306,12 +308,16 @@ class _Builder:
         )
 
     def _work_of_steps(self, nodes: Array) -> tuple[Array, Array]:
-        """Return the nodes of device work that a step launched, and the row of that step."""
-        of_step = np.full(self.work.height, -1, np.int64)
+        """Return the nodes of device work, and the row of the step that launched each: ``-1 - n`` before step ``n``."""
+        none = self.steps.height
+        of_step = np.full(self.work.height, none, np.int64)
         launched = np.where(self.call > NEVER, self.call, self.starts)
         for row, (process, start, end) in enumerate(self.steps[["process_id", "start_ns", "end_ns"]].iter_rows()):
             of_step[(self.process == process) & (launched >= start) & (launched < end)] = row
-        known = of_step >= 0
+        for row, (process, start) in enumerate(self.steps[["process_id", "start_ns"]].iter_rows()):
+            if not row or self.steps["process_id"][row - 1] != process:
+                of_step[(self.process == process) & (launched < start)] = -1 - row
+        known = of_step < none
         return nodes[known], of_step[known]
 
     def _last_arrivals(self) -> tuple[list[int], list[int]]:

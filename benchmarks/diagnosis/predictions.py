@@ -88,7 +88,11 @@ def steady_steps(report: Report, times: list[int]) -> list[int]:
         for number, row in zip(numbers, rows, strict=True)
         if 0 <= number < len(times) and abs(int(row["dur_ns"] or 0) / times[number] - 1) <= ALIKE
     ]
-    return sorted(set(same)) if same and 2 * len(same) >= len(set(numbers)) else list(range(min(1, len(times) - 1), len(times)))
+    return (
+        sorted(set(same))
+        if same and 2 * len(same) >= len(set(numbers))
+        else list(range(min(1, len(times) - 1), len(times)))
+    )
 
 
 def find_prediction(report: Report, knob: Knob) -> tuple[str, float, float] | None:

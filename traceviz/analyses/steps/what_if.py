@@ -68,7 +68,11 @@ class WhatIfAnalysis(Analysis[WhatIf]):
         )
         rows = tuple(
             (
-                *(p.label, f"{format_ns(round(p.low_ns))} to {format_ns(round(p.high_ns))}", describe_speedup(p.low, p.high)),
+                *(
+                    p.label,
+                    f"{format_ns(round(p.low_ns))} to {format_ns(round(p.high_ns))}",
+                    describe_speedup(p.low, p.high),
+                ),
                 *(p.share, p.reason or None, p.key, round(p.step_ns), round(p.low_ns), round(p.high_ns)),
                 *(p.low, p.high),
             )

@@ -149,7 +149,7 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
     step_ns = whole / max(1, steps) if graph is None else graph.step_ns
     reason = NO_GRAPH if graph is None else NO_LAUNCHES if graph.known < KNOWN_LAUNCHES else ""
     change = _changes(trace, graph, key, cause) if graph is not None and not reason else None
-    low_ns = high_ns = step_ns
+    low_ns, high_ns = step_ns * (1 - share), step_ns
     if change is not None and graph is not None:
         proven, possible = change
         scale = step_ns / max(1.0, float(graph.replay(Change()).mean()))
@@ -160,7 +160,6 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
         low_ns = min(float(steps_ns.mean()), step_ns * (1 - share))
     elif not reason:
         reason = NO_EVENTS
-        low_ns = step_ns * (1 - share)
     low_ns, high_ns = max(0.0, min(low_ns, step_ns)), min(high_ns, step_ns)
     return Prediction(key, label, time_ns, share, step_ns, low_ns, max(low_ns, high_ns), reason)
 

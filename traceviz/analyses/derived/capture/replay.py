@@ -162,9 +162,7 @@ class Graph:
             return waits
         kept = []
         for process, start, end in self.steps[["process_id", "start_ns", "end_ns"]].iter_rows():
-            own = waits[
-                (self._ranks[waits] == process) & (self._times[waits] > start) & (self._times[waits] <= end)
-            ]
+            own = waits[(self._ranks[waits] == process) & (self._times[waits] > start) & (self._times[waits] <= end)]
             kept.extend(own[-1:].tolist())
         return np.setdiff1d(waits, np.array(kept, np.int64))
 
@@ -387,9 +385,7 @@ class _Builder:
                 sources[node, 1], weights[node, 1] = node_of[row], end - self.ends[row]
                 weights[node, 0], before[node] = 0, -1
 
-    def _connect_work(
-        self, nodes: _Nodes, rank: int, sources: Array, weights: Array, node_of: Array
-    ) -> None:
+    def _connect_work(self, nodes: _Nodes, rank: int, sources: Array, weights: Array, node_of: Array) -> None:
         """Connect device work with its stream, its launch, and the work of other streams that it waited for."""
         rows = np.flatnonzero(self.process == rank)
         if not rows.size:
@@ -482,8 +478,9 @@ class _Builder:
             key = int(self.meeting[nodes.owners[node]])
             if key >= 0:
                 sources[node], weights[node] = 0, NEVER
-                sources[node, 0], weights[node, 0] = last[key], int(self.ends[nodes.owners[node]]) - int(
-                    nodes.times[last[key]]
+                sources[node, 0], weights[node, 0] = (
+                    last[key],
+                    int(self.ends[nodes.owners[node]]) - int(nodes.times[last[key]]),
                 )
 
 

@@ -96,7 +96,7 @@ def steady_steps(report: Report, times: list[int]) -> list[int]:
 
 
 def find_prediction(report: Report, knob: Knob) -> tuple[str, float, float] | None:
-    """Return what a report predicts for a cause: the label, and the ends as shares of the step; ``None`` for nothing."""
+    """Return what a report predicts for a cause, if it does: the label, and the ends as shares of the step."""
     facts, places = KNOBS[knob], (*KNOBS[knob].places, *PLACES.get(knob, ()))
     for row in report.rows("what_if"):
         key, label = str(row["cause"]), str(row["label"])

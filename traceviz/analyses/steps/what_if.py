@@ -66,17 +66,16 @@ class WhatIfAnalysis(Analysis[WhatIf]):
             Column("low_speedup", "Speed-up at least", "factor", 9),
             Column("high_speedup", "Speed-up at most", "factor", 9),
         )
-        rows = tuple(
-            (
-                *(
-                    p.label,
-                    f"{format_ns(round(p.low_ns))} to {format_ns(round(p.high_ns))}",
-                    describe_speedup(p.low, p.high),
-                ),
-                *(p.share, p.reason or None, p.key, round(p.step_ns), round(p.low_ns), round(p.high_ns)),
-                *(p.low, p.high),
-            )
-            for p in result.found
-        )
+        rows = tuple(_row(prediction) for prediction in result.found)
         blocks: tuple[Block, ...] = (Facts(facts), Grid(columns, rows), Prose(HOW))
         return Section(self.slug, self.title, blocks)
+
+
+def _row(prediction: Prediction) -> tuple[str | int | float | None, ...]:
+    low_ns, high_ns = round(prediction.low_ns), round(prediction.high_ns)
+    words = f"{format_ns(low_ns)} to {format_ns(high_ns)}"
+    return (
+        *(prediction.label, words, describe_speedup(prediction.low, prediction.high)),
+        *(prediction.share, prediction.reason or None, prediction.key),
+        *(round(prediction.step_ns), low_ns, high_ns, prediction.low, prediction.high),
+    )

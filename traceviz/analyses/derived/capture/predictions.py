@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from traceviz.analyses.derived.capture.replay import KNOWN_LAUNCHES, Change, Graph, Mask, recorded_graph
 from traceviz.analyses.derived.calls.short_names import shortened
+from traceviz.analyses.derived.capture.replay import KNOWN_LAUNCHES, Change, Graph, Mask, recorded_graph
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS, cause_name
 from traceviz.analyses.derived.causes.parts import part_times
@@ -32,8 +32,9 @@ WORTH_PREDICTING = 0.03
 """Least share of steady step time of a cause that is predicted."""
 MOST_CAUSES = 6
 LEFT = 0.1
-"""Part of the proven gain that the long end leaves. A program that is repaired still takes batches and reads results."""
+"""Part of the proven gain that the long end leaves: a repaired program still takes batches and reads results."""
 ERRORS = 2
+"""Standard errors of the mean step that the long end adds: another run has other steps."""
 WORTH_NAMING = 0.05
 """Events with at least this share of a part's time vanish with it."""
 NO_GRAPH = "steps are those of the devices, or too little of what the host does was recorded"
@@ -102,7 +103,7 @@ def predictions(trace: TraceView) -> tuple[Prediction, ...]:
 
 @once_per_trace
 def _times(trace: TraceView) -> dict[str, int]:
-    """Return the exclusive times of the causes: the parts, but copies of input belong to the input, as in its verdict."""
+    """Return the exclusive times of the causes: the parts, with the copies of input as part of the input."""
     times = dict(part_times(trace))
     copies = 0
     for rank, steady in steady_time(trace).items():

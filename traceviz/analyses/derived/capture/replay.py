@@ -22,7 +22,7 @@ import numpy.typing as npt
 import polars as pl
 
 from traceviz.analyses.derived.device.work import communication_names
-from traceviz.analyses.derived.frames import bounds, end_ns, of_process, partners
+from traceviz.analyses.derived.frames import bounds, end_ns, partners
 from traceviz.analyses.derived.host.classes import LEADS
 from traceviz.analyses.derived.host.copy_calls import waiting_copies
 from traceviz.analyses.derived.steps.search import training_steps, training_thread
@@ -233,11 +233,11 @@ def _read_work(trace: TraceView, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _match_collectives(trace: TraceView, work: pl.DataFrame) -> Array:
-    """Return the number of the collective of each row of ``work``; -1 for other work and for ranks that do not match."""
+    """Return the number of the collective of each row of ``work``; -1 for other work, and if ranks do not match."""
     numbers = np.full(work.height, -1, np.int64)
     names = communication_names(trace)
     ranks = work["process_id"].unique().to_list()
-    if not names or len(ranks) < 2:  # noqa: PLR2004 (one rank meets none)
+    if not names or len(ranks) < 2:
         return numbers
     is_one = work["name"].is_in(names).fill_null(value=False).to_numpy()
     rows = [np.flatnonzero(is_one & (work["process_id"] == rank).to_numpy()) for rank in ranks]

@@ -58,6 +58,7 @@ __all__ = [
     "pictured",
     "report_on",
     "to_text",
+    "what_if",
     "why",
 ]
 
@@ -465,6 +466,13 @@ def to_text(
 def why(report: Report) -> Report:
     """Return the report reduced to its headline, the candidate causes, and why the first of them leads."""
     from traceviz.render.why import why as reduced
+
+    return reduced(report)
+
+
+def what_if(report: Report) -> Report:
+    """Return the report reduced to its headline and to the steps without each of their largest causes."""
+    from traceviz.render.why import what_if as reduced
 
     return reduced(report)
 

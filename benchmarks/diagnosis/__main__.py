@@ -13,6 +13,7 @@ from pathlib import Path
 from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format
+from benchmarks.diagnosis.predictions import check_seed, describe_check, summarize
 from benchmarks.diagnosis.score import GOOD, Scored, draw_capture, score_capture, score_seed
 from benchmarks.diagnosis.scoring.failures import (
     clear_failures,
@@ -42,6 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
         _score_one(options)
     elif options.command == "score":
         _score(options)
+    elif options.command == "predict":
+        _predict(options)
     elif options.command == "table":
         lines = options.results.read_text(encoding="utf-8").splitlines()
         _print_tables([Scored.from_json(line) for line in lines], options.markdown)
@@ -73,6 +76,10 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     score.add_argument("--shrink", action="store_true", help="also write the shortest world that still fails")
     score.add_argument("--results", type=Path, default=RESULTS, help="folder for scores and failures")
     score.add_argument("--jobs", type=int, default=1, help="processes")
+    predict = commands.add_parser("predict", help="check predicted step times against runs without the cause")
+    predict.add_argument("--seeds", default="1-200", help="first and last seed")
+    predict.add_argument("--clean", action="store_true", help="captures without flaws only")
+    predict.add_argument("--jobs", type=int, default=1, help="processes")
     table = commands.add_parser("table", help="make the tables of scores again")
     table.add_argument("results", type=Path, nargs="?", default=RESULTS / SCORES, help="lines of JSON of a run")
     for command in (score, table):
@@ -85,6 +92,21 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
         command.add_argument("--seed", type=int, required=True)
         command.add_argument("--flaw", type=Flaw, default=Flaw.NONE, choices=list(Flaw))
     return parser.parse_args(arguments)
+
+
+def _seeds_of(options: argparse.Namespace) -> list[int]:
+    first, _, last = options.seeds.partition("-")
+    return list(range(int(first), int(last or first) + 1))
+
+
+def _predict(options: argparse.Namespace) -> None:
+    """Check the predictions for all worlds. Print those that are wrong, and a summary."""
+    seeds = _seeds_of(options)
+    captures = [captures_of(seed, clean=options.clean, every=False) for seed in seeds]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        checks = [check for found in pool.map(check_seed, seeds, captures) for check in found]
+    print(*(describe_check(check) for check in checks if not check.is_inside), sep="\n", end="\n\n")
+    print(summarize(checks))
 
 
 def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
@@ -111,8 +133,7 @@ def _score_world(seed: int, *, clean: bool, every: bool, compare_every: int) -> 
 
 def _score(options: argparse.Namespace) -> None:
     """Score all worlds and print the tables. Scores and failures are written as they are found."""
-    first, _, last = options.seeds.partition("-")
-    seeds = list(range(int(first), int(last or first) + 1))
+    seeds = _seeds_of(options)
     results: Path = options.results
     results.mkdir(parents=True, exist_ok=True)
     clear_failures(results)

@@ -178,6 +178,14 @@ ENTRIES: tuple[Entry, ...] = (
         cost=12,
     ),
     _own("steps", "steps.steps:StepAnalysis", uses=STEP_TABLES),
+    _own(
+        "what_if",
+        "steps.what_if:WhatIfAnalysis",
+        uses=(*CLASS_TABLES, "op_args"),
+        waits_for=_CAUSES,
+        expected=False,
+        cost=3,
+    ),
     _own("totals", "capture.totals:TotalsAnalysis", ("totals",), waits_for=(), expected=False),
     _own(
         "cuda_api",

@@ -51,6 +51,12 @@ if TYPE_CHECKING:
 )
 @click.option("--why", "explains", is_flag=True, help="Only why the first sentence says what it says.")
 @click.option(
+    "--what-if",
+    "predicts",
+    is_flag=True,
+    help="Only what a step would take without each of its largest causes, at least and at most.",
+)
+@click.option(
     "--require-verdict",
     is_flag=True,
     help="Exit with 4 if the input pipeline cannot be judged; a serving engine has none.",
@@ -69,6 +75,7 @@ def report(
     timeline_events: int | None,
     basis: str,
     explains: bool,
+    predicts: bool,
     require_verdict: bool,
 ) -> None:
     """Print what TRACE says: verdict, step breakdown, CUDA time share, kernels, findings.
@@ -88,13 +95,15 @@ def report(
     from traceviz.cli import gate_options as cli_gates
 
     cli_gates.check_format(output.format_name, gates)
+    if predicts and (explains or sections or everything):
+        raise UsageError("--what-if shows one section.", fix="Leave out --why, --section and --all.")
     if explains and sections:
         raise UsageError("--why needs all sections, and --section leaves some out.", fix="Give one of the two.")
     if everything and sections:
         raise UsageError("--all shows every section, and --section some of them.", fix="Give one of the two.")
     traces = traces or (_newest_run(),)
     output.check(traces)
-    is_drawn = output.format_name == HTML and not explains
+    is_drawn = output.format_name == HTML and not explains and not predicts
     if timeline_events is not None and not is_drawn:
         raise UsageError(
             "--timeline-events is about the timeline of a page, and there is none.", fix="Add --format html."
@@ -112,9 +121,9 @@ def report(
     if not sections and part.selection().is_everything:
         _keep_verdict(traces, document)
     document, results = cli_gates.judge_report(document, gates, sections)
-    shown = api.why(document) if explains else document
+    shown = api.why(document) if explains else api.what_if(document) if predicts else document
     layout = page.layout(output.path, _choose_sections(document, sections))
-    layout = replace(layout, first_screen=not (everything or sections or explains), figure=output.figure)
+    layout = replace(layout, first_screen=not (everything or sections or explains or predicts), figure=output.figure)
     output.write(api.to_text(shown, output.format_name, layout, pictures))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict and document.verdict.code.is_blind:

@@ -1,4 +1,4 @@
-"""The reason for the verdict: its candidates, with the reason for each."""
+"""Reports on one question: the reason for the verdict, and the steps without a cause."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ _IS_CODE = re.compile(r"TV\d+")
 
 WHY = "why"
 """Slug of the section."""
+WHAT_IF = "what_if"
+"""Slug of the section of predictions."""
+_NO_PREDICTION = "Nothing can be predicted: there are no steady steps, or no recorded cause takes 3 % of them."
 
 _COLUMNS = (
     Column("candidate", "May take the time", "text", 0),
@@ -43,6 +46,13 @@ def why(report: Report) -> Report:
     said = Prose(_RULE if leads else f"{_NONE.get(report.verdict.cause, _NONE[Cause.UNKNOWN])} {_RULE}")
     section = Section(WHY, "Why this sentence", (said, *grid, *reasons))
     return replace(report, sections=(section,), findings=(), skipped=(), notes=())
+
+
+def what_if(report: Report) -> Report:
+    """Reduce the report to its verdict and its predictions."""
+    found = tuple(section for section in report.sections if section.slug == WHAT_IF)
+    none = Section(WHAT_IF, "What if a cause vanished", (Prose(_NO_PREDICTION),))
+    return replace(report, sections=found or (none,), findings=(), skipped=(), notes=())
 
 
 def candidates_grid(verdict: Verdict) -> Grid:

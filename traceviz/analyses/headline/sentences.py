@@ -26,8 +26,8 @@ def describe_input_cause(pipeline: InputPipelineResult) -> str:
             f"Possibly input-bound: in {share} of steady step time the device is idle and the host launches nothing, "
             f"mostly {pipeline.stages[0].name if pipeline.stages else UNRECORDED}. {pipeline.unranged}"
         )
-    speedup = pipeline.best_case_speedup
-    best = f"; at best {speedup:.1f}× as fast without the wait" if speedup else ""
+    speedup = pipeline.speedup_words
+    best = f"; {speedup} as fast without the wait" if speedup else ""
     bound = f" ({pipeline.caveat})" if pipeline.caveat else ""
     kind = pipeline.verdict.title if pipeline.verdict.is_bound else "Input-bound"
     where = f"{_name_stage(pipeline)}{_name_line(pipeline)}"

@@ -1,0 +1,81 @@
+"""What the steps would take without each of their largest causes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from traceviz.analyses.base import Analysis
+from traceviz.analyses.derived.capture.predictions import Prediction, describe_speedup, predictions
+from traceviz.analyses.derived.capture.replay import recorded_graph
+from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.view import TraceView
+from traceviz.core.units import format_ns
+from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Skipped
+
+HOW = (
+    "Each row: the mean steady step if the time of the cause vanished. The long end keeps every delay that no recorded "
+    "dependency explains, and a tenth of the gain; in the short end the whole time of the cause is gained."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Predictions, the mean step, and how many of the steady steps were replayed."""
+
+    found: tuple[Prediction, ...]
+    step_ns: float
+    replayed: int
+    steady: int
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIfAnalysis(Analysis[WhatIf]):
+    """Intervals of step time without a cause, from a replay of the recorded dependencies."""
+
+    slug = "what_if"
+    title = "What if a cause vanished"
+
+    def run(self, trace: TraceView) -> WhatIf | Skipped:
+        """Predict for the largest causes of the steady steps."""
+        if not steady_time(trace):
+            return self.skipped("no steady steps were found")
+        found = predictions(trace)
+        if not found:
+            return self.skipped("no cause with a recorded event takes much of the steps")
+        graph = recorded_graph(trace)
+        replayed, steady = (graph.steps.height, graph.all_steps) if graph is not None else (0, 0)
+        return WhatIf(found, found[0].step_ns, replayed, steady)
+
+    def describe(self, result: WhatIf) -> Section:
+        """Describe the predictions, the greatest possible gain first."""
+        some = result.replayed if result.replayed < result.steady else None
+        facts = (
+            Fact("step_ns", "mean steady step", round(result.step_ns), "ns"),
+            *((Fact("replayed", "steps replayed", some, "count"),) if some is not None else ()),
+        )
+        columns = (
+            Column("label", "Without", "text", 0),
+            Column("range", "Step", "text", 0),
+            Column("gain", "As fast", "text", 0),
+            Column("share", "Of steps", "ratio", 2, bar=True),
+            Column("reason", "Not proven because", "text", 3),
+            Column("cause", "Key", "text", 9),
+            Column("step_ns", "Step", "ns", 9),
+            Column("low_ns", "At least", "ns", 9),
+            Column("high_ns", "At most", "ns", 9),
+            Column("low_speedup", "Speed-up at least", "factor", 9),
+            Column("high_speedup", "Speed-up at most", "factor", 9),
+        )
+        rows = tuple(_row(prediction) for prediction in result.found)
+        blocks: tuple[Block, ...] = (Facts(facts), Grid(columns, rows), Prose(HOW))
+        return Section(self.slug, self.title, blocks)
+
+
+def _row(prediction: Prediction) -> tuple[str | int | float | None, ...]:
+    low_ns, high_ns = round(prediction.low_ns), round(prediction.high_ns)
+    words = f"{format_ns(low_ns)} to {format_ns(high_ns)}"
+    return (
+        *(prediction.label, words, describe_speedup(prediction.low, prediction.high)),
+        *(prediction.share, prediction.reason or None, prediction.key),
+        *(round(prediction.step_ns), low_ns, high_ns, prediction.low, prediction.high),
+    )

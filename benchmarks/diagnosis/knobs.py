@@ -94,6 +94,7 @@ class KnobFacts:
         serves: True if it is a cause of serving engines, not of training.
         needs_ranges: True if only ranges show it in captures without functions of Python.
         places: Words of a sentence that make a symptom an answer, such as the function that takes the time.
+        once: True if it happens once, before the first kernel.
     """
 
     knob: Knob
@@ -106,6 +107,7 @@ class KnobFacts:
     serves: bool = False
     needs_ranges: bool = False
     places: tuple[str, ...] = ()
+    once: bool = False
 
     def is_shown_by(self, format_: Format, *, has_ranges: bool) -> bool:
         """Return whether a capture holds evidence of the cause."""
@@ -160,7 +162,7 @@ KNOBS = {
         KnobFacts(
             Knob.GIL,
             _keys("gil", "gil-contention"),
-            HOST | LAUNCHES | _READS | {"lock", "lock-wait"},
+            HOST | LAUNCHES | _READS | _INPUT | {"lock", "lock-wait"},
             STACKS | CALLS,
             least=0.5,
         ),
@@ -229,15 +231,17 @@ KNOBS = {
             least=5,
             most=20,
             places=("before them", "start-up"),
+            once=True,
         ),
         KnobFacts(
             Knob.START_UP,
             _keys("slow-start", "import", "time-outside-steps"),
             HOST | {"serialization", "healthy"},
-            STACKS | CALLS,
+            STACKS,  # calls of the operating system show little of it: imports leave none
             least=5,
             most=30,
             places=("before them", "start-up"),
+            once=True,
         ),
         KnobFacts(Knob.SLEEP, _keys("sleep"), HOST, STACKS | CALLS, places=("sleep",)),
         KnobFacts(

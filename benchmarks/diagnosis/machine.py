@@ -233,17 +233,17 @@ class Thread:
         """Draw a cost of this rank."""
         return self.machine.costs.draw(f"{self.rank}/{use}", mean_ns * self.slower)
 
-    def record(self, kind: Kind, name: str, start: int, correlation: int = 0) -> None:
-        """Record a span of this thread that ends now."""
+    def record(self, kind: Kind, name: str, start: int, correlation: int = 0, *, end: int | None = None) -> None:
+        """Record a span of this thread. It ends now unless another end is given."""
         if self.machine.recorder.keeps:
-            span = Span(self.rank, self.number, kind, name, start, self.simulation.now, correlation)
-            self.machine.recorder.spans.append(span)
+            end = self.simulation.now if end is None else end
+            self.machine.recorder.spans.append(Span(self.rank, self.number, kind, name, start, end, correlation))
 
     def work(self, ns: int) -> Actor:
         """Compute for this time on a core, with the GIL if the thread has one."""
         while ns > 0:
             if self.gil is not None and not self.gil.try_hold(self):
-                yield from self._wait_for_gil(self.gil)
+                yield from self.take_gil()
             if not self.cores.try_hold(self):
                 yield from self.cores.hold(self)
             part = min(ns, CORE_QUANTUM)
@@ -252,18 +252,13 @@ class Thread:
 
     def take_gil(self) -> Actor:
         """Wait for the GIL while another thread has it."""
-        if self.gil is not None and not self.gil.try_hold(self):
-            yield from self._wait_for_gil(self.gil)
-
-    def _wait_for_gil(self, gil: Shared) -> Actor:
+        if self.gil is None or self.gil.try_hold(self):
+            return
         self.cores.release(self)
         start = self.now
-        yield from gil.hold(self)
-        if self.machine.recorder.keeps:
-            for begin in range(start, self.now, GIL_QUANTUM):  # CPython asks again after each of them
-                end = min(begin + GIL_QUANTUM, self.now)
-                span = Span(self.rank, self.number, Kind.OS, "pthread_cond_timedwait", begin, end)
-                self.machine.recorder.spans.append(span)
+        yield from self.gil.hold(self)
+        for begin in range(start, self.now, GIL_QUANTUM):  # CPython asks again after each of them
+            self.record(Kind.OS, "pthread_cond_timedwait", begin, end=min(begin + GIL_QUANTUM, self.now))
 
     def leave(self) -> None:
         """Release core and GIL, before waiting."""

@@ -186,14 +186,14 @@ KNOBS = {
         ),
         KnobFacts(
             Knob.CHECKPOINT,
-            _keys("saving", "checkpoint-in-loop", "time-outside-steps", "run_between"),
+            _keys("saving", "checkpoint-in-loop", "time-outside-steps", "run_between", "run_saving"),
             HOST | {"io", "blocking-io", "copy_d2h", "serialization"},
             needs_ranges=True,
             places=("save_checkpoint", "save ("),
         ),
         KnobFacts(
             Knob.EVALUATION,
-            _keys("slow-validation", "time-outside-steps", "run_between"),
+            _keys("slow-validation", "time-outside-steps", "run_between", "run_validation"),
             HOST,
             needs_ranges=True,
             most=1.2,
@@ -230,7 +230,7 @@ KNOBS = {
         KnobFacts(Knob.STREAM_CREATION, _keys("stream", "stream-creation-in-steps"), needs_calls=True),
         KnobFacts(
             Knob.COMPILATION,
-            _keys("compilation", "exposed-compilation", "recompilation-in-steps"),
+            _keys("compilation", "exposed-compilation", "recompilation-in-steps", "run_compilation"),
             HOST | {"first_launch", "first-launch"},
             needs_ranges=True,
             places=("compile",),
@@ -246,7 +246,7 @@ KNOBS = {
         ),
         KnobFacts(
             Knob.START_UP,
-            _keys("slow-start", "import", "time-outside-steps"),
+            _keys("slow-start", "import", "time-outside-steps", "run_imports", "run_preparation"),
             HOST | {"serialization", "healthy"},
             STACKS | CALLS,
             least=5,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 from random import Random
 
@@ -23,8 +24,8 @@ class Costs:
     def __init__(self, seed: int, spread: float) -> None:
         self._seed = seed
         self._spread = spread
-        self._factors = _factors(seed, spread)
-        self._drawn: dict[str, int] = {}
+        self._drawn = _drawn(seed, spread)
+        self._uses: dict[str, _Use] = {}
 
     def draw(self, use: str, mean_ns: float, *, spread: float | None = None, outliers: float = OUTLIERS) -> int:
         """Return a cost in nanoseconds. Draws for other uses do not change it.
@@ -35,23 +36,31 @@ class Costs:
             return 0
         if not self._spread:
             return round(mean_ns)
-        position = self._drawn.get(use, 0)
-        self._drawn[use] = position + 1
-        found = self._factors.get(use)
+        found = self._uses.get(use)
         if found is None:
-            found = self._factors[use] = Random(f"{self._seed}/{use}"), []
-        sequence, factors = found
-        if position == len(factors):
+            found = self._uses[use] = _Use(*self._drawn.setdefault(use, (Random(f"{self._seed}/{use}"), [])))
+        position = found.position
+        found.position += 1
+        if position == len(found.factors):
             spread = self._spread if spread is None else spread
-            factor = math.exp(sequence.gauss(-(spread**2) / 2, spread))
-            if sequence.random() < outliers:
-                factor *= min(GREATEST_OUTLIER, LEAST_OUTLIER * sequence.paretovariate(TAIL))
-            factors.append(factor)
-        return max(1, round(mean_ns * factors[position]))
+            factor = math.exp(found.sequence.gauss(-(spread**2) / 2, spread))
+            if found.sequence.random() < outliers:
+                factor *= min(GREATEST_OUTLIER, LEAST_OUTLIER * found.sequence.paretovariate(TAIL))
+            found.factors.append(factor)
+        return max(1, round(mean_ns * found.factors[position]))
+
+
+@dataclass(slots=True)
+class _Use:
+    """The factors of a use that any run has drawn, and the next one of this run."""
+
+    sequence: Random
+    factors: list[float]
+    position: int = 0
 
 
 @lru_cache(maxsize=1)
-def _factors(seed: int, spread: float) -> dict[str, tuple[Random, list[float]]]:
-    """Return the factors of each use that were drawn so far; runs of one world share them."""
+def _drawn(seed: int, spread: float) -> dict[str, tuple[Random, list[float]]]:
+    """Return the sequence and the factors of each use. All runs of a world share them: a cause changes no factor."""
     del seed, spread
     return {}

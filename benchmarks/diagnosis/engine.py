@@ -57,19 +57,18 @@ class Simulation:
 
     def run(self) -> None:
         """Run until no actor waits for a time. Actors that wait for signals that never fire are dropped."""
-        while self._events:
-            self.now, _, actor = heapq.heappop(self._events)
-            self._resume(actor)
-
-    def _resume(self, actor: Actor) -> None:
-        for request in actor:
-            if isinstance(request, Signal):
-                if not request.fired:
-                    request.add(actor)
-                    return
-            elif request > 0:
-                self.start(actor, request)
-                return
+        events = self._events
+        while events:
+            self.now, _, actor = heapq.heappop(events)
+            for request in actor:
+                if isinstance(request, Signal):
+                    if not request.fired:
+                        request.add(actor)
+                        break
+                elif request > 0:
+                    self._requests += 1
+                    heapq.heappush(events, (self.now + request, self._requests, actor))
+                    break
 
 
 class Shared:

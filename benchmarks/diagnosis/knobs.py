@@ -99,6 +99,7 @@ class KnobFacts:
         needs_ranges: True if only ranges show it in captures without functions of Python.
         needs_calls: True if only calls of the runtime show it.
         places: Words of a sentence that make a symptom an answer, such as the function that takes the time.
+        once: True if it happens once, before the first kernel.
     """
 
     knob: Knob
@@ -112,6 +113,7 @@ class KnobFacts:
     needs_ranges: bool = False
     needs_calls: bool = False
     places: tuple[str, ...] = ()
+    once: bool = False
 
     def is_shown_by(self, format_: Format, *, has_ranges: bool, has_calls: bool = True) -> bool:
         """Return whether a capture holds evidence of the cause."""
@@ -173,7 +175,7 @@ KNOBS = {
         KnobFacts(
             Knob.GIL,
             _keys("gil", "gil-contention"),
-            HOST | LAUNCHES | _READS | {"lock", "lock-wait"},
+            HOST | LAUNCHES | _READS | _INPUT | {"lock", "lock-wait"},
             STACKS | CALLS,
             least=0.5,
         ),
@@ -243,15 +245,17 @@ KNOBS = {
             most=20,
             needs_calls=True,
             places=("before them", "start-up"),
+            once=True,
         ),
         KnobFacts(
             Knob.START_UP,
-            _keys("slow-start", "import", "time-outside-steps", "run_imports", "run_preparation"),
+            _keys("slow-start", "import", "time-outside-steps", "run_imports", "run_preparation", "run_startup"),
             HOST | {"serialization", "healthy"},
-            STACKS | CALLS,
+            STACKS,  # calls of the operating system show little of it: imports leave none
             least=5,
             most=30,
             places=("before them", "start-up"),
+            once=True,
         ),
         # The finding on locks is also that on sleep; its sentence says which of them it is.
         KnobFacts(Knob.SLEEP, _keys("sleep"), HOST | {"lock-wait"}, STACKS | CALLS, places=("sleep",)),
@@ -338,7 +342,8 @@ KNOBS = {
         KnobFacts(
             Knob.MANAGED_MEMORY,
             _keys("migration", "managed-memory-migration"),
-            HOST | {"copy_h2d", "copy_d2h", "healthy"},
+            # The host waits for pages within the function that touches them. Stacks show the function only.
+            HOST | {"copy_h2d", "copy_d2h", "healthy", "python-in-loop", "function-in-steps"},
             MIGRATIONS,
             least=0.6,
             most=2.0,

@@ -87,14 +87,16 @@ class Stream:
 
     def run(self) -> Actor:
         """Do the tasks in order, for ever."""
-        simulation = self.machine.simulation
+        simulation, free = self.machine.simulation, 0
         while True:
             if not self.queue:
                 self.arrival = simulation.signal()
                 yield self.arrival
             task = self.queue[0]
             yield from task.after
-            yield max(0, task.launched + LAUNCH_LATENCY - simulation.now)
+            earliest = max(free, task.launched + LAUNCH_LATENCY)
+            if simulation.now < earliest:
+                yield earliest - simulation.now
             engine = self.machine.engines[self.rank, task.work] if task.work.is_copy else None
             if engine is not None and not engine.try_hold(self):
                 yield from engine.hold(self)
@@ -109,7 +111,7 @@ class Stream:
             if self.room is not None:
                 self.room.fire()
             task.done.fire()
-            yield STREAM_GAP
+            free = simulation.now + STREAM_GAP
 
 
 class Machine:
@@ -231,25 +233,32 @@ class Thread:
         """Draw a cost of this rank."""
         return self.machine.costs.draw(f"{self.rank}/{use}", mean_ns * self.slower)
 
-    def record(self, kind: Kind, name: str, start: int, correlation: int = 0) -> None:
-        """Record a span of this thread that ends now."""
+    def record(self, kind: Kind, name: str, start: int, correlation: int = 0, *, end: int | None = None) -> None:
+        """Record a span of this thread. It ends now unless another end is given."""
         if self.machine.recorder.keeps:
-            span = Span(self.rank, self.number, kind, name, start, self.simulation.now, correlation)
-            self.machine.recorder.spans.append(span)
+            end = self.simulation.now if end is None else end
+            self.machine.recorder.spans.append(Span(self.rank, self.number, kind, name, start, end, correlation))
 
     def work(self, ns: int) -> Actor:
         """Compute for this time on a core, with the GIL if the thread has one."""
         while ns > 0:
             if self.gil is not None and not self.gil.try_hold(self):
-                self.cores.release(self)
-                start = self.now
-                yield from self.gil.hold(self)
-                self.record(Kind.OS, "pthread_cond_timedwait", start)
+                yield from self.take_gil()
             if not self.cores.try_hold(self):
                 yield from self.cores.hold(self)
             part = min(ns, CORE_QUANTUM)
             yield part
             ns -= part
+
+    def take_gil(self) -> Actor:
+        """Wait for the GIL while another thread has it."""
+        if self.gil is None or self.gil.try_hold(self):
+            return
+        self.cores.release(self)
+        start = self.now
+        yield from self.gil.hold(self)
+        for begin in range(start, self.now, GIL_QUANTUM):  # CPython asks again after each of them
+            self.record(Kind.OS, "pthread_cond_timedwait", begin, end=min(begin + GIL_QUANTUM, self.now))
 
     def leave(self) -> None:
         """Release core and GIL, before waiting."""
@@ -339,14 +348,15 @@ class Thread:
         self.record(Kind.API, "cudaGraphLaunch", start, correlation)
 
     def synchronize(self, stream: Stream, call: str = "cudaStreamSynchronize") -> Actor:
-        """Wait for all work of a stream, without the GIL."""
+        """Wait for all work of a stream, without the GIL. The caller takes it again when the call has returned."""
         start = self.now
         yield from self.work(MICROSECOND)
         if stream.last is not None and not stream.last.fired:
             if self.gil is not None:
                 self.gil.release(self)
             yield stream.last
-        yield from self.work(MICROSECOND)
+        yield from self.cores.hold(self)
+        yield MICROSECOND
         self.record(Kind.API, call, start, self.machine.next_correlation())
 
     def call(self, name: str, ns: int) -> Actor:

@@ -123,6 +123,7 @@ class Model:
         )
         yield from thread.synchronize(self.compute)
         thread.record(Kind.OPERATOR, "aten::_local_scalar_dense", start)
+        yield from thread.take_gil()
 
     def kernel_ns(self, use: str, mean_ns: float) -> int:
         """Draw the duration of a kernel."""

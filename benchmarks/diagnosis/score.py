@@ -15,6 +15,7 @@ import traceviz
 from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw, apply_flaw
 from benchmarks.diagnosis.knobs import KNOBS, Format, Knob
+from benchmarks.diagnosis.record import Work
 from benchmarks.diagnosis.scoring.changes import Change, score_cause, score_equal
 from benchmarks.diagnosis.scoring.findings import (
     MATTERS,
@@ -188,24 +189,55 @@ def grade(truth: Truth, capture: Capture, verdict: Verdict) -> Grade:
     says_nothing = lead in NO_CAUSE or MINOR in sentence
     if says_nothing:
         leads.add("healthy")
-    if truth.best < MATTERS:
+    gains = find_gains_within(truth, capture)
+    best = max(gains.values(), default=0.0)
+    if best < MATTERS:
         if says_nothing:
             return Grade.RIGHT
         return Grade.HONEST if lead == "unexplained" else Grade.FALSE_BLAME
-    named = [
-        gain
-        for knob, gain in truth.gains.items()
+    named = {
+        knob: gain
+        for knob, gain in gains.items()
         if leads & KNOBS[knob].answers
         or (leads & KNOBS[knob].symptoms and any(place in sentence for place in KNOBS[knob].places))
-    ]
-    if named and max(named) >= AS_GOOD * truth.best:
+    }
+    first = KNOBS[max(gains, key=lambda knob: gains[knob])]
+    if _names_best(named, gains):
         return Grade.RIGHT
-    best: Knob = max(truth.gains, key=lambda knob: truth.gains[knob])
-    is_symptom = bool(leads & (KNOBS[best].symptoms | {"unexplained"}))
-    if (is_symptom or says_nothing) and not is_shown(best, capture):
+    if first.once and any(place in sentence for place in first.places):
+        recurring = {knob: gain for knob, gain in gains.items() if not KNOBS[knob].once}
+        if _names_best(named, recurring):
+            return Grade.RIGHT
+    is_symptom = bool(leads & (first.symptoms | {"unexplained"}))
+    shown = {knob: gain for knob, gain in gains.items() if is_shown(knob, capture)}
+    if first.knob not in shown and (is_symptom or says_nothing or _names_best(named, shown)):
         return Grade.HONEST
     if named:
-        return Grade.WRONG if max(named) >= NEGLIGIBLE else Grade.FALSE_BLAME
+        return Grade.WRONG if max(named.values()) >= NEGLIGIBLE else Grade.FALSE_BLAME
     if is_symptom and not says_nothing:
         return Grade.WEAK
     return Grade.WRONG if says_nothing or lead == "error" else Grade.FALSE_BLAME
+
+
+def _names_best(named: dict[Knob, float], among: dict[Knob, float]) -> bool:
+    """Return whether a cause was named that is as good as the best of those that matter among some."""
+    best = max(among.values(), default=0.0)
+    return best >= MATTERS and any(gain >= AS_GOOD * best for knob, gain in named.items() if knob in among)
+
+
+def find_gains_within(truth: Truth, capture: Capture) -> dict[Knob, float]:
+    """Return the gains of the causes that a capture holds.
+
+    A window may begin after a cause that happens once, before the first kernel, or cut its call, which is then lost:
+    no call that begins before that kernel has half of its gain.
+    """
+    if capture.flaw not in {Flaw.WINDOW, Flaw.RANK_WINDOWS}:
+        return truth.gains
+    kernel = min((span.start for span in truth.record.device if span.work is Work.KERNEL), default=0)
+    kept = apply_flaw(truth.record, capture.flaw, truth.world.seed).spans
+    longest = max((span.end - span.start for span in kept if span.start < kernel), default=0)
+    return {
+        knob: gain
+        for knob, gain in truth.gains.items()
+        if not KNOBS[knob].once or longest >= gain * truth.record.end / 2
+    }

@@ -107,3 +107,4 @@ class _Engine:
         )
         yield from self.main.synchronize(self.stream)
         self.main.record(Kind.OPERATOR, "aten::_local_scalar_dense", start)
+        yield from self.main.take_gil()

@@ -164,8 +164,11 @@ def draw_world(seed: int) -> World:
     shortest_kernel = -(-shortest // (3 * world.layers * world.operators * world.passes))
     world = replace(world, kernel_ns=max(world.kernel_ns, shortest_kernel))
     strengths = _draw_strengths(random, world)
-    if Knob.RESULT_READS in strengths:  # reads cost little next to long kernels
-        world = replace(world, kernel_ns=random.randint(15, 50) * 1_000)
+    if Knob.RESULT_READS in strengths:
+        # Reads cost little next to long kernels. Many short ones make a step that is healthy without the reads.
+        kernel_ns = max(random.randint(15, 50) * 1_000, round(1.5 * (world.operator_ns + LAUNCH_NS)))
+        layers = -(-SHORTEST_STEP // (3 * world.operators * kernel_ns))
+        world = replace(world, kernel_ns=kernel_ns, layers=max(world.layers, layers))
     if Knob.SMALL_MICRO_BATCHES in strengths:  # else there would be very many
         world = replace(world, kernel_ns=shortest_kernel)
     workers = world.workers

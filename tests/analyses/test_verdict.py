@@ -1,9 +1,12 @@
 """The first sentences of a report: which cause leads them, in which words, and how long they get."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.analyses.builders import tables, trace
 from tests.analyses.stacks import sampled
+from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.headline.choice import COMPUTE, Option, choose
 from traceviz.analyses.headline.judged_time import measure_judged_time
 from traceviz.analyses.headline.parts import find_precise_options
@@ -16,6 +19,9 @@ from traceviz.report.findings.registry import find_record
 
 def found(code, slug, severity, share, share_of, *, cost_ns=5):
     return Finding(code, slug, severity, "", (), (), cost_ns, share, share_of)
+
+
+NO_CAUSES = host_causes(trace(kernels=[(0, 100, "gemm")]))
 
 
 def option(key, share, certainty="measured", within=(), code=""):
@@ -89,6 +95,34 @@ def test_idle_time_after_waits_leads_only_where_the_waits_are_half_of_it(waited,
     after = option("synchronisation-exposes-idle", 0.40, within=("synchronisation",), code="TV203")
     assert leads(*parts, after) == lead
     assert leads(parts[1], after) == "host"
+
+
+@pytest.mark.parametrize(("inside", "lead"), [(0.20, "synchronisation-exposes-idle"), (0.19, "host")])
+def test_time_of_the_operator_that_waits_counts_with_its_waits(inside, lead):
+    parts = (option("synchronisation", 0.05), option("host", 0.35))
+    after = option("synchronisation-exposes-idle", 0.40, within=("synchronisation",), code="TV203")
+    assert leads(*parts, replace(after, inside=inside)) == lead
+
+
+@pytest.mark.parametrize(("ends", "cause"), [(850, "synchronisation-exposes-idle"), (655, "host")])
+def test_reads_of_results_lead_with_the_work_of_their_operator(ends, cause):
+    """
+    device   |##### 600 #####|..................400..................|##
+    host          |--wait: 340--50|--item or mul: 200--|-add: 150----|
+    """
+    operations, calls, kernels = [], [], []
+    for at in range(0, 6000, 1000):
+        kernels.append((at, 600, "gemm", {"correlation_id": at}))
+        operations += [(at + 300, ends - 300, "aten::item", "op"), (at + 850, 150, "aten::add", "op")]
+        operations += [(at + 655, 195, "aten::mul", "op")] if ends < 850 else []
+        calls.append((at + 310, 340, "cudaStreamSynchronize", {"correlation_id": at + 1}))
+        calls.append((at + 940, 50, "cudaLaunchKernel", {"correlation_id": at + 1000}))
+    steps = [(at, 1000, at // 1000) for at in range(0, 6000, 1000)]
+    run = {"framework": "PyTorch", "format": "kineto"}
+    report = analyze(tables(steps=steps, kernels=kernels, host_ops=sorted(operations), cuda_api=calls, run=run))
+    parts = {part.key: round(part.share, 2) for part in report.verdict.parts}
+    assert (parts["device_compute"], parts["synchronisation"], parts["host"]) == (0.6, 0.05, 0.29)
+    assert report.verdict.cause == cause
 
 
 def test_of_two_findings_on_the_same_time_the_smaller_stands_back():
@@ -395,10 +429,9 @@ def test_load_of_the_machine_leads_no_sentence():
     """Other programs of a machine use its cores, too: what samples show is a finding, and no cause."""
     load = found("TV603", "thread-oversubscription", Severity.ERROR, 0.7, "steady step time")
     time = measure_judged_time(trace(kernels=[(0, 100, "gemm")]))
-    assert list(find_precise_options((load,), time)) == []
-    assert [
-        option.code for option in find_precise_options((found("TV301", "churn", Severity.ERROR, 0.7, "it"),), time)
-    ] == ["TV301"]
+    assert list(find_precise_options((load,), time, NO_CAUSES)) == []
+    churn = found("TV301", "churn", Severity.ERROR, 0.7, "it")
+    assert [option.code for option in find_precise_options((churn,), time, NO_CAUSES)] == ["TV301"]
 
 
 def test_a_sampled_cause_leads_with_the_function_and_the_line_that_ran():

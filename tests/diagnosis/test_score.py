@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.diagnosis.captures import Capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format, Knob
-from benchmarks.diagnosis.record import Record
-from benchmarks.diagnosis.score import Grade, Scored, grade, score_capture, summary, table
+from benchmarks.diagnosis.record import DeviceSpan, Kind, Record, Span, Work
+from benchmarks.diagnosis.score import Grade, Scored, find_gains_within, grade, score_capture, summary, table
 from benchmarks.diagnosis.truth import Truth, find_truth
 from benchmarks.diagnosis.worlds import World
 from traceviz.report import Verdict
@@ -83,3 +85,34 @@ def test_tables_list_the_worst_first_and_the_last_line_sums_up():
 
     assert [row.split()[:2] for row in rows[1:]] == [["kineto", "50%"], ["nsys", "100%"]]
     assert summary(scores) == "right or honest: 75.0 %, false blame: 25.0 %, worlds: 4"
+
+
+def test_a_cause_that_happens_once_may_have_a_clause_of_its_own_after_the_best_that_recurs():
+    gains = {Knob.START_UP: 0.5, Knob.SLOW_LOADER: 0.3, Knob.ALLOCATION: 0.1}
+    stacks, clause = Capture(Format.KINETO_STACKS), "Steady steps are 50 % of the captured time; 50 % is before them."
+
+    assert graded(gains, "input", clause, stacks) is Grade.RIGHT
+    assert graded(gains, "input", "", stacks) is Grade.WRONG
+    assert graded(gains, "allocation", clause, stacks) is Grade.WRONG
+
+
+def test_the_greatest_of_the_causes_that_a_capture_shows_is_honest():
+    gains = {Knob.SLEEP: 0.4, Knob.SLOW_LOADER: 0.3, Knob.ALLOCATION: 0.1}
+
+    assert graded(gains, "input", capture=KINETO) is Grade.HONEST
+    assert graded(gains, "allocation", capture=KINETO) is Grade.WRONG
+    assert graded(gains, "input", capture=NSYS) is Grade.WRONG
+
+
+def test_a_window_that_cuts_the_first_use_holds_nothing_of_it():
+    """The window of seed 1 is 25 to 76 of 100 ns. Half of a gain of 0.5 is 25 ns: a call from 30 to 60 ns has that."""
+    window, gains = Capture(Format.NSYS, Flaw.WINDOW), {Knob.FIRST_USE: 0.5, Knob.ALLOCATION: 0.2}
+    kernel = DeviceSpan(0, 7, Work.KERNEL, "gemm", 61, 65, 1)
+    cut, within = (
+        replace(RECORD, device=(kernel,), spans=(Span(0, 1, Kind.API, "cudaLaunchKernel", start, 60, 1),))
+        for start in (20, 30)
+    )
+
+    assert find_gains_within(Truth(World(1), cut, gains), window) == {Knob.ALLOCATION: 0.2}
+    assert find_gains_within(Truth(World(1), within, gains), window) == gains
+    assert find_gains_within(Truth(World(1), cut, gains), NSYS) == gains

@@ -327,6 +327,20 @@ def test_named_time_between_steps_leads_over_healthy_steps_from_a_fifth_of_the_c
     assert verdict.cause == cause
 
 
+@pytest.mark.parametrize(
+    ("name", "share", "where"), [("validation", "28.6 %", "between and after"), ("export", "14.3 %", "after")]
+)
+def test_what_recurs_between_steps_also_counts_after_the_last_one(name, share, where):
+    """Ten steps of 1 s, a validation of 2 s in their middle, and the same or other work for 2 s after them."""
+    starts = [*range(5), *range(7, 12)]
+    kernels = [(at * S, S, "gemm") for at in range(14)]
+    ranges = [(5 * S, 2 * S, "validation"), (12 * S, 2 * S, name)]
+    verdict = analyze(tables(steps=[(at * S, S, at) for at in starts], kernels=kernels, nvtx=ranges)).verdict
+    says = f"Steady steps are 71.4 % of the captured time; {share} is {where} them, mostly in validation."
+    assert verdict.sentence.startswith(says) == (name == "validation")
+    assert verdict.cause == ("run_between" if name == "validation" else "healthy")
+
+
 def test_start_up_does_not_lead_over_a_cause_that_was_measured_in_the_steps():
     steps = [(100 * S + at * S, S, at) for at in range(5)]
     kernels = [(at, S // 2, "gemm") for at, _, _ in steps]

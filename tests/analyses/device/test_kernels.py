@@ -96,6 +96,18 @@ def test_gaps_of_the_device_itself_and_gaps_with_another_cause_are_not_launches(
     assert bool(launch_bound(kernel_every(5_000 + gap, 5_000))) is raised
 
 
+@pytest.mark.parametrize(("short", "raised"), [(601, True), (600, False)])
+def test_a_few_long_kernels_do_not_hide_many_short_ones(short, raised):
+    """601 kernels of 4 µs and 600 of 30 µs: the median is 4 µs, the mean 17 µs. With 600 of each, both are 17 µs."""
+    kernels = [(i * 40_000, 4_000 if i < short else 30_000, "k") for i in range(short + 600)]
+    findings = launch_bound(kernels)
+    assert bool(findings) is raised
+    assert all("Kernels take 4.00 µs in the median" in finding.message for finding in findings)
+    assert [fact.value for finding in findings for fact in finding.evidence if fact.key == "median_ns"] == [
+        4_000.0
+    ] * raised
+
+
 def test_half_of_the_kernels_must_be_followed_by_idle():
     pairs = [(i * 20_000 + j * 5_000, 5_000, "k") for i in range(500) for j in range(2)]
     assert launch_bound(pairs) == ()

@@ -56,6 +56,7 @@ class LaunchBound:
     Args:
         calls: Kernels in judged time, those of CUDA graphs not counted.
         kernel_ns: Their total duration.
+        median_ns: Median duration of the device with the largest one.
         starved: Number of them after which the device was idle until the next work arrived.
         idle_ns: That idle time after short kernels.
         judged_ns: Judged time of all devices.
@@ -66,6 +67,7 @@ class LaunchBound:
 
     calls: int
     kernel_ns: int
+    median_ns: float
     starved: int
     idle_ns: int
     judged_ns: int
@@ -105,7 +107,8 @@ class KernelsAnalysis(Analysis[KernelTimes]):
     """Time per kernel, with family, precision and tensor cores from the names.
 
     Args:
-        short_ns: Kernels shorter than this on average are short: about what a launch costs the host.
+        short_ns: Kernels shorter than this, on average or in the median, are short: about what a launch costs the host.
+            A few long kernels among many short ones make the mean long, and the device still waits after the others.
         starved_share: If the device idles after more than this share of its kernels, launching is the limit.
         shortest_gap_ns: Shorter gaps are the device's own time between two kernels.
         longest_gap_ns: Longer gaps have another cause than launching (input, synchronisation) and are not counted.
@@ -163,6 +166,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
 
     def _launch_bound(self, trace: TraceView) -> LaunchBound:
         calls = kernel_ns = starved = idle = 0
+        median = 0.0
         kernels = trace.frame("kernels", "start_ns", "device_id", "graph_node_id", "op", "module", *LAUNCH_KEY)
         kernels = kernels.hstack([trace.kernel_times["end_ns"]])
         launched = without_graphs(trace, kernels)  # graphs launch many kernels at once
@@ -180,7 +184,9 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             starts, ends = (starts, ends) if inside.all() else (starts[inside], ends[inside])
             gaps = self._gaps_after(ends, trace.device_busy[device])
             count, time, hungry = starts.size, int((ends - starts).sum()), int((gaps > 0).sum())
-            if time < self.short_ns * count and hungry > self.starved_share * count:
+            middle = float(np.median(ends - starts)) if count else 0.0
+            if min(time, middle * count) < self.short_ns * count and hungry > self.starved_share * count:
+                median = max(median, middle)
                 short = (ends - starts < self.short_ns) & (gaps > 0)
                 last, first = np.unique(ends[short], return_index=True)  # of kernels that end together, keep one
                 idle += int(window.overlap(last, last + gaps[short][first]).sum())
@@ -190,7 +196,7 @@ class KernelsAnalysis(Analysis[KernelTimes]):
         uncompiled = 2 * single > launched.height
         judged_ns = judged_device_ns(trace)
         idle = limit_to_parts(trace, "TV202", idle, judged_ns) if idle else 0
-        return LaunchBound(calls, kernel_ns, starved, idle, judged_ns, judged_words(trace), uncompiled)
+        return LaunchBound(calls, kernel_ns, median, starved, idle, judged_ns, judged_words(trace), uncompiled)
 
     def _gaps_after(self, ends: Array, busy: IntervalSet) -> Array:
         """Return the idle time of the device after each of ``ends`` if launching may explain it, else 0."""
@@ -230,13 +236,16 @@ class KernelsAnalysis(Analysis[KernelTimes]):
             return ()
         mean = bound.kernel_ns / bound.calls
         starved = bound.starved / bound.calls
+        is_mean_short = mean < self.short_ns
+        typical = f"{format_ns(mean)} on average" if is_mean_short else f"{format_ns(bound.median_ns)} in the median"
         message = (
-            f"Kernels take {format_ns(mean)} on average, and after {format_ratio(starved)} of them the device waits "
+            f"Kernels take {typical}, and after {format_ratio(starved)} of them the device waits "
             f"for the next launch: {format_ratio(bound.idle_ns / bound.judged_ns)} of the {bound.judged_words}."
         )
         evidence = (
             Fact("calls", "kernels", bound.calls, "count"),
             Fact("mean_ns", "mean duration", mean, "ns"),
+            *(() if is_mean_short else (Fact("median_ns", "median duration", bound.median_ns, "ns"),)),
             Fact("starved_share", "followed by an idle device", starved, "ratio"),
             Fact("idle_ns", "idle after short kernels", bound.idle_ns, "ns"),
         )

@@ -31,12 +31,14 @@ class Option(Claim):
             :data:`COMPUTE` stands for the computing itself.
         record: Record of the finding that it comes from, if any.
         culprit: Event with most of its time, and its place; may be empty.
+        inside: Share of the operators that it is about, in any part: their own work, their launches and waits.
     """
 
     sentence: str
     within: frozenset[str] = frozenset()
     record: FindingRecord | None = None
     culprit: str = ""
+    inside: float = 0.0
 
     @property
     def code(self) -> str:
@@ -124,7 +126,7 @@ def _find_reasons_against(options: tuple[Option, ...]) -> dict[str, str]:
             continue
         if said is not None:
             reasons[precise.key] = f"The same time as {said.label}."
-        elif counts_later and STANDS_FOR * precise.share > whole:
+        elif counts_later and STANDS_FOR * precise.share > max(whole, precise.inside):
             reasons[precise.key] = "Most of its time has causes of its own."
         elif precise.share + max((o.share for o in options if o.code in other), default=0.0) >= STANDS_FOR * whole:
             speaks.update(dict.fromkeys((part.key for part in own), precise.code))

@@ -15,7 +15,7 @@ from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.causes.attribution import describe_first_use, host_causes
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS
 from traceviz.analyses.derived.causes.parts import find_culprit, part_times
-from traceviz.analyses.derived.frames import end_ns, having, intervals, of_process
+from traceviz.analyses.derived.frames import end_ns, having, intervals, knowing, of_process
 from traceviz.analyses.derived.host.classes import HOST_CLASSES, LABELS
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.view import TraceView
@@ -299,6 +299,7 @@ def _name_culprit(causes: pl.DataFrame, *, line: bool) -> str:
 def find_precise_options(
     findings: tuple[Finding, ...],
     judged: Judged,
+    causes: pl.DataFrame,
     *,
     input_copies: bool = False,
     is_network: bool = True,
@@ -308,6 +309,7 @@ def find_precise_options(
     Args:
         findings: All findings.
         judged: The judged time.
+        causes: Causes of its idle time: rows of :func:`host_causes`.
         input_copies: True if copies to the device are part of the input.
         is_network: True if a framework may have run the program. Otherwise the program chose the precision of its
             matrices itself.
@@ -322,6 +324,7 @@ def find_precise_options(
             continue
         within = frozenset[str](record.explains)
         within = within | {INPUT} if input_copies and "copy_h2d" in within else within
+        inside = judged.share(_time_in_operators_of(causes, within)) if record.counts_later_time else 0.0
         share = finding.share or 0.0
         of = finding.share_of or judged.words
         message = finding.message
@@ -329,9 +332,23 @@ def find_precise_options(
             message = f"{message} At stake: {format_ratio(share)} of the {of}."
         label = finding.heading or record.label or finding.slug.replace("-", " ")
         sentence = message if finding.heading else f"{label[0].upper()}{label[1:]}: {continue_sentence(message)}"
-        yield Option(
-            finding.slug, label, finding.cost_ns, share, of, record.certainty, finding.code, sentence, within, record
-        )
+        claim = finding.slug, label, finding.cost_ns, share, of, record.certainty, finding.code
+        yield Option(*claim, sentence, within, record, inside=inside)
+
+
+def _time_in_operators_of(causes: pl.DataFrame, parts: frozenset[str]) -> int:
+    """Return the time of the host in the operator that has most of the time of ``parts``.
+
+    An operator that reads a result prepares a copy, launches it and waits. Without the read, all three are saved::
+
+        operator   |--_local_scalar_dense----------------|
+                   | prepares | cudaMemcpy | synchronise |
+    """
+    own = causes.filter(pl.col("part").is_in(list(parts)))
+    sums = knowing(own, "operator").group_by("operator").agg(pl.col("time_ns").sum())
+    largest = sums.filter(pl.col("time_ns") >= MOST * int(own["time_ns"].sum()))["operator"]
+    inside = pl.col("part").is_in([*parts, HOST, "kernel_launch"]) & pl.col("operator").is_in(largest.implode())
+    return int(causes.filter(inside)["time_ns"].sum())
 
 
 def suspect_input(share: float, time_ns: int, judged: Judged, sentence: str) -> Option:

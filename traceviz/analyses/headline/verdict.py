@@ -14,6 +14,7 @@ from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.kind import uses_unseen_devices
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.capture.time_spent import BRIEF, describe_time_around_work, share_with_device_work
+from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.likely_frameworks import likely_frameworks
@@ -120,7 +121,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, around if is_brief else ""),
         (0, cause_sentence),
         (4, opening if is_plain else ""),  # a record of the whole run already shows that there is no device
-        (0 if working < MOST and not judges_steps else 3, "" if is_brief else around),
+        (3 if judges_steps else 0 if working < MOST else 1, "" if is_brief else around),
         (1, describe_others(choice, time) if cause_sentence else ""),
         (0, "" if run.candidate else run.sentence),
         (2, _describe_unexplained(trace, results, time, choice)),
@@ -177,7 +178,8 @@ def _options(
         yield suspect_input(pipeline.at_stake_share, pipeline.at_stake_ns, time, describe_input_cause(pipeline))
     are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])
     may_be_network = bool(likely_frameworks(trace))
-    yield from find_precise_options(findings, time, input_copies=are_input, is_network=may_be_network)
+    causes = host_causes(trace)
+    yield from find_precise_options(findings, time, causes, input_copies=are_input, is_network=may_be_network)
 
 
 def _says_nothing(trace: TraceView, pipeline: InputPipelineResult, time: Judged) -> bool:

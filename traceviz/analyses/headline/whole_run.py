@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import polars as pl
+
 from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
 from traceviz.analyses.derived.capture.time_spent import find_costliest_name, find_parts_of_time, list_parts_of_time
+from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
+from traceviz.analyses.derived.steps.search import training_thread
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import BOUND, HEALTHY, UNEXPLAINED, Option
+from traceviz.analyses.headline.choice import BOUND, HEALTHY, MOST, UNEXPLAINED, Option
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
 from traceviz.report import Candidate, Certainty
@@ -187,7 +191,9 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     is_idle = has_device and 2 * idle.total > times[rank][where].total
     did = _name_parts(trace, rank, idle) if is_idle else _name_place(trace, rank, times[rank][where])
     idly = " without device work" if is_idle and where != _BETWEEN else ""
-    text = f"Steady steps are {of} of the captured time; {format_ratio(share)} is {where} them{idly}{did}."
+    continues = where == _BETWEEN and int(times[rank][where].ends[-1]) > int(steady[rank].ends[-1])
+    when = f"{where} and {_AFTER}" if continues else where
+    text = f"Steady steps are {of} of the captured time; {format_ratio(share)} is {when} them{idly}{did}."
     speaks_for_all = judged_ns >= SPEAKS_FOR_ALL * whole or (lead is not None and lead.certainty == "measured")
     leads = has_device and is_large and bool(did if where == _BETWEEN else not speaks_for_all)
     if not leads:
@@ -213,18 +219,41 @@ def _busy(trace: TraceView, rank: int) -> IntervalSet:
 def _find_time_outside(trace: TraceView, rank: int, captured: IntervalSet) -> dict[str, IntervalSet]:
     """Return the time between the steady steps of a process, and that without device work before and after them.
 
-    Between steps, devices may work for the same loop: they validate, say. Before and after, they do other work.
+    Between steps, devices may work for the same loop: they validate, say. Before and after, they do other work. What
+    the loop does between steps may also follow the last one::
+
+        host    |-step-|-step-|-validation-|-step-|-step-|-validation-|---export---|
+        between                ^----------^               ^----------^
     """
     steady = steady_time(trace)[rank]
     first, last = int(steady.starts[0]), int(steady.ends[-1])
+    again = _find_recurring(trace, rank, steady)
     begin, end = int(captured.starts[0]), int(captured.ends[-1])
     busy = _busy(trace, rank)
     spans = {
         _BEFORE: IntervalSet.span(begin, max(begin, first)).subtract(busy),
-        _BETWEEN: IntervalSet.span(first, last).subtract(steady),
-        _AFTER: IntervalSet.span(min(last, end), end).subtract(busy),
+        _BETWEEN: IntervalSet.span(first, last).subtract(steady).union(again),
+        _AFTER: IntervalSet.span(min(last, end), end).subtract(busy.union(again)),
     }
     return {where: span.clip(*trace.window_of(rank)) for where, span in spans.items()}
+
+
+def _find_recurring(trace: TraceView, rank: int, steady: IntervalSet) -> IntervalSet:
+    """Return the time after the last steady step in ranges and operations that take most of the time between steps."""
+    thread, last = training_thread(trace, rank), int(steady.ends[-1])
+    between = steady.complement(int(steady.starts[0]), last)
+    if not between.total:
+        return IntervalSet.empty()
+    columns = ("start_ns", end_ns(), "thread_id", pl.col("name").cast(pl.String))
+    frames = [having(trace.frame(table, *columns), "thread_id", thread) for table in ("nvtx", "host_ops")]
+    events = pl.concat(frames).filter(pl.col("end_ns") > int(steady.starts[0]))
+    starts, ends = bounds(events)
+    inside = between.overlap(starts, ends)
+    is_apart = (inside > 0) & (steady.overlap(starts, ends) == 0)
+    apart = events.with_columns(pl.Series("inside", inside)).filter(pl.Series(is_apart, dtype=pl.Boolean))
+    sums = apart.group_by("name").agg(pl.col("inside").sum())
+    names = sums.filter(pl.col("inside") >= MOST * between.total)["name"]
+    return intervals(events.filter((pl.col("start_ns") >= last) & pl.col("name").is_in(names.implode())))
 
 
 def _name_parts(trace: TraceView, rank: int, time: IntervalSet) -> str:

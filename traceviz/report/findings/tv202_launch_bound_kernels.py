@@ -6,8 +6,8 @@ RECORD = FindingRecord(
     code="TV202",
     slug="launch-bound-kernels",
     what=(
-        "Kernels shorter than 10 µs on average, and after more than half of them the device is idle until the next "
-        "one arrives: the host cannot launch as fast as the device executes."
+        "Kernels shorter than 10 µs on average or in the median, and after more than half of them the device is idle "
+        "until the next one arrives: the host cannot launch as fast as the device executes."
     ),
     why="Each launch costs the host several microseconds; where kernels are shorter than that, the device starves.",
     advice=(

@@ -119,6 +119,22 @@ def test_a_wait_for_a_thread_is_explained_by_the_operators_that_other_threads_ru
     assert classes == [("host_blocked", 140), ("host_compute", 160)]
 
 
+@pytest.mark.parametrize(
+    ("call", "dur", "program", "kind"),
+    [
+        ("pthread_cond_timedwait", 6_000_000, "python3.11", "gil"),
+        ("pthread_cond_timedwait", 6_000_001, "python3.11", "os_call"),
+        ("pthread_cond_timedwait", 5_000_000, "solver", "os_call"),
+        ("pthread_cond_wait", 5_000_000, "/usr/bin/python", "os_call"),
+        ("pthread_cond_timedwait", 5_000_000, "/usr/bin/python", "gil"),
+    ],
+)
+def test_short_timed_waits_of_the_leading_thread_of_python_are_for_the_interpreter(call, dur, program, kind):
+    view = trace(processes=[(0, program)], os_calls=[(0, dur, call)], nvtx=[(0, dur, "step")], span_ns=dur)
+    assert causes(view) == {(kind, call): dur}
+    assert host_causes(view)["part"].to_list() == [kind]
+
+
 @pytest.mark.parametrize("call", ["nanosleep", "clock_nanosleep", "fsync", "read", "open64"])
 def test_sleep_and_input_and_output_are_no_waits_for_what_other_threads_do(call: str) -> None:
     view = trace(

@@ -275,3 +275,18 @@ def test_steps_with_the_same_number_stay_those_of_the_host():
     ends = [*HOST[1:], 330]
     marks = [(start, end - start, step % 3) for step, (start, end) in enumerate(zip(HOST, ends, strict=True))]
     assert training_steps(ahead(steps=marks)).host is None
+
+
+def test_the_cycle_of_the_thread_that_waits_for_others_marks_the_steps():
+    """A backward pass of two layers runs on thread 1 while thread 0, whose range covers each step, waits for it."""
+    ranges, kernels = [], []
+    for step in range(5):
+        at = 100 * step
+        ranges += [(at, 100, f"pass {step}"), (at + 1, 9, "load"), (at + 10, 40, "forward"), (at + 50, 49, "wait")]
+        for layer in (at + 50, at + 70):
+            ranges += [(layer, 4, "mm", {"thread_id": 1}), (layer + 5, 4, "relu", {"thread_id": 1})]
+        kernels.append((at + 10, 85, "gemm"))
+    threads = [(0, 0, "main"), (1, 0, "autograd")]
+    steps = training_steps(trace(nvtx=ranges, kernels=kernels, threads=threads))
+    assert (steps.source, steps.thread_id) == ("nvtx_cycle", {0: 0})
+    assert steps.frame["start_ns"].to_list() == [1, 101, 201, 301]

@@ -31,7 +31,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.call_tree import CallTree, Segments, innermost
 from traceviz.analyses.derived.calls.short_names import shortened
-from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of, part_of_cause
+from traceviz.analyses.derived.causes.kinds import KIND, KINDS, KindKey, cause_name, kinds_of, part_of_cause, without_id
 from traceviz.analyses.derived.causes.places import (
     MODULE,
     PARTS,
@@ -122,6 +122,12 @@ _AROUND: dict[str, pl.DataType | type[pl.DataType]] = {
     "inside_ns": pl.Int64,
     "total_ns": pl.Int64,
 }
+GIL_WAIT, LONGEST_GIL_WAIT_NS = "pthread_cond_timedwait", 6_000_000
+"""The call in which CPython's threads wait for the interpreter, and its longest duration.
+
+A thread that waits asks for the interpreter every 5 ms (``sys.getswitchinterval``), and then waits again: each call
+takes that long and the time to wake up. Locks, queues and events of Python wait in other calls (``sem_clockwait``).
+"""
 _ENCLOSES_NOTHING = r"^ProfilerStep#|^\$profiler\.py"
 """Steps of a profiler and its own work, which are no place in the program."""
 
@@ -471,6 +477,7 @@ def _to_text(named: pl.DataFrame) -> pl.DataFrame:
     return texts.with_columns(
         pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String),
         cause_name(pl.col("cause")),
+        *(without_id(pl.col(place)).alias(place) for place in ("operator", "range")),
         replaced(pl.col("module"), MODULE, ""),
         located(pl.col("location")),
     )
@@ -614,6 +621,9 @@ def _read_rows(trace: TraceView, source: str, rank: int, leader: int, judged: In
         said, first = alike(codes(name))
         distinct = pl.DataFrame([name.gather(first).cast(pl.String)])
     meanings = taken(_find_meanings(source, distinct), said)
+    if source == "os_calls" and _runs_python(trace, rank):
+        is_gil = are_named(name, [GIL_WAIT]) & (rows["dur_ns"] <= LONGEST_GIL_WAIT_NS)
+        meanings = meanings.with_columns(pl.when(is_gil).then(pl.lit("gil", KIND)).otherwise("kind").alias("kind"))
     if source == "nvtx" and (fetches := parameter_fetches(trace)):
         of_parts = taken(distinct.select(pl.col("name").is_in(list(fetches)).alias("part")), said)["part"]
         moved = pl.when(of_parts).then(pl.lit("parameter_transfer", KIND)).otherwise("kind")
@@ -622,6 +632,11 @@ def _read_rows(trace: TraceView, source: str, rank: int, leader: int, judged: In
         meanings = meanings.with_columns(_replace_by_behaviour(trace, meanings["kind"], rows["row"].to_numpy()))
     known = pl.lit(source, _SOURCE).alias("source"), name
     return rows.select("start_ns", end_ns(), "thread_id", *known).hstack(meanings)
+
+
+def _runs_python(trace: TraceView, rank: int) -> bool:
+    names = of_process(trace.frame("processes", "process_id", "name"), rank)["name"].drop_nulls().cast(pl.String)
+    return bool(len(names) and any(matching(names, r"(?i)\bpython[\d.]*$")))
 
 
 _SOURCE = pl.Enum(_SOURCES)

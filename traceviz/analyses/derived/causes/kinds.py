@@ -98,7 +98,9 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("sleep", "sleep", "the program sleeps, in samples of the stack"),
     CauseKind("lock", "locks and queues", "the program waits for another thread or process, in samples of the stack"),
     CauseKind(
-        "gil", "waits for the GIL", "the thread waits until another one lets it run Python, in samples of the stack"
+        "gil",
+        "waits for the GIL",
+        "the thread waits until another one lets it run Python, in samples of the stack or by the call that waits",
     ),
     CauseKind("wait", "waits", "the thread used no processor, and nothing recorded says why"),
     CauseKind("range", "ranges", "a range that the program or a library marked, and nothing more precise"),
@@ -258,5 +260,9 @@ def part_of_cause() -> pl.Expr:
 
 def cause_name(name: pl.Expr) -> pl.Expr:
     """Remove from event names the parts that differ per call: ``aten::add, seq = 7`` becomes ``aten::add``."""
-    without_id = replaced(name, r", (op_id|seq) = .*$", "")
-    return located(replaced(without_id, r"([ _#:])\d+$", "${1}N"))
+    return located(replaced(without_id(name), r"([ _#:])\d+$", "${1}N"))
+
+
+def without_id(name: pl.Expr) -> pl.Expr:
+    """Remove the number of a call from the name of a range that PyTorch's ``emit_nvtx`` records."""
+    return replaced(name, r", (op_id|seq) = .*$", "")

@@ -199,7 +199,8 @@ def _steps_from_marks(markers: pl.DataFrame, others: pl.DataFrame, thread: int |
 def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int]]) -> Steps:
     """Return steps from the cycle of sibling NVTX ranges (data loading, forward, backward ...) on one thread.
 
-    The outermost depth with a convincing cycle is used, if its cycles cover most of the device work.
+    The thread whose ranges cover most time comes first: a loop that waits for the work of other threads covers them.
+    Its outermost depth with a convincing cycle is used, if its cycles cover most of the device work.
 
     Args:
         ranges: As for :func:`named_steps`, with ``depth``.
@@ -208,8 +209,11 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
     parts = []
     for process_id, (first, last) in busy_extent.items():
         own = having(ranges, "process_id", process_id).with_columns(fold_numbers("name").alias("family"))
-        levels = own.filter(pl.col("depth") <= 4).sort("depth", "thread_id", "start_ns")
-        for part in levels.partition_by("depth", "thread_id", maintain_order=True):
+        duration = pl.when(pl.col("depth") == 0).then(pl.col("end_ns") - pl.col("start_ns"))
+        covered = duration.sum().over("thread_id").alias("covered")
+        order = pl.col("covered"), "thread_id", "depth", "start_ns"
+        levels = own.filter(pl.col("depth") <= 4).with_columns(covered).sort(order, descending=[True, *[False] * 3])
+        for part in levels.partition_by("thread_id", "depth", maintain_order=True):
             steps = cycle_steps(part, "family", at_least=MIN_RANGES)
             if steps and steps.is_loop and covers(steps.frame, first, last):
                 parts.append(steps)

@@ -237,7 +237,7 @@ def find_gains_within(truth: Truth, capture: Capture) -> dict[Knob, float]:
     A window may begin after a cause that happens once, before the first kernel, or cut its call, which is then lost:
     no call that begins before that kernel has half of its gain.
     """
-    if capture.flaw is not Flaw.WINDOW:
+    if capture.flaw not in {Flaw.WINDOW, Flaw.RANK_WINDOWS}:
         return truth.gains
     kernel = min((span.start for span in truth.record.device if span.work is Work.KERNEL), default=0)
     kept = apply_flaw(truth.record, capture.flaw, truth.world.seed).spans

@@ -150,7 +150,7 @@ def test_migrations_are_in_captures_that_record_managed_memory(format_, tmp_path
     assert copies["dur_ns"].to_list() == [2_000, 1_000]
 
 
-def test_a_run_folder_has_the_stacks_of_each_process_at_each_hundredth_of_a_second(tmp_path):
+def test_a_run_folder_has_the_stacks_of_each_process_all_the_time(tmp_path):
     record = train(World(3, steps=40, layers=2, spread=0, workers=2, strengths={Knob.SLEEP: 2.0}))
     (run,) = write_capture(record, Capture(Format.RUN), 3, tmp_path)
     tables = traceviz.open(run)

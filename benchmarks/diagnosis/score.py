@@ -183,7 +183,7 @@ def score_capture(truth: Truth, capture: Capture, *, places: bool = False, compa
     with tempfile.TemporaryDirectory() as folder:
         paths = write_capture(truth.record, capture, seed, Path(folder))
         report = read_report(paths)
-        if places and without is not None:
+        if places and cause is not None and without is not None and "healthy" not in KNOBS[cause].answers:
             named = score_places(truth.record, without, report, paths)
     if compares:
         with tempfile.TemporaryDirectory() as folder:

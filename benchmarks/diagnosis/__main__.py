@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
+from benchmarks.diagnosis.captures import Capture, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format
 from benchmarks.diagnosis.predictions import check_seed, describe_check, summarize
-from benchmarks.diagnosis.score import GOOD, Scored, draw_capture, score_capture, score_seed
+from benchmarks.diagnosis.score import GOOD, Scored, captures_of, draw_capture, score_capture, score_seeds
 from benchmarks.diagnosis.scoring.failures import (
     clear_failures,
     describe,
@@ -29,8 +28,8 @@ from benchmarks.diagnosis.worlds import draw_world
 RESULTS = Path("build/diagnosis")
 SCORES, FAILURES = "scores.jsonl", "failures.txt"
 PAGE = Path("docs/diagnosis.md")
-COMPARE_EVERY, PLACES_EVERY = 4, 4
-"""Worlds whose comparison and whose places are scored: every fourth."""
+COMPARE_EVERY = 4
+"""Worlds that are compared: every fourth."""
 KEPT = 20
 
 
@@ -103,32 +102,10 @@ def _predict(options: argparse.Namespace) -> None:
     """Check the predictions for all worlds. Print those that are wrong, and a summary."""
     seeds = _seeds_of(options)
     captures = [captures_of(seed, clean=options.clean, every=False) for seed in seeds]
-    with ProcessPoolExecutor(options.jobs) as pool:
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         checks = [check for found in pool.map(check_seed, seeds, captures) for check in found]
     print(*(describe_check(check) for check in checks if not check.is_inside), sep="\n", end="\n\n")
     print(summarize(checks))
-
-
-def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
-    """Return the captures of a world to score."""
-    drawn, world = draw_capture(seed), draw_world(seed)
-    flaw = Flaw.NONE if clean else drawn.flaw
-    formats = formats_of(world) if every else [drawn.format]
-    return [Capture(format_, flaw if flaw in flaws_of(format_, world) else Flaw.NONE, drawn.age) for format_ in formats]
-
-
-def score_seeds(
-    seeds: list[int], *, clean: bool = False, every: bool = False, compare_every: int = 0, jobs: int = 1
-) -> Iterator[list[Scored]]:
-    """Yield the scores of each world in the order of the seeds."""
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(_score_world, clean=clean, every=every, compare_every=compare_every), seeds)
-
-
-def _score_world(seed: int, *, clean: bool, every: bool, compare_every: int) -> list[Scored]:
-    compares = compare_every > 0 and seed % compare_every == 0
-    captures = captures_of(seed, clean=clean, every=every)
-    return score_seed(seed, captures, places=seed % PLACES_EVERY == 0, compares=compares)
 
 
 def _score(options: argparse.Namespace) -> None:

@@ -2,8 +2,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.diagnosis.__main__ import score_seeds
-from benchmarks.diagnosis.score import GOOD, Grade
+from benchmarks.diagnosis.score import GOOD, Grade, score_seeds
 
 
 @pytest.mark.slow

@@ -87,6 +87,19 @@ def test_a_page_gets_the_tables_between_its_markers(tmp_path):
     assert text.count("### First sentence by format") == 1
 
 
+def test_a_page_gets_the_scores_of_other_tools_from_their_page(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- diagnosis -->\n<!-- /diagnosis -->\n\n<!-- scores -->\nold\n<!-- end of scores -->\n")
+    fill_page(page, FOUR)
+    assert "old" in page.read_text()
+    (tmp_path / "other-tools.md").write_text("Head\n<!-- scores -->\n| tool |\n<!-- end of scores -->\nTail\n")
+    fill_page(page, FOUR)
+
+    assert page.read_text().endswith(
+        "<!-- scores -->\n[other-tools.md](other-tools.md) has the rules.\n\n| tool |\n\n<!-- end of scores -->\n"
+    )
+
+
 def test_a_score_is_the_same_after_it_was_written():
     one = scored(1, hiding=("a and b",), findings=FindingScore(("a",)), places={"rank": True}, errors={"copies": 0.1})
 

@@ -155,7 +155,7 @@ diagnosis: $(VENV)/dev
 # docs/other-tools.md. TRACELENS_SOURCE names a checkout of TraceLens if GitHub cannot be reached.
 other-tools: $(VENV)/dev
 	$(BIN)/python -m benchmarks.diagnosis.other_tools.environments
-	$(BIN)/python -m benchmarks.diagnosis.other_tools --seeds 1-80 --jobs $$(nproc) --write $(OTHER_TOOLS_OPTIONS)
+	$(BIN)/python -m benchmarks.diagnosis.other_tools --seeds 1-80 --jobs $$(nproc) --markdown $(OTHER_TOOLS_OPTIONS)
 
 # The five studies of examples/studies, recorded where they are not there yet, and docs/studies.md with what they show.
 studies: $(VENV)/installed oracle frameworks images

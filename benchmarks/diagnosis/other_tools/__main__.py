@@ -38,7 +38,7 @@ def main() -> int:
     parser.add_argument("--seeds", default="1-100", help="first and last seed")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--results", type=Path, default=RESULTS, help="file of results, which grows")
-    parser.add_argument("--write", action="store_true", help=f"write the table into {PAGE}")
+    parser.add_argument("--markdown", action="store_true", help=f"write the table into {PAGE}")
     arguments = parser.parse_args()
     first, _, last = arguments.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
@@ -56,7 +56,7 @@ def main() -> int:
     results = [result for result in load(arguments.results) if result.seed in seeds]
     text = table(results, datetime.now(UTC).date())
     print(text)
-    if arguments.write:
+    if arguments.markdown:
         page = PAGE.read_text(encoding="utf-8")
         for part, content in zip(PARTS, (text, mapping()), strict=True):
             start, end = f"<!-- {part} -->", f"<!-- end of {part} -->"

@@ -106,7 +106,8 @@ TOOLS = (
         "HolisticTraceAnalysis",
         "0.5.0",
         "ask_hta",
-        ("HolisticTraceAnalysis==0.5.0",),
+        # With pandas 3 it fails on some traces; 2.2.3 is the pandas of its release.
+        ("HolisticTraceAnalysis==0.5.0", "pandas==2.2.3"),
         TORCH,
         "Tables of traces of many ranks, for notebooks. It gives no verdict; its greatest class of device time besides "
         "compute stands for one, from 15 % on (the limit of nsys-ai and TraceLens for idle time).",

@@ -132,7 +132,7 @@ def _with_waits(options: tuple[Option, ...], reasons: dict[str, str], late_by: s
     cause = max(causes, key=lambda option: option.share, default=None)
     if late is None or cause is None:
         return options
-    reasons[LATE] = f"Ranks are late by {cause.label}, which all of them have."
+    reasons[LATE] = f"A consequence of {cause.label}: the late ranks are late by it."
     said = f"{cause.sentence} Because of it, ranks wait for one another for a further {format_ratio(late.share)}."
     return tuple(replace(o, waits=late.share, sentence=said) if o is cause else o for o in options)
 

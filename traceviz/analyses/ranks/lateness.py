@@ -7,7 +7,7 @@ to rank, and makes another one late in each step. The wait is then a consequence
     rank 1   |----input----------------|--compute--|       |-input-|--compute--|~wait~|
 
 If only the late rank has the cause, its own work is the problem. Waits for input are no work: they are the cause even
-if few steps have them, unless one rank has most of them.
+if only the late rank has them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SHARED = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SharedLateness:
-    """A class of step time that makes ranks late, and that all ranks have.
+    """A class of step time that makes ranks late, and that all ranks have, or that is no work of theirs.
 
     Args:
         key: The class.
@@ -77,8 +77,7 @@ def find_shared_lateness(steps: Steps, waits: Mapping[int, Waiting]) -> SharedLa
             best = SharedLateness(key, round(excess), round(float(times[late, columns].sum()) - excess))
     if best is None or best.key in DEVICE_CLASSES or best.excess_ns < EXPLAINS * more:
         return None
-    in_turn = 2 * np.bincount(late).max() <= late.size
-    is_shared = best.others_ns >= SHARED * best.excess_ns or (in_turn and best.key == "input_wait")
+    is_shared = best.others_ns >= SHARED * best.excess_ns or best.key == "input_wait"
     return best if is_shared else None
 
 

@@ -76,15 +76,14 @@ def unrecorded_time(trace: TraceView) -> dict[int, IntervalSet]:
         device     |work|                          |work|
                          ^------ not known -------^
     """
-    launches = trace.api_calls("launch")
-    launches = knowing(launches.select(*LAUNCH_KEY, "name", "start_ns"), "correlation_id")
-    tables = [trace.frame(name, *LAUNCH_KEY, "start_ns", end_ns()) for name in schema.DEVICE_WORK]
-    work = pl.concat(tables)
+    launches = knowing(trace.api_calls("launch").select(*LAUNCH_KEY, "name", "start_ns"), "correlation_id")
+    work = pl.concat([trace.frame(name, *LAUNCH_KEY) for name in schema.DEVICE_WORK])
     row = partners(launches, work)
     if not launches.height or not work.height or row.min() >= 0:
         return {}
+    times = pl.concat([trace.frame(name, "start_ns", end_ns()) for name in schema.DEVICE_WORK])
     called = launches.select("process_id", "name", pl.col("start_ns").alias("call_ns")).with_columns(
-        gathered(work["start_ns"], row), gathered(work["end_ns"], row)
+        gathered(times["start_ns"], row), gathered(times["end_ns"], row)
     )
     has_work = pl.col("start_ns").is_not_null()
     called = called.filter(has_work.mean().over("process_id", "name") >= MOSTLY_RECORDED)

@@ -99,6 +99,8 @@ class Graph:
     _weights: Array
     _delays: Array
     """The part of the weights that no dependency explains, for nodes of device work."""
+    _maybe: Array
+    """Nodes of device work with an edge from work of another stream that may not have been needed."""
     _edges: tuple[Array, Array]
     """Nodes of the starts and ends of ``steps``."""
     _work_of_steps: tuple[Array, Array]
@@ -121,7 +123,7 @@ class Graph:
         weights = self._weights.copy()
         if change.delays:
             weights -= np.where(weights > NEVER, self._delays[:, None], 0)
-            weights[self._kinds == WORK, 3] = NEVER
+            weights[self._maybe, np.where(self._kinds[self._maybe] == WORK, 3, 2)] = NEVER
         for process, vanished in change.host.items():
             own = np.flatnonzero((self._ranks == process) & (self._before >= 0))
             weights[own, 0] -= vanished.overlap(self._before[own], self._times[own])
@@ -281,7 +283,9 @@ class _Builder:
         ranks = np.concatenate([[-1], points["process_id"].to_numpy(), np.full(met.sum() + rows.size, -1)])
         waits = np.concatenate([[-1], points["wait_ns"].to_numpy(), np.full(met.sum() + rows.size, -1)])
         order = np.concatenate([[0], 1 + np.lexsort((kinds[1:], times[1:]))])
-        graph = _Nodes(times[order], kinds[order], owners[order], ranks[order], waits[order], np.zeros_like(order))
+        graph = _Nodes(
+            times[order], kinds[order], owners[order], ranks[order], waits[order], np.zeros_like(order), order < 0
+        )
         sources, weights, before = self._connect(graph)
         place = np.argsort(order)
         # The edges of the steps are the last points of the host: starts, then ends.
@@ -301,6 +305,7 @@ class _Builder:
             _sources=sources,
             _weights=weights,
             _delays=graph.delays,
+            _maybe=np.flatnonzero(graph.maybe),
             _edges=(first, last),
             _work_of_steps=self._work_of_steps(place[1 + points.height + met.sum() :]),
         )
@@ -412,8 +417,9 @@ class _Builder:
         arrival_of = dict(zip(nodes.owners[arrivals].tolist(), arrivals.tolist(), strict=True))
         for place in np.flatnonzero(is_arrival):
             node[place] = arrival_of[int(rows[place])]
-        # Work of another stream that had ended may be needed as well: nothing recorded says that it is not.
-        is_earlier = (other >= 0) & ~is_late
+        # Work of another stream that had ended before the launch may be needed as well: nothing says that it is not.
+        is_earlier = (other >= 0) & ~is_late & (call >= other_end)
+        nodes.maybe[node[is_earlier]] = True
         edges = (
             (0, before >= 0, node_of[np.maximum(before, 0)], gap_ns + extra),
             (1, launched, np.maximum(launch, 0), latency_ns + extra),
@@ -502,6 +508,7 @@ class _Nodes:
     ranks: Array
     waits: Array
     delays: Array
+    maybe: Mask
 
 
 def _typical(delays: Array, holds: Mask, otherwise: int) -> int:

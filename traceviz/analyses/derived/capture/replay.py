@@ -136,6 +136,10 @@ class Graph:
             nodes = nodes[mask[self._owners[nodes]] & (self._kinds[nodes] == WORK)]
             length = (ends - starts)[self._owners[nodes]]
             shorter = weights[nodes] - length[:, None]
+            met = (self.work["meeting"].to_numpy()[self._owners[nodes]] >= 0)[:, None]
+            shorter = np.where(
+                met, np.maximum(shorter, 0), shorter
+            )  # a collective still ends after the last rank comes
             weights[nodes] = np.where(weights[nodes] == NEVER, NEVER, np.maximum(shorter, 0) if is_gone else shorter)
             if is_gone:
                 weights[nodes, 1:] = NEVER
@@ -147,15 +151,15 @@ class Graph:
         on_host = values[last] - values[first]
         nodes, steps = self._work_of_steps
         done = np.full(len(on_host), NEVER)
-        launched = steps >= 0
-        np.maximum.at(done, steps[launched], values[nodes[launched]])
+        np.maximum.at(done, steps, values[nodes])
         on_device = np.zeros_like(on_host)
         for process in self.steps["process_id"].unique():
             own = np.flatnonzero((self.steps["process_id"] == process).to_numpy())
             until = np.maximum.accumulate(done[own])
-            queued = nodes[steps == -1 - own[0]]  # launched before the first step
-            before = np.append(values[queued].max() if queued.size else NEVER, until[:-1])
+            before = np.append(NEVER, until[:-1])
             on_device[own] = np.maximum(until - np.maximum(before, values[first[own]]), 0)
+            # The first step also fills the queue.
+            on_device[own[0]] = on_device[own[1:]].mean() if own.size > 1 else on_host[own[0]]
         return on_host if on_host.sum() >= on_device.sum() else on_device
 
     def _waits_to_drop(self, *, keep_last: bool) -> Array:
@@ -311,16 +315,12 @@ class _Builder:
         )
 
     def _work_of_steps(self, nodes: Array) -> tuple[Array, Array]:
-        """Return the nodes of device work, and the row of the step that launched each: ``-1 - n`` before step ``n``."""
-        none = self.steps.height
-        of_step = np.full(self.work.height, none, np.int64)
+        """Return the nodes of device work that a step launched, and the row of that step."""
+        of_step = np.full(self.work.height, -1, np.int64)
         launched = np.where(self.call > NEVER, self.call, self.starts)
         for row, (process, start, end) in enumerate(self.steps[["process_id", "start_ns", "end_ns"]].iter_rows()):
             of_step[(self.process == process) & (launched >= start) & (launched < end)] = row
-        for row, (process, start) in enumerate(self.steps[["process_id", "start_ns"]].iter_rows()):
-            if not row or self.steps["process_id"][row - 1] != process:
-                of_step[(self.process == process) & (launched < start)] = -1 - row
-        known = of_step < none
+        known = of_step >= 0
         return nodes[known], of_step[known]
 
     def _last_arrivals(self) -> tuple[list[int], list[int]]:

@@ -99,9 +99,9 @@ def find_prediction(report: Report, knob: Knob) -> tuple[str, float, float] | No
     """Return what a report predicts for a cause, if it does: the label, and the ends as shares of the step."""
     facts, places = KNOBS[knob], (*KNOBS[knob].places, *PLACES.get(knob, ()))
     for row in report.rows("what_if"):
-        key, label = str(row["cause"]), str(row["label"])
+        key, label = str(row["part"]), str(row["label"])
         is_named = any(re.search(rf"\b{re.escape(place.strip(' ('))}", label) for place in places)
-        if not row["reason"] and (is_named or (key != "host" and key in facts.answers)):
+        if not row["not_proven"] and (is_named or (key != "host" and key in facts.answers)):
             step = float(row["step_ns"] or 1)
             return label, float(row["low_ns"] or 0) / step, float(row["high_ns"] or 0) / step
     return None

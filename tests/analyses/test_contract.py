@@ -87,6 +87,20 @@ STABLE = {
             "location",
         },
     ),
+    "what_if": (
+        {"step_ns"},
+        {
+            "label",
+            "part",
+            "share_of_steps",
+            "not_proven",
+            "step_ns",
+            "low_ns",
+            "high_ns",
+            "low_speedup",
+            "high_speedup",
+        },
+    ),
     "idle_gaps": ({"gaps", "idle_ns"}, {"start_ns", "dur_ns", "device", "cause", "range"}),
     "host_waits": (
         {"idle_share", "unexplained_share"},

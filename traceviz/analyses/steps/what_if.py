@@ -55,11 +55,11 @@ class WhatIfAnalysis(Analysis[WhatIf]):
         )
         columns = (
             Column("label", "Without", "text", 0),
-            Column("range", "Step", "text", 0),
-            Column("gain", "As fast", "text", 0),
-            Column("share", "Of steps", "ratio", 2, bar=True),
-            Column("reason", "Not proven because", "text", 3),
-            Column("cause", "Key", "text", 9),
+            Column("step_range", "Step", "text", 0),
+            Column("as_fast", "As fast", "text", 0),
+            Column("share_of_steps", "Of steps", "ratio", 2, bar=True),
+            Column("not_proven", "Not proven because", "text", 3),
+            Column("part", "Part", "text", 9),
             Column("step_ns", "Step", "ns", 9),
             Column("low_ns", "At least", "ns", 9),
             Column("high_ns", "At most", "ns", 9),

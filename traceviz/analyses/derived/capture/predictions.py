@@ -35,6 +35,8 @@ LEFT = 0.1
 """Part of the proven gain that the long end leaves: a repaired program still takes batches and reads results."""
 ERRORS = 2
 """Standard errors of the mean step that the long end adds: another run has other steps."""
+SLACK = 0.005
+"""Share by which the short end is shorter, because measured times are no more exact than that."""
 WORTH_NAMING = 0.05
 """Events with at least this share of a part's time vanish with it."""
 NO_GRAPH = "steps are those of the devices, or too little of what the host does was recorded"
@@ -161,7 +163,7 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
         low_ns = min(float(steps_ns.mean()), step_ns * (1 - share))
     elif not reason:
         reason = NO_EVENTS
-    low_ns, high_ns = max(0.0, min(low_ns, step_ns)), min(high_ns, step_ns)
+    low_ns, high_ns = max(0.0, (1 - SLACK) * min(low_ns, step_ns)), min(high_ns, step_ns)
     return Prediction(key, label, time_ns, share, step_ns, low_ns, max(low_ns, high_ns), reason)
 
 

@@ -99,6 +99,8 @@ class Graph:
     _weights: Array
     _delays: Array
     """The part of the weights that no dependency explains, for nodes of device work."""
+    _maybe: Array
+    """Nodes of device work with an edge from work of another stream that may not have been needed."""
     _edges: tuple[Array, Array]
     """Nodes of the starts and ends of ``steps``."""
     _work_of_steps: tuple[Array, Array]
@@ -121,7 +123,7 @@ class Graph:
         weights = self._weights.copy()
         if change.delays:
             weights -= np.where(weights > NEVER, self._delays[:, None], 0)
-            weights[self._kinds == WORK, 3] = NEVER
+            weights[self._maybe, np.where(self._kinds[self._maybe] == WORK, 3, 2)] = NEVER
         for process, vanished in change.host.items():
             own = np.flatnonzero((self._ranks == process) & (self._before >= 0))
             weights[own, 0] -= vanished.overlap(self._before[own], self._times[own])
@@ -134,6 +136,10 @@ class Graph:
             nodes = nodes[mask[self._owners[nodes]] & (self._kinds[nodes] == WORK)]
             length = (ends - starts)[self._owners[nodes]]
             shorter = weights[nodes] - length[:, None]
+            met = (self.work["meeting"].to_numpy()[self._owners[nodes]] >= 0)[:, None]
+            shorter = np.where(
+                met, np.maximum(shorter, 0), shorter
+            )  # a collective still ends after the last rank comes
             weights[nodes] = np.where(weights[nodes] == NEVER, NEVER, np.maximum(shorter, 0) if is_gone else shorter)
             if is_gone:
                 weights[nodes, 1:] = NEVER
@@ -145,15 +151,15 @@ class Graph:
         on_host = values[last] - values[first]
         nodes, steps = self._work_of_steps
         done = np.full(len(on_host), NEVER)
-        launched = steps >= 0
-        np.maximum.at(done, steps[launched], values[nodes[launched]])
+        np.maximum.at(done, steps, values[nodes])
         on_device = np.zeros_like(on_host)
         for process in self.steps["process_id"].unique():
             own = np.flatnonzero((self.steps["process_id"] == process).to_numpy())
             until = np.maximum.accumulate(done[own])
-            queued = nodes[steps == -1 - own[0]]  # launched before the first step
-            before = np.append(values[queued].max() if queued.size else NEVER, until[:-1])
+            before = np.append(NEVER, until[:-1])
             on_device[own] = np.maximum(until - np.maximum(before, values[first[own]]), 0)
+            # The first step also fills the queue.
+            on_device[own[0]] = on_device[own[1:]].mean() if own.size > 1 else on_host[own[0]]
         return on_host if on_host.sum() >= on_device.sum() else on_device
 
     def _waits_to_drop(self, *, keep_last: bool) -> Array:
@@ -281,7 +287,9 @@ class _Builder:
         ranks = np.concatenate([[-1], points["process_id"].to_numpy(), np.full(met.sum() + rows.size, -1)])
         waits = np.concatenate([[-1], points["wait_ns"].to_numpy(), np.full(met.sum() + rows.size, -1)])
         order = np.concatenate([[0], 1 + np.lexsort((kinds[1:], times[1:]))])
-        graph = _Nodes(times[order], kinds[order], owners[order], ranks[order], waits[order], np.zeros_like(order))
+        graph = _Nodes(
+            times[order], kinds[order], owners[order], ranks[order], waits[order], np.zeros_like(order), order < 0
+        )
         sources, weights, before = self._connect(graph)
         place = np.argsort(order)
         # The edges of the steps are the last points of the host: starts, then ends.
@@ -301,21 +309,18 @@ class _Builder:
             _sources=sources,
             _weights=weights,
             _delays=graph.delays,
+            _maybe=np.flatnonzero(graph.maybe),
             _edges=(first, last),
             _work_of_steps=self._work_of_steps(place[1 + points.height + met.sum() :]),
         )
 
     def _work_of_steps(self, nodes: Array) -> tuple[Array, Array]:
-        """Return the nodes of device work, and the row of the step that launched each: ``-1 - n`` before step ``n``."""
-        none = self.steps.height
-        of_step = np.full(self.work.height, none, np.int64)
+        """Return the nodes of device work that a step launched, and the row of that step."""
+        of_step = np.full(self.work.height, -1, np.int64)
         launched = np.where(self.call > NEVER, self.call, self.starts)
         for row, (process, start, end) in enumerate(self.steps[["process_id", "start_ns", "end_ns"]].iter_rows()):
             of_step[(self.process == process) & (launched >= start) & (launched < end)] = row
-        for row, (process, start) in enumerate(self.steps[["process_id", "start_ns"]].iter_rows()):
-            if not row or self.steps["process_id"][row - 1] != process:
-                of_step[(self.process == process) & (launched < start)] = -1 - row
-        known = of_step < none
+        known = of_step >= 0
         return nodes[known], of_step[known]
 
     def _last_arrivals(self) -> tuple[list[int], list[int]]:
@@ -412,8 +417,9 @@ class _Builder:
         arrival_of = dict(zip(nodes.owners[arrivals].tolist(), arrivals.tolist(), strict=True))
         for place in np.flatnonzero(is_arrival):
             node[place] = arrival_of[int(rows[place])]
-        # Work of another stream that had ended may be needed as well: nothing recorded says that it is not.
-        is_earlier = (other >= 0) & ~is_late
+        # Work of another stream that had ended before the launch may be needed as well: nothing says that it is not.
+        is_earlier = (other >= 0) & ~is_late & (call >= other_end)
+        nodes.maybe[node[is_earlier]] = True
         edges = (
             (0, before >= 0, node_of[np.maximum(before, 0)], gap_ns + extra),
             (1, launched, np.maximum(launch, 0), latency_ns + extra),
@@ -502,6 +508,7 @@ class _Nodes:
     ranks: Array
     waits: Array
     delays: Array
+    maybe: Mask
 
 
 def _typical(delays: Array, holds: Mask, otherwise: int) -> int:

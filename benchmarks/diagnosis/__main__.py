@@ -1,40 +1,79 @@
-"""Commands: score worlds, show one, write its captures."""
+"""Commands: score worlds, make tables of scores, show a world, write its captures."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from benchmarks.diagnosis.captures import Capture, write_capture
+from benchmarks.diagnosis.captures import Capture, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format
-from benchmarks.diagnosis.score import (
-    GOOD,
-    Scored,
-    cross_table,
-    draw_capture,
-    score_capture,
-    score_seed,
-    summary,
-    table,
+from benchmarks.diagnosis.score import GOOD, Scored, draw_capture, score_capture, score_seeds
+from benchmarks.diagnosis.scoring.failures import (
+    clear_failures,
+    describe,
+    describe_all,
+    write_failure,
+    write_shortest,
 )
+from benchmarks.diagnosis.scoring.tables import fill_page, make_tables, summary
 from benchmarks.diagnosis.truth import find_truth
 from benchmarks.diagnosis.worlds import draw_world
 
-FAILURES = Path("build/diagnosis/failures.txt")
+RESULTS = Path("build/diagnosis")
+SCORES, FAILURES = "scores.jsonl", "failures.txt"
+PAGE = Path("docs/diagnosis.md")
+COMPARE_EVERY = 4
+"""Worlds that are compared: every fourth."""
+KEPT = 20
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Run a command."""
+    # Each process scores a world of its own: threads would only wait for cores.
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")
+    options = _parse(arguments)
+    if options.command == "score" and options.seed is not None:
+        _score_one(options)
+    elif options.command == "score":
+        _score(options)
+    elif options.command == "table":
+        lines = options.results.read_text(encoding="utf-8").splitlines()
+        _print_tables([Scored.from_json(line) for line in lines], options.markdown)
+    elif options.command == "show":
+        _show(options.seed, options.flaw, [options.format] if options.format else list(Format))
+    else:
+        truth = find_truth(draw_world(options.seed))
+        for format_ in formats_of(truth.world):
+            folder = options.folder / format_
+            folder.mkdir(parents=True, exist_ok=True)
+            write_capture(truth.record, Capture(format_, options.flaw), options.seed, folder)
+    return 0
+
+
+def _parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.diagnosis", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    score = commands.add_parser("score", help="score reports on many worlds")
+    score = commands.add_parser("score", help="score reports on many worlds, or all about one")
     score.add_argument("--seeds", default="1-200", help="first and last seed")
+    score.add_argument("--seed", type=int, help="one world: everything that is scored, and its capture as files")
+    score.add_argument("--format", type=Format, choices=list(Format), help="with --seed: not the drawn format")
+    score.add_argument("--flaw", type=Flaw, choices=list(Flaw), help="with --seed: not the drawn flaw")
     score.add_argument("--clean", action="store_true", help="captures without flaws only")
     score.add_argument("--every-format", action="store_true", help="all formats of each world, not one")
+    score.add_argument(
+        "--compare-every", type=int, default=COMPARE_EVERY, help="compare every Nth world (0 for none; it is slow)"
+    )
+    score.add_argument("--keep", type=int, default=KEPT, help="most failures to write as files")
+    score.add_argument("--shrink", action="store_true", help="also write the shortest world that still fails")
+    score.add_argument("--results", type=Path, default=RESULTS, help="folder for scores and failures")
     score.add_argument("--jobs", type=int, default=1, help="processes")
+    table = commands.add_parser("table", help="make the tables of scores again")
+    table.add_argument("results", type=Path, nargs="?", default=RESULTS / SCORES, help="lines of JSON of a run")
+    for command in (score, table):
+        command.add_argument("--markdown", type=Path, nargs="?", const=PAGE, help=f"page that gets the tables ({PAGE})")
     show = commands.add_parser("show", help="show the truth of a world, and the reports on its captures")
     write = commands.add_parser("write", help="write the captures of a world as files")
     write.add_argument("folder", type=Path)
@@ -42,53 +81,68 @@ def main() -> int:
     for command in (show, write):
         command.add_argument("--seed", type=int, required=True)
         command.add_argument("--flaw", type=Flaw, default=Flaw.NONE, choices=list(Flaw))
-    arguments = parser.parse_args()
-    if arguments.command == "score":
-        first, _, last = arguments.seeds.partition("-")
-        seeds = list(range(int(first), int(last or first) + 1))
-        _score(seeds, clean=arguments.clean, every=arguments.every_format, jobs=arguments.jobs)
-    elif arguments.command == "show":
-        _show(arguments.seed, arguments.flaw, [arguments.format] if arguments.format else list(Format))
-    else:
-        truth = find_truth(draw_world(arguments.seed))
-        for format_ in Format:
-            folder = arguments.folder / format_
-            folder.mkdir(parents=True, exist_ok=True)
-            write_capture(truth.record, Capture(format_, arguments.flaw), arguments.seed, folder)
-    return 0
+    return parser.parse_args(arguments)
 
 
-def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
-    """Return the captures of a world to score."""
-    drawn = draw_capture(seed)
-    flaw = Flaw.NONE if clean else drawn.flaw
-    return [Capture(format_, flaw, drawn.age) for format_ in (Format if every else (drawn.format,))]
-
-
-def _score(seeds: list[int], *, clean: bool, every: bool, jobs: int) -> None:
-    """Score all worlds and print the tables. Failures are written as they are found."""
-    captures = [captures_of(seed, clean=clean, every=every) for seed in seeds]
+def _score(options: argparse.Namespace) -> None:
+    """Score all worlds and print the tables. Scores and failures are written as they are found."""
+    first, _, last = options.seeds.partition("-")
+    seeds = list(range(int(first), int(last or first) + 1))
+    results: Path = options.results
+    results.mkdir(parents=True, exist_ok=True)
+    clear_failures(results)
     scores: list[Scored] = []
-    FAILURES.parent.mkdir(parents=True, exist_ok=True)
-    with ProcessPoolExecutor(jobs) as pool, FAILURES.open("w", encoding="utf-8", buffering=1) as failures:
-        for result in pool.map(score_seed, seeds, captures):
+    with (
+        (results / SCORES).open("w", encoding="utf-8", buffering=1) as lines,
+        (results / FAILURES).open("w", encoding="utf-8", buffering=1) as failures,
+    ):
+        worlds = score_seeds(
+            seeds,
+            clean=options.clean,
+            every=options.every_format,
+            compare_every=options.compare_every,
+            jobs=options.jobs,
+        )
+        for result in worlds:
             scores += result
-            failures.writelines(f"{_describe(scored)}\n" for scored in result if scored.grade not in GOOD)
+            lines.writelines(f"{scored.to_json()}\n" for scored in result)
+            failures.writelines(f"{describe(scored)}\n" for scored in result if scored.grade not in GOOD)
             print(f"\r{summary(scores)}", end="", file=sys.stderr)
     print(file=sys.stderr)
-    print(table(scores, lambda scored: scored.cause, "cause"), end="\n\n")
-    print(table(scores, lambda scored: scored.capture.format, "format"), end="\n\n")
-    print(table(scores, lambda scored: scored.capture.flaw, "flaw"), end="\n\n")
-    print(cross_table(scores), end="\n\n")
-    print(f"Failures are in {FAILURES}.")
+    failed = [scored for scored in scores if scored.grade not in GOOD]
+    for scored in failed[: options.keep]:
+        _write_files(scored.seed, scored.capture, results, shrinks=options.shrink)
+    print(
+        f"All failures are in {results / FAILURES}; files of the first {len(failed[: options.keep])} are next to it.\n"
+    )
+    _print_tables(scores, options.markdown)
+
+
+def _print_tables(scores: list[Scored], page: Path | None) -> None:
+    """Print the tables, with the summary as the last line, and fill a page with them."""
+    for table in make_tables(scores):
+        print(table.to_text(), end="\n\n")
+    if page is not None:
+        fill_page(page, scores)
     print(summary(scores))
 
 
-def _describe(scored: Scored) -> str:
-    return (
-        f"seed {scored.seed} {scored.capture} [{scored.grade}] true: {scored.gains or 'healthy'}; "
-        f"lead: {scored.lead or 'none'}\n    {scored.sentence}"
-    )
+def _score_one(options: argparse.Namespace) -> None:
+    """Print everything that is scored of a world, and write its capture, report and truth as files."""
+    drawn = draw_capture(options.seed)
+    capture = Capture(options.format or drawn.format, options.flaw or drawn.flaw, drawn.age)
+    truth = find_truth(draw_world(options.seed))
+    print(truth.world)
+    print(describe_all(score_capture(truth, capture, places=True, compares=True)))
+    _write_files(options.seed, capture, options.results, shrinks=options.shrink)
+
+
+def _write_files(seed: int, capture: Capture, results: Path, *, shrinks: bool) -> None:
+    truth = find_truth(draw_world(seed))
+    folder = write_failure(truth, capture, results)
+    print(f"Files: {folder}")
+    if shrinks and score_capture(truth, capture).grade not in GOOD:
+        print(f"Shortest: {describe(write_shortest(truth, capture, folder))}")
 
 
 def _show(seed: int, flaw: Flaw, formats: list[Format]) -> None:
@@ -97,7 +151,7 @@ def _show(seed: int, flaw: Flaw, formats: list[Format]) -> None:
     print("gains:", {knob.value: round(gain, 3) for knob, gain in truth.gains.items()})
     print("hiding:", [sorted(pair) for pair in truth.hiding])
     for format_ in formats:
-        print(_describe(score_capture(truth, Capture(format_, flaw))))
+        print(describe(score_capture(truth, Capture(format_, flaw))))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Flaws of captures: what profilers lose, distort or were not asked for. A flaw changes a record, not the truth."""
+"""Flaws of captures: what profilers lose, distort or were not asked for. A flaw changes a record, not the truth.
+
+Flaws of files (:data:`OF_FILES`) leave the record as it is: :mod:`benchmarks.diagnosis.writers.file_flaws`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,13 @@ MILLISECOND = 1_000_000
 HELPER_THREAD = 40
 CLOCK_ERROR = (20_000, 400_000)
 """Least and greatest error of the device clock in nanoseconds."""
+CLOCK_DRIFT = (50_000, 1_000_000)
+"""Least and greatest error of a drifting device clock at the end of the record."""
+SECOND_LAUNCHER = 44
+AUTOGRAD = 2
+"""Threads that launch the backward pass: the one of the record, and the one that a flaw adds."""
+LAYER = "block"
+"""The range of each layer, without a number."""
 
 
 class Flaw(StrEnum):
@@ -28,11 +38,21 @@ class Flaw(StrEnum):
     NO_STEPS = "no-steps"
     ODD_NAMES = "odd-names"
     HELPER_THREADS = "helper-threads"
+    RANK_WINDOWS = "window-by-rank"
+    CLOCK_DRIFT = "device-clock-drifts"
+    NO_CALLS = "no-calls"
+    SEVERAL_LAUNCHERS = "several-launchers"
+    REPEATED_LAYERS = "layers-repeat"
+    MERGED_RANKS = "ranks-in-one-file"
+    CUT_FILE = "file-cut-off"
+
+
+OF_FILES = frozenset({Flaw.MERGED_RANKS, Flaw.CUT_FILE})
 
 
 def apply_flaw(record: Record, flaw: Flaw, seed: int) -> Record:
     """Return the record as a capture with this flaw has it."""
-    if flaw is Flaw.NONE:
+    if flaw is Flaw.NONE or flaw in OF_FILES:
         return record
     return _FLAWS[flaw](record, Random(f"{seed}/{flaw}"))
 
@@ -44,7 +64,22 @@ def _cut_window(record: Record, random: Random) -> Record:
     end = round(start + length)
     spans = tuple(span for span in record.spans if start <= span.start and span.end <= end)
     device = tuple(span for span in record.device if start <= span.start and span.end <= end)
-    return replace(record, spans=spans, device=device, start=start, end=end)
+    moves = tuple(span for span in record.migrations if start <= span.start and span.end <= end)
+    return replace(record, spans=spans, device=device, migrations=moves, start=start, end=end)
+
+
+def _cut_each_rank(record: Record, random: Random) -> Record:
+    """Keep for each rank the events of a window of its own: profilers of ranks start and stop on their own."""
+    windows = []
+    for _ in range(record.ranks):
+        length = record.end * random.uniform(0.6, 0.9)
+        start = round(random.uniform(0, record.end - length))
+        windows.append((start, round(start + length)))
+    spans = tuple(s for s in record.spans if windows[s.rank][0] <= s.start and s.end <= windows[s.rank][1])
+    device = tuple(s for s in record.device if windows[s.rank][0] <= s.start and s.end <= windows[s.rank][1])
+    moves = tuple(s for s in record.migrations if windows[s.rank][0] <= s.start and s.end <= windows[s.rank][1])
+    start, end = min(start for start, _ in windows), max(end for _, end in windows)
+    return replace(record, spans=spans, device=device, migrations=moves, start=start, end=end)
 
 
 def _drop_first_kernels(record: Record, random: Random) -> Record:
@@ -72,6 +107,16 @@ def _shift_clock(record: Record, random: Random) -> Record:
         replace(span, start=span.start + error, end=span.end + error)
         for span in record.device
         if span.start + error >= 0
+    )
+    return replace(record, device=device)
+
+
+def _drift_clock(record: Record, random: Random) -> Record:
+    """Let the clock of each device run fast or slow: the error grows from 0."""
+    rates = [1 + random.randint(*CLOCK_DRIFT) * random.choice((-1, 1)) / record.end for _ in range(record.ranks)]
+    device = tuple(
+        replace(span, start=round(span.start * rates[span.rank]), end=round(span.end * rates[span.rank]))
+        for span in record.device
     )
     return replace(record, device=device)
 
@@ -112,6 +157,44 @@ def _add_helpers(record: Record, random: Random) -> Record:
     return replace(record, spans=record.spans + sleeps, threads=(*record.threads, helper))
 
 
+def _drop_calls(record: Record, _: Random) -> Record:
+    """Leave out the calls of the runtime, as profilers of devices alone do."""
+    return _drop_kinds(record, Kind.API)
+
+
+def _add_launchers(record: Record, random: Random) -> Record:
+    """Let a second thread launch a part of the backward pass, with all that lies in it."""
+    moved: set[int] = set()
+    for rank in range(record.ranks):
+        own = [
+            (span.start, -span.end, index)
+            for index, span in enumerate(record.spans)
+            if span.rank == rank and span.thread == AUTOGRAD
+        ]
+        until, moves = -1, False
+        for start, negative_end, index in sorted(own):
+            if start >= until:
+                until, moves = -negative_end, random.random() < 0.5
+            if moves:
+                moved.add(index)
+    spans = tuple(
+        replace(span, thread=SECOND_LAUNCHER) if index in moved else span for index, span in enumerate(record.spans)
+    )
+    threads = tuple(ThreadFacts(rank, SECOND_LAUNCHER, f"pt_autograd_{rank}", 0) for rank in range(record.ranks))
+    return replace(record, spans=spans, threads=record.threads + threads)
+
+
+def _repeat_layers(record: Record, _: Random) -> Record:
+    """Give all layers one name, and mark each with a range of this name."""
+    spans: list[Span] = []
+    for span in record.spans:
+        if span.kind is Kind.PYTHON and span.name.startswith("nn.Module: "):
+            spans += [replace(span, name="nn.Module: Block_0"), replace(span, kind=Kind.RANGE, name=LAYER)]
+        else:
+            spans.append(span)
+    return replace(record, spans=tuple(spans))
+
+
 _FLAWS: dict[Flaw, Callable[[Record, Random], Record]] = {
     Flaw.WINDOW: _cut_window,
     Flaw.FIRST_KERNELS: _drop_first_kernels,
@@ -122,4 +205,9 @@ _FLAWS: dict[Flaw, Callable[[Record, Random], Record]] = {
     Flaw.NO_STEPS: _drop_steps,
     Flaw.ODD_NAMES: _rename_steps,
     Flaw.HELPER_THREADS: _add_helpers,
+    Flaw.RANK_WINDOWS: _cut_each_rank,
+    Flaw.CLOCK_DRIFT: _drift_clock,
+    Flaw.NO_CALLS: _drop_calls,
+    Flaw.SEVERAL_LAUNCHERS: _add_launchers,
+    Flaw.REPEATED_LAYERS: _repeat_layers,
 }

@@ -16,9 +16,13 @@ class Format(StrEnum):
     NSYS = "nsys"
     KINETO = "kineto"
     KINETO_STACKS = "kineto-stacks"
+    KINETO_ROCM = "kineto-rocm"
+    CUPTI_MONITOR = "cupti-monitor"
     XPLANE = "xplane"
+    XPLANE_TPU = "xplane-tpu"
     TRACE_JSON = "trace-json"
     NVPROF = "nvprof"
+    RUN = "run"
 
 
 class Knob(StrEnum):
@@ -68,7 +72,7 @@ class Knob(StrEnum):
 
 
 ALL = frozenset(Format)
-STACKS = frozenset({Format.KINETO_STACKS, Format.XPLANE})
+STACKS = frozenset({Format.KINETO_STACKS, Format.XPLANE, Format.XPLANE_TPU, Format.RUN})
 """Captures that hold functions of Python."""
 CALLS = frozenset({Format.NSYS})
 """Captures that hold calls of the operating system."""
@@ -93,6 +97,7 @@ class KnobFacts:
         ranks: Least number of ranks.
         serves: True if it is a cause of serving engines, not of training.
         needs_ranges: True if only ranges show it in captures without functions of Python.
+        needs_calls: True if only calls of the runtime show it.
         places: Words of a sentence that make a symptom an answer, such as the function that takes the time.
         once: True if it happens once, before the first kernel.
     """
@@ -106,12 +111,14 @@ class KnobFacts:
     ranks: int = 1
     serves: bool = False
     needs_ranges: bool = False
+    needs_calls: bool = False
     places: tuple[str, ...] = ()
     once: bool = False
 
-    def is_shown_by(self, format_: Format, *, has_ranges: bool) -> bool:
+    def is_shown_by(self, format_: Format, *, has_ranges: bool, has_calls: bool = True) -> bool:
         """Return whether a capture holds evidence of the cause."""
-        return format_ in self.evidence and (has_ranges or not self.needs_ranges or format_ in STACKS)
+        has_names = has_ranges or not self.needs_ranges or format_ in STACKS
+        return format_ in self.evidence and has_names and (has_calls or not self.needs_calls)
 
 
 def _keys(*keys: str) -> frozenset[str]:
@@ -148,7 +155,13 @@ KNOBS = {
             places=("input wait",),
         ),
         KnobFacts(Knob.INPUT_COPY, _INPUT | _COPIES),
-        KnobFacts(Knob.RESULT_READS, _READS, HOST | LAUNCHES | {"launch_queue"}, places=("_local_scalar_dense",)),
+        KnobFacts(
+            Knob.RESULT_READS,
+            _READS,
+            HOST | LAUNCHES | {"launch_queue"},
+            needs_calls=True,
+            places=("_local_scalar_dense",),
+        ),
         KnobFacts(Knob.SMALL_KERNELS, LAUNCHES | {"host", "host-bound"}, HOST, least=0.8, most=3.0),
         KnobFacts(
             Knob.HOST_PYTHON,
@@ -215,8 +228,8 @@ KNOBS = {
         KnobFacts(Knob.OFFLOAD, _COPIES | {"parameter_transfer", "parameter-transfer"}, HOST | {"launch_queue"}),
         KnobFacts(Knob.RESULTS_TO_HOST, _keys("copy_d2h", "device-waits-for-copies"), HOST | {"launch_queue"}),
         KnobFacts(Knob.DEVICE_COPIES, _keys("other_device", "device-waits-for-copies")),
-        KnobFacts(Knob.ALLOCATION, _keys("allocation", "allocation-churn", "exposed-allocation")),
-        KnobFacts(Knob.STREAM_CREATION, _keys("stream", "stream-creation-in-steps")),
+        KnobFacts(Knob.ALLOCATION, _keys("allocation", "allocation-churn", "exposed-allocation"), needs_calls=True),
+        KnobFacts(Knob.STREAM_CREATION, _keys("stream", "stream-creation-in-steps"), needs_calls=True),
         KnobFacts(
             Knob.COMPILATION,
             _keys("compilation", "exposed-compilation", "recompilation-in-steps"),
@@ -230,6 +243,7 @@ KNOBS = {
             HOST | {"kernel_launch", "time-outside-steps", "healthy"},
             least=5,
             most=20,
+            needs_calls=True,
             places=("before them", "start-up"),
             once=True,
         ),
@@ -321,6 +335,7 @@ KNOBS = {
             Knob.GRAPH_CAPTURE,
             _keys("compilation", "exposed-compilation", "recompilation-in-steps", "graph-capture"),
             HOST | {"driver", "first_launch"},
+            needs_calls=True,
             places=("GraphInstantiate", "BeginCapture"),
         ),
         KnobFacts(

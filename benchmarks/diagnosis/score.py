@@ -1,31 +1,50 @@
-"""The score of a report against the truth, and tables of many."""
+"""The score of a report against the truth."""
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
 import traceviz
-from benchmarks.diagnosis.captures import Capture, write_capture
+from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw, apply_flaw
 from benchmarks.diagnosis.knobs import KNOBS, Format, Knob
 from benchmarks.diagnosis.record import Work
-from benchmarks.diagnosis.truth import Truth, find_truth
+from benchmarks.diagnosis.scoring.changes import Change, score_cause, score_equal
+from benchmarks.diagnosis.scoring.findings import (
+    MATTERS,
+    NEGLIGIBLE,
+    NO_FINDINGS,
+    FindingScore,
+    is_shown,
+    score_findings,
+)
+from benchmarks.diagnosis.scoring.numbers import find_errors
+from benchmarks.diagnosis.scoring.places import score_places
+from benchmarks.diagnosis.truth import Truth, find_truth, run
 from benchmarks.diagnosis.worlds import draw_world
-from traceviz.core.errors import TracevizError
-from traceviz.report import Verdict
+from traceviz.report import Report, Verdict
 from traceviz.report.verdicts import VerdictCode
 
-MATTERS, NEGLIGIBLE = 0.05, 0.02
-"""Below the first gain a world is healthy; below the second, a named cause is false blame."""
+__all__ = ["GOOD", "MATTERS", "Grade", "Scored", "draw_capture", "grade", "read_report", "score_capture", "score_seeds"]
+
 AS_GOOD = 0.9
 """A cause with this part of the greatest gain is as good as it."""
+OTHER_COSTS = 1_000_000
+"""Added to the seed of a world for a second run of it, whose costs differ by chance."""
+CAUSE_PAIRS = 0.6
+"""Share of comparisons of a world with and without its cause; the others are of two equal worlds."""
+PLACES_EVERY = 4
+"""Worlds whose places are scored: every fourth."""
 CLEAN = 0.6
 """Share of captures without a flaw."""
 NO_CAUSE = frozenset({"", "healthy"})
@@ -48,45 +67,155 @@ GOOD = frozenset({Grade.RIGHT, Grade.HONEST})
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The score of one capture, and what is needed to look at it."""
+    """The score of one capture, and what is needed to look at it.
+
+    Args:
+        seed: The world.
+        capture: Its format and flaw.
+        cause: The knob with the greatest gain; ``healthy`` if none matters.
+        gains: The gain of each cause, the greatest first.
+        lead: Key of the first cause of the report.
+        sentence: Its first sentence.
+        grade: The score of that.
+        hiding: Pairs of causes that hide each other.
+        findings: The score of all findings.
+        places: Kinds of places of the cause that the capture holds, and whether the report names
+            them. Sampled worlds only.
+        errors: Error of each class of step time, as a share of it.
+        change: The score of a comparison; empty for worlds that are not sampled.
+    """
 
     seed: int
     capture: Capture
     cause: str
-    """The knob with the greatest gain; ``healthy`` if none matters."""
-    gains: str
+    gains: dict[str, float]
     lead: str
     sentence: str
     grade: Grade
+    hiding: tuple[str, ...] = ()
+    findings: FindingScore = NO_FINDINGS
+    places: dict[str, bool] = field(default_factory=dict)
+    errors: dict[str, float] = field(default_factory=dict)
+    change: Change | None = None
+
+    def to_json(self) -> str:
+        """Return one line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> Scored:
+        """Return the score of a line of :meth:`to_json`."""
+        values = json.loads(line)
+        capture, findings, change = values["capture"], values["findings"], values["change"]
+        return cls(
+            **values
+            | {
+                "capture": Capture(Format(capture["format"]), Flaw(capture["flaw"]), capture["age"]),
+                "grade": Grade(values["grade"]),
+                "hiding": tuple(values["hiding"]),
+                "findings": FindingScore(**{name: tuple(slugs) for name, slugs in findings.items()}),
+                "change": Change(change) if change else None,
+            }
+        )
 
 
 def draw_capture(seed: int) -> Capture:
     """Return the format and the flaw of the capture of a world."""
     random = Random(f"{seed}/capture")
-    flaw = Flaw.NONE if random.random() < CLEAN else random.choice([flaw for flaw in Flaw if flaw is not Flaw.NONE])
-    return Capture(random.choice(list(Format)), flaw, random.randrange(3))
+    world, is_clean = draw_world(seed), random.random() < CLEAN
+    format_ = random.choice(formats_of(world))
+    flaw = Flaw.NONE if is_clean else random.choice(flaws_of(format_, world))
+    return Capture(format_, flaw, random.randrange(3))
 
 
-def score_seed(seed: int, captures: Iterable[Capture]) -> list[Scored]:
-    """Score the reports on captures of the world of a seed."""
-    truth = find_truth(draw_world(seed))
-    return [score_capture(truth, capture) for capture in captures]
+def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
+    """Return the captures of a world to score."""
+    drawn, world = draw_capture(seed), draw_world(seed)
+    flaw = Flaw.NONE if clean else drawn.flaw
+    formats = formats_of(world) if every else [drawn.format]
+    return [Capture(format_, flaw if flaw in flaws_of(format_, world) else Flaw.NONE, drawn.age) for format_ in formats]
 
 
-def score_capture(truth: Truth, capture: Capture) -> Scored:
-    """Write a capture, read its report, and grade it."""
+def score_seeds(
+    seeds: list[int], *, clean: bool = False, every: bool = False, compare_every: int = 0, jobs: int = 1
+) -> Iterator[list[Scored]]:
+    """Yield the scores of each world in the order of the seeds."""
+    score = partial(_score_world, clean=clean, every=every, compare_every=compare_every)
+    if jobs == 1:
+        yield from map(score, seeds)
+        return
+    # A fork of a process with threads, as those of polars, may hang.
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        yield from pool.map(score, seeds)
+
+
+def _score_world(seed: int, *, clean: bool, every: bool, compare_every: int) -> list[Scored]:
+    compares = compare_every > 0 and seed % compare_every == 0
+    captures = captures_of(seed, clean=clean, every=every)
+    return score_seed(seed, captures, places=seed % PLACES_EVERY == 0, compares=compares)
+
+
+def score_seed(seed: int, captures: Iterable[Capture], *, places: bool = False, compares: bool = False) -> list[Scored]:
+    """Score the reports on captures of the world of a seed, as :func:`score_capture`."""
+    try:
+        truth = find_truth(draw_world(seed))
+        return [score_capture(truth, capture, places=places, compares=compares) for capture in captures]
+    except Exception as error:
+        error.add_note(f"The seed is {seed}.")
+        raise
+
+
+def score_capture(truth: Truth, capture: Capture, *, places: bool = False, compares: bool = False) -> Scored:
+    """Write a capture, read its report, and score it.
+
+    Args:
+        truth: The world and its truth.
+        capture: The format and the flaw.
+        places: True to score the places of the cause, which takes another run.
+        compares: True to score a comparison, which takes as long as two reports: of the world without its cause and
+            with it. A part of the worlds, and each healthy one, is compared with a run of itself with other costs.
+    """
+    seed, world = truth.world.seed, truth.world
+    gains = dict(sorted(((knob, gain) for knob, gain in truth.gains.items()), key=lambda item: -item[1]))
+    first = next(iter(gains), None)
+    cause = first if first is not None and gains[first] >= MATTERS else None
+    without = run(world.without(cause)) if cause is not None and (places or compares) else None
+    named, change = {}, None
     with tempfile.TemporaryDirectory() as folder:
-        paths = write_capture(truth.record, capture, truth.world.seed, Path(folder))
-        try:
-            verdict = traceviz.report_on(*paths).verdict
-        except TracevizError as error:
-            verdict = Verdict(VerdictCode.CANNOT_JUDGE, f"Error: {error}", "error")
-    gains = sorted(truth.gains.items(), key=lambda item: -item[1])
-    cause = gains[0][0].value if gains and gains[0][1] >= MATTERS else "healthy"
-    listed = ", ".join(f"{knob} {gain:.0%}" for knob, gain in gains)
+        paths = write_capture(truth.record, capture, seed, Path(folder))
+        report = read_report(paths)
+        if places and without is not None:
+            named = score_places(truth.record, without, report, paths)
+    if compares:
+        with tempfile.TemporaryDirectory() as folder:
+            if cause is not None and without is not None and Random(f"{seed}/compare").random() < CAUSE_PAIRS:
+                change = score_cause((without, truth.record), cause, capture, seed, Path(folder))
+            else:
+                other = replace(world, seed=seed + OTHER_COSTS)
+                pair = (seed, other.seed)
+                change = score_equal((truth.record, run(other)), capture, pair, Path(folder))
     return Scored(
-        truth.world.seed, capture, cause, listed, verdict.cause, verdict.sentence, grade(truth, capture, verdict)
+        seed=seed,
+        capture=capture,
+        cause=cause.value if cause else "healthy",
+        gains={knob.value: round(gain, 4) for knob, gain in gains.items()},
+        lead=report.verdict.cause,
+        sentence=report.verdict.sentence,
+        grade=grade(truth, capture, report.verdict),
+        hiding=tuple(" and ".join(sorted(pair)) for pair in truth.hiding),
+        findings=score_findings(truth, capture, report),
+        places=named,
+        errors=find_errors(truth.record, apply_flaw(truth.record, capture.flaw, seed), report),
+        change=change,
     )
+
+
+def read_report(paths: Iterable[Path]) -> Report:
+    """Return the report on files; one that states the error if they cannot be read or analysed."""
+    try:
+        return traceviz.report_on(*paths)
+    except Exception as error:  # noqa: BLE001 (a crash is a failure of the report, not of the score)
+        return Report((), Verdict(VerdictCode.CANNOT_JUDGE, f"Error: {error}", "error"))
 
 
 def grade(truth: Truth, capture: Capture, verdict: Verdict) -> Grade:
@@ -117,8 +246,7 @@ def grade(truth: Truth, capture: Capture, verdict: Verdict) -> Grade:
         if _names_best(named, recurring):
             return Grade.RIGHT
     is_symptom = bool(leads & (first.symptoms | {"unexplained"}))
-    has_ranges = capture.flaw is not Flaw.NO_ANNOTATIONS
-    shown = {k: gain for k, gain in gains.items() if KNOBS[k].is_shown_by(capture.format, has_ranges=has_ranges)}
+    shown = {knob: gain for knob, gain in gains.items() if is_shown(knob, capture)}
     if first.knob not in shown and (is_symptom or says_nothing or _names_best(named, shown)):
         return Grade.HONEST
     if named:
@@ -150,39 +278,3 @@ def find_gains_within(truth: Truth, capture: Capture) -> dict[Knob, float]:
         for knob, gain in truth.gains.items()
         if not KNOBS[knob].once or longest >= gain * truth.record.end / 2
     }
-
-
-def table(scores: list[Scored], row: Callable[[Scored], str], title: str) -> str:
-    """Return the counts of grades by a property of the captures, worst first."""
-    counts: dict[str, Counter[Grade]] = defaultdict(Counter)
-    for scored in scores:
-        counts[row(scored)][scored.grade] += 1
-    lines = [f"{title:24} {'good':>6} " + " ".join(f"{grade:>11}" for grade in Grade)]
-    for name, grades in sorted(counts.items(), key=lambda item: (_share(item[1]), item[0])):
-        lines.append(f"{name:24} {_share(grades):6.0%} " + " ".join(f"{grades[grade]:11}" for grade in Grade))
-    return "\n".join(lines)
-
-
-def cross_table(scores: list[Scored]) -> str:
-    """Return the share of right and honest reports by cause and format."""
-    cells: dict[tuple[str, Format], Counter[Grade]] = defaultdict(Counter)
-    for scored in scores:
-        cells[scored.cause, scored.capture.format][scored.grade] += 1
-    lines = [f"{'cause':20}" + "".join(f"{format_:>15}" for format_ in Format)]
-    for cause in sorted({cause for cause, _ in cells}):
-        shares = [cells.get((cause, format_)) for format_ in Format]
-        cause_cells = (f"{_share(cell):.0%} of {cell.total()}" if cell else "" for cell in shares)
-        lines.append(f"{cause:20}" + "".join(f"{cell:>15}" for cell in cause_cells))
-    return "\n".join(lines)
-
-
-def summary(scores: list[Scored]) -> str:
-    """Return the last line of a run."""
-    grades = Counter(scored.grade for scored in scores)
-    blamed = grades[Grade.FALSE_BLAME] / max(1, grades.total())
-    worlds = len({scored.seed for scored in scores})
-    return f"right or honest: {100 * _share(grades):.1f} %, false blame: {100 * blamed:.1f} %, worlds: {worlds}"
-
-
-def _share(grades: Counter[Grade]) -> float:
-    return sum(grades[grade] for grade in GOOD) / max(1, grades.total())

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.diagnosis.record import DeviceSpan, Kind, Record, Span, Work
-from benchmarks.diagnosis.writers.shared import (
-    CALLBACKS,
-    DEVICE_MEMORY,
-    DEVICE_NAME,
-    EPOCH_NS,
-    MULTIPROCESSORS,
-    copy_name,
-    nested,
-    thread_ids,
+from benchmarks.diagnosis.record import DeviceSpan, Kind, Record, Span
+from benchmarks.diagnosis.writers.kineto_device import (
+    BackEnd,
+    Event,
+    call_arguments,
+    device_event,
+    device_number,
+    device_properties,
+    has_flow,
 )
+from benchmarks.diagnosis.writers.shared import EPOCH_NS, nested, thread_ids
 
-Event = dict[str, Any]
 BASE_NS = 1_748_000_000_000_000_000
 """``baseTimeNanoseconds``: times in the file are relative to it."""
 CATEGORIES = {
@@ -30,101 +31,160 @@ CATEGORIES = {
 }
 PROGRAM, STARTED_THREAD = "train.py(88): main", "threading.py(1002): _bootstrap"
 """Outermost functions of the first thread and of the others."""
+_ORDER = ("user_annotation", "cpu_op", "python_function", "cuda_runtime")
+"""Host events by category, as the profiler writes them; calls and device work follow in the order of time."""
+_DEVICE_SORT_INDEX = 5_000_000
+_HALF_INPUTS = ("gemm", "Cijk_Alik_Bljk_HHS")
+"""Parts of names of kernels whose inputs have 16 bits."""
 
 
-def write_kineto(record: Record, folder: Path, *, stacks: bool) -> list[Path]:
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A way to record.
+
+    Args:
+        stacks: Functions of Python are recorded (``with_stack``).
+        shapes: Shapes and types of inputs are recorded (``record_shapes``).
+        packed: The file is packed with gzip.
+        back_end: The source of device events.
+    """
+
+    stacks: bool = False
+    shapes: bool = False
+    packed: bool = False
+    back_end: BackEnd = BackEnd.CUPTI
+
+
+def write_kineto(record: Record, folder: Path, form: Form) -> list[Path]:
     """Write one file for each rank and return them."""
-    paths = []
-    for rank in range(record.ranks):
-        path = folder / f"rank{rank}.pt.trace.json"
-        path.write_text(json.dumps(_document(record, rank, stacks=stacks)), encoding="utf-8")
-        paths.append(path)
-    return paths
+    return [write_rank(record, rank, folder / f"rank{rank}.pt.trace.json", form) for rank in range(record.ranks)]
 
 
-def _document(record: Record, rank: int, *, stacks: bool) -> Event:
-    ids = thread_ids(record)
-    # The profiler records the threads of its own process.
-    threads = [facts for facts in record.threads if facts.rank == rank and not facts.process]
-    own = {facts.thread for facts in threads}
-    spans = nested([span for span in record.spans if span.rank == rank and span.thread in own])
+def write_rank(record: Record, rank: int, path: Path, form: Form) -> Path:
+    """Write the file of a rank, and return its path with the suffix that it has."""
+    content = json.dumps(_document(record, rank, form)).encode()
+    if form.packed:
+        path, content = path.with_name(f"{path.name}.gz"), gzip.compress(content, 1, mtime=0)
+    path.write_bytes(content)
+    return path
+
+
+def _document(record: Record, rank: int, form: Form) -> Event:
     device = [span for span in record.device if span.rank == rank]
-    pid = ids[rank, 1][0]
-    events = _metadata(record, rank, pid)
-    external: dict[int, int] = {}
-    for facts in threads:
-        events += _thread(record, [span for span in spans if span.thread == facts.thread], ids, external, stacks=stacks)
+    launched = {span.correlation: span for span in device if span.correlation}
+    host, calls, external = _host_events(record, rank, form, launched)
+    timed: list[tuple[int, list[Event]]] = calls
+    number = device_number(form.back_end, rank)
     for span in device:
-        events.append(_device_event(span, external.get(span.correlation, 0)))
+        category, name, arguments = device_event(form.back_end, span, external.get(span.correlation, 0), record.ranks)
+        events = [_event(category, name, span.start, span.end, number, span.stream, arguments)]
         if span.correlation:
-            events.append(_flow("f", span.start, rank, span.stream, span.correlation))
-    events.append(
-        _event("Trace", "PyTorch Profiler (0)", record.start, record.end, "Spans", "PyTorch Profiler", {"Op count": 0})
-    )
-    start = _microseconds(record.start)
-    events.append(
-        {
-            "name": "Iteration Start: PyTorch Profiler",
-            "ph": "i",
-            "s": "g",
-            "pid": "Traces",
-            "tid": "Trace PyTorch Profiler",
-            "ts": start,
-        }
+            events.append(_flow("f", span.start, number, span.stream, span.correlation))
+        timed.append((span.start, events))
+    events = host + [event for _, group in sorted(timed, key=lambda item: item[0]) for event in group]
+    metadata = _metadata(record, rank, number)
+    if form.back_end is BackEnd.MONITOR:  # it puts its own before the events of the host
+        events = metadata + events
+        metadata = []
+    start = {"ts": _microseconds(record.start)}
+    trace = {"Op count": 0}
+    events += [
+        *metadata,
+        _event("Trace", "PyTorch Profiler (0)", record.start, record.end, "Spans", "PyTorch Profiler", trace),
+        {"name": "process_sort_index", "ph": "M", **start, "pid": "Spans", "tid": 0, "args": {"sort_index": 1 << 29}},
+        {"name": "Iteration Start: PyTorch Profiler", "ph": "i", "s": "g", "pid": "Traces", **start}
+        | {"tid": "Trace PyTorch Profiler"},
+        {"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": _microseconds(record.end)},
+    ]
+    versions = (
+        {"roctracer_version": 4.1, "hip_runtime_version": 70_051_831, "hip_driver_version": 70_051_831}
+        if form.back_end is BackEnd.ROCTRACER
+        else {"cuda_runtime_version": 12_040, "cuda_driver_version": 12_090, "cupti_version": 22}
     )
     document: Event = {
         "schemaVersion": 1,
-        "deviceProperties": [_device_properties(number) for number in range(record.ranks)],
-        "cuda_runtime_version": 12040,
-        "cuda_driver_version": 12090,
-        "with_stack": int(stacks),
-        "record_shapes": 0,
-        "profile_memory": 0,
+        "deviceProperties": device_properties(form.back_end, record.ranks),
+        **versions,
+        **({"with_stack": 1} if form.stacks else {}),
+        **({"record_shapes": 1} if form.shapes else {}),
         "displayTimeUnit": "ms",
         "baseTimeNanoseconds": BASE_NS,
     }
     if record.ranks > 1:
-        document["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": record.ranks}
+        document["distributedInfo"] = {
+            "backend": "nccl",
+            "rank": rank,
+            "world_size": record.ranks,
+            "pg_count": 1,
+            "nccl_version": "2.21.5",
+        }
     return document | {"traceEvents": events, "traceName": f"rank{rank}.json"}
 
 
-def _thread(
-    record: Record,
-    spans: list[Span],
-    ids: dict[tuple[int, int], tuple[int, int]],
-    external: dict[int, int],
-    *,
-    stacks: bool,
-) -> list[Event]:
-    """Return the events of a thread. ``external`` gets the operator of each call."""
-    events: list[Event] = []
-    open_operators: list[tuple[int, int]] = []  # end and number of the operators around the current event
-    open_functions: list[tuple[int, int]] = []
-    if stacks and spans:
-        first = spans[0]
-        outermost = PROGRAM if first.thread == 1 else STARTED_THREAD
-        if any(span.kind is Kind.PYTHON for span in spans):  # else a thread without Python
-            spans = [Span(first.rank, first.thread, Kind.PYTHON, outermost, record.start, record.end), *spans]
-    for number, span in enumerate(spans, start=1):
-        if span.kind is Kind.OS or (span.kind is Kind.PYTHON and not stacks):
-            continue
-        pid, tid = ids[span.rank, span.thread]
-        unique = 1_000_000 * span.thread + number
-        arguments: Event
-        if span.kind is Kind.PYTHON:
-            parent = _innermost(open_functions, span)
-            arguments = {"Python parent id": parent, "Python id": unique, "Ev Idx": number}
-            open_functions.append((span.end, unique))
-        elif span.kind is Kind.API:
-            around = _innermost(open_operators, span) or 0
-            external[span.correlation] = around
-            arguments = {"External id": around, "cbid": CALLBACKS[span.name], "correlation": span.correlation}
-            events.append(_flow("s", span.start, pid, tid, span.correlation))
-        else:
-            arguments = {"External id": unique, "Record function id": 0, "Ev Idx": number}
-            open_operators.append((span.end, unique))
-        events.append(_event(CATEGORIES[span.kind], span.name, span.start, span.end, pid, tid, arguments))
-    return events
+def _host_events(
+    record: Record, rank: int, form: Form, launched: dict[int, DeviceSpan]
+) -> tuple[list[Event], list[tuple[int, list[Event]]], dict[int, int]]:
+    """Return events of the host, its calls by time, and the number of the operator around each call."""
+    ids = thread_ids(record)
+    # The profiler records the threads of its own process.
+    threads = [facts.thread for facts in record.threads if facts.rank == rank and not facts.process]
+    groups: dict[str, list[Event]] = {category: [] for category in _ORDER}
+    calls: list[tuple[int, list[Event]]] = []
+    external: dict[int, int] = {}
+    operators: dict[int, Event] = {}
+    for thread in threads:
+        spans = nested([span for span in record.spans if span.rank == rank and span.thread == thread])
+        if form.stacks and any(span.kind is Kind.PYTHON for span in spans):  # else a thread without Python
+            outermost = PROGRAM if thread == 1 else STARTED_THREAD
+            spans = [Span(rank, thread, Kind.PYTHON, outermost, record.start, record.end), *spans]
+        open_operators: list[tuple[int, int]] = []  # end and number of the operators around the current event
+        open_functions: list[tuple[int, int]] = []
+        pid, tid = ids[rank, thread]
+        for number, span in enumerate(spans, start=1):
+            if span.kind is Kind.OS or (span.kind is Kind.PYTHON and not form.stacks):
+                continue
+            unique = 1_000_000 * thread + number
+            arguments: Event
+            if span.kind is Kind.API:
+                work = launched.get(span.correlation)
+                external[span.correlation] = _innermost(open_operators, span) or 0
+                arguments = call_arguments(form.back_end, span, external[span.correlation], work)
+                # Calls without device work end a flow that nothing started.
+                phase = "s" if has_flow(form.back_end, span, work) else "f"
+                flow = _flow(phase, span.start, pid, tid, span.correlation)
+                event = _event("cuda_runtime", span.name, span.start, span.end, pid, tid, arguments)
+                calls.append((span.start, [event, flow]))
+                continue
+            if span.kind is Kind.PYTHON:
+                parent = _innermost(open_functions, span)
+                arguments = {"Python parent id": parent, "Python id": unique, "Ev Idx": number}
+                if span.name.startswith("nn.Module"):
+                    arguments["Python module id"] = 0
+                open_functions.append((span.end, unique))
+            else:
+                arguments = {"External id": unique, "Record function id": 0, "Ev Idx": number}
+                open_operators.append((span.end, unique))
+                if span.kind is Kind.OPERATOR:
+                    operators[unique] = arguments
+            category = CATEGORIES[span.kind]
+            groups[category].append(_event(category, span.name, span.start, span.end, pid, tid, arguments))
+    if form.shapes:
+        _add_shapes(operators, {external.get(number, 0): work for number, work in launched.items()})
+    return [event for category in _ORDER for event in groups[category]], calls, external
+
+
+def _add_shapes(operators: dict[int, Event], work: dict[int, DeviceSpan]) -> None:
+    """Add dimensions, strides and types of inputs; a matrix product has those of its kernel's precision."""
+    for number, arguments in operators.items():
+        launched = work.get(number)
+        is_half = launched is not None and any(part in launched.name for part in _HALF_INPUTS)
+        is_half = is_half and "sgemm" not in (launched.name if launched else "")
+        arguments |= {
+            "Concrete Inputs": ["", "", "1"],
+            "Input type": ["c10::Half" if is_half else "float"] * 2 + ["Scalar"],
+            "Input Strides": [[393_216, 768, 1], [768, 1], []],
+            "Input Dims": [[64, 512, 768], [768, 768], []],
+        }
 
 
 def _innermost(around: list[tuple[int, int]], span: Span) -> int | None:
@@ -133,51 +193,34 @@ def _innermost(around: list[tuple[int, int]], span: Span) -> int | None:
     return around[-1][1] if around else None
 
 
-def _device_event(span: DeviceSpan, external: int) -> Event:
-    arguments: Event = {
-        "External id": external,
-        "device": span.rank,
-        "context": 1,
-        "stream": span.stream,
-        "correlation": span.correlation,
-    }
-    if span.work.is_copy:
-        rate = round(span.bytes / max(1, span.end - span.start), 6)
-        arguments |= {"bytes": span.bytes, "memory bandwidth (GB/s)": rate}
-        return _event("gpu_memcpy", copy_name(span), span.start, span.end, span.rank, span.stream, arguments)
-    arguments |= {
-        "queued": 0,
-        "registers per thread": 40,
-        "shared memory": 0,
-        "blocks per SM": round(span.grid / MULTIPROCESSORS, 6),
-        "warps per SM": round(span.grid * span.block / 32 / MULTIPROCESSORS, 6),
-        "grid": [span.grid, 1, 1],
-        "block": [span.block, 1, 1],
-        "est. achieved occupancy %": min(100, round(100 * span.grid * span.block / (MULTIPROCESSORS * 2_048))),
-    }
-    if span.work is Work.COLLECTIVE:
-        arguments |= {"Collective name": "allreduce", "In msg nelems": span.bytes // 4, "dtype": "Float"}
-    return _event("kernel", span.name, span.start, span.end, span.rank, span.stream, arguments)
-
-
-def _metadata(record: Record, rank: int, pid: int) -> list[Event]:
+def _metadata(record: Record, rank: int, device: int) -> list[Event]:
     start = _microseconds(record.start)
-    events: list[Event] = []
-    for number, name, labels in ((pid, "python3", "CPU"), (rank, "python3", f"GPU {rank}")):
-        for key, field, value in (
-            ("process_name", "name", name),
-            ("process_labels", "labels", labels),
-            ("process_sort_index", "sort_index", number),
-        ):
-            events.append({"name": key, "ph": "M", "ts": start, "pid": number, "tid": 0, "args": {field: value}})
-    for stream in sorted({span.stream for span in record.device if span.rank == rank}):
-        arguments = {"name": f"stream {stream} "}
-        events.append({"name": "thread_name", "ph": "M", "ts": start, "pid": rank, "tid": stream, "args": arguments})
-    return events
+    ids = thread_ids(record)
+    pid = ids[rank, 1][0]
+    rows: list[tuple[str, int, int, Event]] = []
+    for number, labels, order in ((pid, "CPU", pid), (device, f"GPU {device}", _DEVICE_SORT_INDEX + device)):
+        rows += [
+            ("process_name", number, 0, {"name": "python3"}),
+            ("process_labels", number, 0, {"labels": labels}),
+            ("process_sort_index", number, 0, {"sort_index": order}),
+        ]
+    lanes = [(device, stream, f"stream {stream} ") for stream in _streams(record, rank)]
+    for facts in record.threads:
+        if facts.rank == rank and not facts.process:
+            tid = ids[rank, facts.thread][1]
+            lanes.append((pid, tid, f"thread {tid} ({facts.name})"))
+    for number, lane, name in lanes:
+        rows.append(("thread_name", number, lane, {"name": name}))
+        rows.append(("thread_sort_index", number, lane, {"sort_index": lane}))
+    return [{"name": key, "ph": "M", "ts": start, "pid": pid, "tid": tid, "args": args} for key, pid, tid, args in rows]
+
+
+def _streams(record: Record, rank: int) -> list[int]:
+    return sorted({span.stream for span in record.device if span.rank == rank})
 
 
 def _event(  # noqa: PLR0917 (the fields of an event in their order)
-    category: str, name: str, start: int, end: int, pid: int | str, tid: int | str, arguments: Event
+    category: str, name: str, start: int, end: int, pid: int | str, tid: int | str, arguments: dict[str, Any]
 ) -> Event:
     return {
         "ph": "X",
@@ -193,33 +236,9 @@ def _event(  # noqa: PLR0917 (the fields of an event in their order)
 
 def _flow(phase: str, time: int, pid: int, tid: int, correlation: int) -> Event:
     ends = {"bp": "e"} if phase == "f" else {}
-    event = {
-        "ph": phase,
-        "id": correlation,
-        "pid": pid,
-        "tid": tid,
-        "ts": _microseconds(time),
-        "cat": "ac2g",
-        "name": "ac2g",
-    }
-    return event | ends
+    event = {"ph": phase, "id": correlation, "pid": pid, "tid": tid, "ts": _microseconds(time)}
+    return event | {"cat": "ac2g", "name": "ac2g"} | ends
 
 
 def _microseconds(time: int) -> float:
     return (time + EPOCH_NS - BASE_NS) / 1_000
-
-
-def _device_properties(number: int) -> Event:
-    return {
-        "id": number,
-        "name": DEVICE_NAME,
-        "totalGlobalMem": DEVICE_MEMORY,
-        "computeMajor": 8,
-        "computeMinor": 0,
-        "maxThreadsPerBlock": 1024,
-        "maxThreadsPerMultiprocessor": 2048,
-        "regsPerBlock": 65536,
-        "warpSize": 32,
-        "sharedMemPerBlock": 49152,
-        "numSms": MULTIPROCESSORS,
-    }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.diagnosis.record import DeviceSpan, Kind, Record, Work
+from benchmarks.diagnosis.record import DeviceSpan, Kind, Migration, Record, Work
 from benchmarks.diagnosis.writers.shared import (
     DEVICE_MEMORY,
     DEVICE_NAME,
@@ -21,7 +21,9 @@ PUSH_POP = 59
 """``eventType`` of a range in a thread (since 2021 in ENUM_NSYS_EVENT_TYPE)."""
 RUNTIME_CLASS, OS_CLASS = 0, 27
 COPY_KINDS = {Work.HOST_TO_DEVICE: 1, Work.DEVICE_TO_HOST: 2, Work.DEVICE_TO_DEVICE: 8}
-PAGEABLE, PINNED, DEVICE_MEMORY_KIND = 0, 1, 2
+MIGRATION_TO_DEVICE, MIGRATION_TO_HOST = 11, 12
+"""``copyKind`` of pages of managed memory that move."""
+PAGEABLE, PINNED, DEVICE_MEMORY_KIND, UNKNOWN_MEMORY_KIND = 0, 1, 2, 7
 STREAM_SYNCHRONIZATION = 3
 HOST_BITS = 0x1_0000_0000_0000
 """The hardware part of global numbers."""
@@ -36,13 +38,21 @@ class Age:
     facts_table: str
     kernel_columns: tuple[str, ...]
     copy_columns: tuple[str, ...] = ()
-    api_has_class: bool = True
+    traces_graphs: bool = False
+    """Graphs are traced as a whole, not their kernels (``--cuda-graph-trace=graph``)."""
+    is_newest: bool = False
+    """Ranges have ``binaryData``, and synchronisations have ``greenContextId``."""
 
 
 AGES = (
     Age("2021.2.4", "2.9.1", "EXPORT_META_DATA", ("mangledName",)),
-    Age("2022.4.2", "3.4.0", "META_DATA_EXPORT", ("mangledName",), ("virtualAddress",)),
-    Age("2025.1.1", "3.17.1", "META_DATA_EXPORT", ("mangledName", "greenContextId"), ("virtualAddress",)),
+    Age("2022.4.2", "3.4.0", "META_DATA_EXPORT", ("mangledName",), ("virtualAddress",), traces_graphs=True),
+    Age(
+        *("2025.1.1", "3.17.1", "META_DATA_EXPORT"),
+        ("mangledName", "greenContextId"),
+        ("virtualAddress", "greenContextId"),
+        is_newest=True,
+    ),
 )
 _KERNEL = """
     start end deviceId contextId streamId correlationId globalPid demangledName shortName launchType cacheConfig
@@ -50,16 +60,64 @@ _KERNEL = """
     localMemoryPerThread localMemoryTotal gridId sharedMemoryExecuted graphNodeId sharedMemoryLimitConfig
 """
 _COPY = """
-    start end deviceId contextId streamId correlationId globalPid bytes copyKind srcKind dstKind srcDeviceId
-    dstDeviceId migrationCause graphNodeId
+    start end deviceId contextId streamId correlationId globalPid bytes copyKind deprecatedSrcId srcKind dstKind
+    srcDeviceId srcContextId dstDeviceId dstContextId migrationCause graphNodeId
 """
+_FILL = "start end deviceId contextId streamId correlationId globalPid value bytes graphNodeId memKind"
+_GRAPH = "start end deviceId graphId contextId streamId correlationId globalPid graphExecId"
+_DEVICE_FAULT = "start end globalPid deviceId address numberOfPageFaults faultAccessType"
+_HOST_FAULT = "start globalPid address originalFaultPc CpuInstruction module unresolvedFaultPc sourceFile sourceLine"
 _NVTX = """
     start end eventType rangeId category color text globalTid endGlobalTid textId domainId uint64Value
     int64Value doubleValue uint32Value int32Value floatValue jsonTextId jsonText
 """
 """Columns, by the order of the export; ages add some."""
 _TYPES = dict.fromkeys(("text", "jsonText", "name", "value", "utcTime", "localTime", "busLocation"), "TEXT")
+_TYPES |= dict.fromkeys(("uuid", "chipName", "ctxswDevPath", "ctrlDevPath", "binaryData"), "TEXT")
 _TYPES |= {"doubleValue": "REAL", "floatValue": "REAL"}
+_A100: dict[str, object] = {
+    "name": DEVICE_NAME,
+    "isDiscrete": 1,
+    "l2CacheSize": 41_943_040,
+    "totalMemory": DEVICE_MEMORY,
+    "memoryBandwidth": 2_039_040_000_000,
+    "clockRate": 1_410_000_000,
+    "smCount": MULTIPROCESSORS,
+    "pwGpuId": 0,
+    "luid": 0,
+    "chipName": "GA100",
+    "ctxswDevPath": "",
+    "ctrlDevPath": "",
+    "revision": 161,
+    "nodeMask": 0,
+    "constantMemory": 65_536,
+    "maxIPC": 0,
+    "maxRegistersPerBlock": 65_536,
+    "maxShmemPerBlock": 49_152,
+    "maxShmemPerBlockOptin": 166_912,
+    "maxShmemPerSm": 167_936,
+    "maxRegistersPerSm": 65_536,
+    "threadsPerWarp": 32,
+    "asyncEngines": 5,
+    "maxWarpsPerSm": 64,
+    "maxBlocksPerSm": 32,
+    "maxThreadsPerBlock": 1_024,
+    "maxBlockDimX": 1_024,
+    "maxBlockDimY": 1_024,
+    "maxBlockDimZ": 64,
+    "maxGridDimX": 2_147_483_647,
+    "maxGridDimY": 65_535,
+    "maxGridDimZ": 65_535,
+    "computeMajor": 8,
+    "computeMinor": 0,
+    "smMajor": 8,
+    "smMinor": 0,
+}
+"""Facts of each device in TARGET_INFO_GPU, next to its numbers."""
+
+
+_VERSIONS = {"cudaLaunchKernel": "7000", "cudaGraphLaunch": "10000", "cudaStreamCreateWithFlags": "5000"}
+"""Versions of CUDA in the names of calls; the others have the first."""
 
 
 class _Database:
@@ -98,7 +156,7 @@ def write_nsys(record: Record, folder: Path, *, age: int = 2) -> list[Path]:
     path, version = folder / "report.sqlite", AGES[age]
     database = _Database(path)
     _write_facts(database, record, version)
-    _write_host(database, record)
+    _write_host(database, record, version)
     _write_device(database, record, version)
     if record.lost:
         text = f"Number of CUPTI events lost: {record.lost}. Some CUPTI events were dropped."
@@ -129,16 +187,10 @@ def _write_facts(database: _Database, record: Record, version: Age) -> None:
         {
             "vmId": HOST_BITS,
             "id": rank,
-            "name": DEVICE_NAME,
             "busLocation": f"0000:{16 + rank:02x}:00.0",
-            "isDiscrete": 1,
-            "totalMemory": DEVICE_MEMORY,
-            "memoryBandwidth": 2_039_040_000_000,
-            "clockRate": 1_410_000_000,
-            "smCount": MULTIPROCESSORS,
-            "computeMajor": 8,
-            "computeMinor": 0,
+            "uuid": f"1825e7cc-6d1b-a3ac-d9bf-{rank:012x}",
             "cuDevice": rank,
+            **_A100,
         }
         for rank in range(record.ranks)
     ]
@@ -153,7 +205,7 @@ def _write_facts(database: _Database, record: Record, version: Age) -> None:
     database.table("ThreadNames", ("nameId", "priority", "globalTid"), threads)
 
 
-def _write_host(database: _Database, record: Record) -> None:
+def _write_host(database: _Database, record: Record, version: Age) -> None:
     ids = thread_ids(record)
     calls: list[dict[str, object]] = []
     ranges: list[dict[str, object]] = []
@@ -162,7 +214,7 @@ def _write_host(database: _Database, record: Record) -> None:
         pid, tid = ids[span.rank, span.thread]
         row: dict[str, object] = {"start": span.start, "end": span.end, "globalTid": _global_pid(pid) | tid}
         if span.kind is Kind.API:
-            name = database.string(f"{span.name}_v{'7000' if span.name == 'cudaLaunchKernel' else '3020'}")
+            name = database.string(f"{span.name}_v{_VERSIONS.get(span.name, '3020')}")
             row |= {"eventClass": RUNTIME_CLASS, "correlationId": span.correlation, "nameId": name, "returnValue": 0}
             calls.append(row)
         elif span.kind is Kind.OS:
@@ -174,9 +226,11 @@ def _write_host(database: _Database, record: Record) -> None:
                 text = span.name.replace("ProfilerStep#", "step ")
             ranges.append(row | {"eventType": PUSH_POP, "text": text, "domainId": 0})
     api = ("start", "end", "eventClass", "globalTid", "correlationId", "nameId", "returnValue", "callchainId")
-    database.table("CUPTI_ACTIVITY_KIND_RUNTIME", api, calls)
+    if calls:
+        database.table("CUPTI_ACTIVITY_KIND_RUNTIME", api, calls)
     if ranges:
-        database.table("NVTX_EVENTS", _NVTX.split(), ranges)
+        newest = ("binaryData",) if version.is_newest else ()
+        database.table("NVTX_EVENTS", (*_NVTX.split(), *newest), ranges)
     os_columns = ("start", "end", "eventClass", "globalTid", "nameId", "returnValue", "nestingLevel", "callchainId")
     database.table("OSRT_API", os_columns, waits)
     synchronizations: list[dict[str, object]] = [
@@ -194,13 +248,16 @@ def _write_host(database: _Database, record: Record) -> None:
         for span in record.spans
         if span.name == "cudaStreamSynchronize"
     ]
-    columns = ("start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "syncType", "eventId")
+    columns = ["start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "syncType", "eventId"]
+    columns += ["greenContextId"] if version.is_newest else []
     database.table("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", columns, synchronizations)
 
 
 def _write_device(database: _Database, record: Record, version: Age) -> None:
     kernels: list[dict[str, object]] = []
     copies: list[dict[str, object]] = []
+    fills: list[dict[str, object]] = []
+    graphs: dict[tuple[int, int], dict[str, object]] = {}
     for number, span in enumerate(sorted(record.device, key=lambda span: span.start), start=1):
         row: dict[str, object] = {
             "start": span.start,
@@ -211,8 +268,17 @@ def _write_device(database: _Database, record: Record, version: Age) -> None:
             "correlationId": span.correlation,
             "globalPid": _global_pid(pid_of(span.rank)),
         }
+        if span.graph is not None and version.traces_graphs:
+            graph = graphs.setdefault((span.rank, span.correlation), row | {"graphId": span.graph})
+            graph |= {"graphExecId": span.graph, "end": span.end}
+            continue
+        if span.graph is not None:
+            row["graphNodeId"] = span.graph << 32 | span.node
         if span.work.is_copy:
             copies.append(row | _copy_facts(span))
+            continue
+        if span.work is Work.FILL:
+            fills.append(row | {"value": 0, "bytes": span.bytes, "memKind": DEVICE_MEMORY_KIND})
             continue
         function = span.name.replace("(anonymous namespace)::", "").partition("(")[0].partition("<")[0]
         short = function.split()[-1].rpartition("::")[2]
@@ -240,7 +306,48 @@ def _write_device(database: _Database, record: Record, version: Age) -> None:
         }
         kernels.append(row)
     database.table("CUPTI_ACTIVITY_KIND_KERNEL", (*_KERNEL.split(), *version.kernel_columns), kernels)
+    copies += [_migration_row(migration) for migration in record.migrations]
     database.table("CUPTI_ACTIVITY_KIND_MEMCPY", (*_COPY.split(), *version.copy_columns), copies)
+    if fills:
+        database.table("CUPTI_ACTIVITY_KIND_MEMSET", _FILL.split(), fills)
+    if graphs:
+        database.table("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", _GRAPH.split(), graphs.values())
+    if record.migrations:
+        _write_faults(database, record)
+
+
+def _migration_row(migration: Migration) -> dict[str, object]:
+    return {
+        "start": migration.start,
+        "end": migration.end,
+        "deviceId": migration.rank,
+        "contextId": 0,
+        "streamId": 0,
+        "correlationId": 0,
+        "globalPid": _global_pid(pid_of(migration.rank)),
+        "bytes": migration.bytes,
+        "copyKind": MIGRATION_TO_DEVICE if migration.to_device else MIGRATION_TO_HOST,
+        "srcKind": UNKNOWN_MEMORY_KIND,
+        "dstKind": UNKNOWN_MEMORY_KIND,
+        "migrationCause": 1,
+        "virtualAddress": migration.address,
+    }
+
+
+def _write_faults(database: _Database, record: Record) -> None:
+    """Write page faults of devices, and each of the host, at the start of the migration that they cause."""
+    device: list[dict[str, object]] = []
+    host: list[dict[str, object]] = []
+    for migration in record.migrations:
+        row: dict[str, object] = {"start": migration.start, "globalPid": _global_pid(pid_of(migration.rank))}
+        row["address"] = migration.address
+        if migration.to_device:
+            counted = {"end": migration.end, "deviceId": migration.rank, "numberOfPageFaults": migration.faults}
+            device.append(row | counted | {"faultAccessType": 1})
+        else:
+            host += [row] * migration.faults
+    database.table("CUDA_UM_GPU_PAGE_FAULT_EVENTS", _DEVICE_FAULT.split(), device)
+    database.table("CUDA_UM_CPU_PAGE_FAULT_EVENTS", _HOST_FAULT.split(), host)
 
 
 def _copy_facts(span: DeviceSpan) -> dict[str, object]:

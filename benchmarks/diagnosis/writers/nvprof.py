@@ -38,6 +38,12 @@ _TABLES = {
         copyKind srcKind dstKind flags bytes start end deviceId contextId streamId correlationId
         runtimeCorrelationId
     """,
+    "MEMSET": """
+        value bytes start end deviceId contextId streamId correlationId flags memoryKind
+    """,
+    "UNIFIED_MEMORY_COUNTER": """
+        counterKind value start end address srcId dstId streamId processId flags
+    """,
     "RUNTIME": """
         cbid start end processId threadId correlationId returnValue
     """,
@@ -56,6 +62,11 @@ _TABLES = {
     """,
 }
 """Columns of tables, after their key."""
+_OPTIONAL = {"MEMSET", "UNIFIED_MEMORY_COUNTER"}
+"""Tables that are there only if something was recorded."""
+BYTES_TO_DEVICE, BYTES_TO_HOST, HOST_FAULTS, DEVICE_FAULTS = 1, 2, 3, 4
+"""Kinds of counters of managed memory."""
+HOST_ID = 0xFFFF_FFFF
 Row = dict[str, object]
 
 
@@ -91,6 +102,8 @@ def _write_rank(record: Record, rank: int, path: Path) -> None:
     _fill_host(record, rank, tables, string)
     _fill_device(record, rank, tables, string)
     for name, columns in _TABLES.items():
+        if name in _OPTIONAL and not tables[name]:
+            continue
         _write_table(connection, name, columns.split(), tables[name])
     connection.execute("CREATE TABLE Version (version INTEGER)")
     connection.execute("INSERT INTO Version VALUES (?)", (VERSION,))
@@ -162,6 +175,27 @@ def _fill_device(record: Record, rank: int, tables: dict[str, list[Row]], string
             }
             tables["MEMCPY"].append(row)
             continue
+        if span.work is Work.FILL:
+            tables["MEMSET"].append(row | {"bytes": span.bytes, "flags": 1, "memoryKind": DEVICE})
+            continue
         row |= {"cacheConfig": b"\0", "completed": row["end"], "registersPerThread": 40, "gridId": number}
         row |= {"gridX": span.grid, "gridY": 1, "gridZ": 1, "blockX": span.block, "blockY": 1, "blockZ": 1}
         tables["KERNEL"].append(row | {"name": string(span.name)})
+    for migration in record.migrations:
+        if migration.rank != rank:
+            continue
+        source, target = (HOST_ID, rank) if migration.to_device else (rank, HOST_ID)
+        counter: Row = {
+            "start": migration.start + EPOCH_NS,
+            "end": migration.end + EPOCH_NS,
+            "address": migration.address,
+            "srcId": source,
+            "dstId": target,
+            "processId": thread_ids(record)[rank, 1][0],
+        }
+        moved = BYTES_TO_DEVICE if migration.to_device else BYTES_TO_HOST
+        tables["UNIFIED_MEMORY_COUNTER"].append(counter | {"counterKind": moved, "value": migration.bytes})
+        # Faults of devices are counted; each fault of the host is an event.
+        faults = [(DEVICE_FAULTS, migration.faults)] if migration.to_device else [(HOST_FAULTS, 1)] * migration.faults
+        for kind, value in faults:
+            tables["UNIFIED_MEMORY_COUNTER"].append(counter | {"counterKind": kind, "value": value})

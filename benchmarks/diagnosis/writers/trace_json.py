@@ -35,12 +35,9 @@ def _events(record: Record, rank: int) -> list[dict[str, Any]]:
     threads = {facts.thread: tid_of(facts) for facts in record.threads if facts.rank == rank and not facts.process}
     for facts in record.threads:
         if facts.rank == rank and not facts.process:
-            arguments = {"name": f"{facts.name}/{threads[facts.thread]}"}
-            lane = {"ph": "M", "pid": HOST_PROCESS, "tid": threads[facts.thread], "name": "thread_name"}
-            events.append(lane | {"args": arguments})
+            events += _lane(HOST_PROCESS, threads[facts.thread], f"{facts.name}/{threads[facts.thread]}")
     for stream in sorted({span.stream for span in record.device if span.rank == rank}):
-        arguments = {"name": f"Stream #{stream}(Compute,MemcpyD2H,MemcpyH2D)"}
-        events.append({"ph": "M", "pid": device_process, "tid": stream, "name": "thread_name", "args": arguments})
+        events += _lane(device_process, stream, f"Stream #{stream}(Compute,MemcpyD2H,MemcpyH2D)")
     for span in nested([span for span in record.spans if span.rank == rank and span.thread in threads]):
         if span.kind in {Kind.OS, Kind.PYTHON}:
             continue
@@ -60,7 +57,15 @@ def _events(record: Record, rank: int) -> list[dict[str, Any]]:
             )
         name = COPIES.get(work.work, work.name)
         events.append(_complete(device_process, work.stream, name, work.start, work.end, values))
-    return events
+    return [*events, {}]  # the profiler ends its list with an empty event
+
+
+def _lane(pid: int, tid: int, name: str) -> list[dict[str, Any]]:
+    lane = {"ph": "M", "pid": pid, "tid": tid}
+    return [
+        lane | {"name": "thread_name", "args": {"name": name}},
+        lane | {"name": "thread_sort_index", "args": {"sort_index": tid}},
+    ]
 
 
 def _complete(  # noqa: PLR0917 (the fields of an event in their order)

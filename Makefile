@@ -45,7 +45,7 @@ PYTEST := $(BIN)/python -m pytest -q --numprocesses auto --dist worksteal
 UNMARKED := -m "not live and not oracle and not browser and not slow"
 
 # Folders whose tests call functions; those of the others record, start programs or fill archives.
-QUICK := $(addprefix tests/,analyses compare core doctor gates parsers pictures project render report trace untrusted) $(wildcard tests/test_*.py)
+QUICK := $(addprefix tests/,analyses compare core diagnosis doctor gates parsers pictures project render report trace untrusted) $(wildcard tests/test_*.py)
 
 quick: lint
 	$(PYTEST) $(QUICK) -m "not process and not live and not oracle and not browser and not slow" $(PYTEST_OPTIONS)
@@ -104,9 +104,10 @@ lint: $(VENV)/dev types
 
 # parsers/ and collectors/ are imported as traceviz.parsers and traceviz.collectors: mypy wants to see them there.
 types: $(VENV)/dev
-	@rm -rf $(STAGE) && mkdir -p $(STAGE) && cp -r traceviz $(STAGE)/traceviz
+	@rm -rf $(STAGE) && mkdir -p $(STAGE)/benchmarks && cp -r traceviz $(STAGE)/traceviz
 	@cp -r parsers $(STAGE)/traceviz/parsers && cp -r collectors $(STAGE)/traceviz/collectors
-	cd $(STAGE) && $(abspath $(BIN))/mypy --strict -p traceviz --config-file $(CURDIR)/pyproject.toml \
+	@cp -r benchmarks/diagnosis $(STAGE)/benchmarks/diagnosis
+	cd $(STAGE) && $(abspath $(BIN))/mypy --strict -p traceviz -p benchmarks.diagnosis --config-file $(CURDIR)/pyproject.toml \
 	    --cache-dir $(CURDIR)/.mypy_cache
 
 # Everything in one table beside other tools; BENCH_OPTIONS="--growth" shows how cost grows with events,
@@ -144,11 +145,11 @@ endif
 consistent: $(VENV)/dev
 	$(BIN)/python scripts/consistent.py $(CONSISTENT_OPTIONS)
 
-# Reports on simulated programs whose true cause is known (benchmarks/diagnosis/README.md). The last line is the score.
-# DIAGNOSIS_OPTIONS="--seeds 1-50 --clean" takes fewer worlds, and captures without flaws.
+# Reports on simulated programs whose true cause is known (docs/diagnosis.md). The last line is the score.
+# DIAGNOSIS_OPTIONS="--seeds 1-50 --clean" takes fewer worlds, and captures without flaws; "--markdown" writes the tables
+# into docs/diagnosis.md; "--seed 17 --shrink" shows all about one world. A comparison takes as long as two reports: few here.
 diagnosis: $(VENV)/dev
-	$(BIN)/mypy --strict -p benchmarks.diagnosis
-	$(BIN)/python -m benchmarks.diagnosis score --seeds 1-2000 --jobs $$(nproc) $(DIAGNOSIS_OPTIONS)
+	$(BIN)/python -m benchmarks.diagnosis score --seeds 1-2000 --jobs $$(nproc) --compare-every 16 $(DIAGNOSIS_OPTIONS)
 
 # The five studies of examples/studies, recorded where they are not there yet, and docs/studies.md with what they show.
 studies: $(VENV)/installed oracle frameworks images

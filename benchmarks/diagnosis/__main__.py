@@ -5,15 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 
-from benchmarks.diagnosis.captures import Capture, flaws_of, formats_of, write_capture
+from benchmarks.diagnosis.captures import Capture, formats_of, write_capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format
-from benchmarks.diagnosis.score import GOOD, Scored, draw_capture, score_capture, score_seed
+from benchmarks.diagnosis.score import GOOD, Scored, draw_capture, score_capture, score_seeds
 from benchmarks.diagnosis.scoring.failures import (
     clear_failures,
     describe,
@@ -29,6 +26,7 @@ RESULTS = Path("build/diagnosis")
 SCORES, FAILURES = "scores.jsonl", "failures.txt"
 PAGE = Path("docs/diagnosis.md")
 COMPARE_EVERY = 4
+"""Worlds that are compared: every fourth."""
 KEPT = 20
 
 
@@ -86,27 +84,6 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
-    """Return the captures of a world to score."""
-    drawn, world = draw_capture(seed), draw_world(seed)
-    flaw = Flaw.NONE if clean else drawn.flaw
-    formats = formats_of(world) if every else [drawn.format]
-    return [Capture(format_, flaw if flaw in flaws_of(format_, world) else Flaw.NONE, drawn.age) for format_ in formats]
-
-
-def score_seeds(
-    seeds: list[int], *, clean: bool = False, every: bool = False, compare_every: int = 0, jobs: int = 1
-) -> Iterator[list[Scored]]:
-    """Yield the scores of each world in the order of the seeds."""
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(_score_world, clean=clean, every=every, compare_every=compare_every), seeds)
-
-
-def _score_world(seed: int, *, clean: bool, every: bool, compare_every: int) -> list[Scored]:
-    compares = compare_every > 0 and seed % compare_every == 0
-    return score_seed(seed, captures_of(seed, clean=clean, every=every), compares=compares)
-
-
 def _score(options: argparse.Namespace) -> None:
     """Score all worlds and print the tables. Scores and failures are written as they are found."""
     first, _, last = options.seeds.partition("-")
@@ -156,7 +133,7 @@ def _score_one(options: argparse.Namespace) -> None:
     capture = Capture(options.format or drawn.format, options.flaw or drawn.flaw, drawn.age)
     truth = find_truth(draw_world(options.seed))
     print(truth.world)
-    print(describe_all(score_capture(truth, capture, compares=True)))
+    print(describe_all(score_capture(truth, capture, places=True, compares=True)))
     _write_files(options.seed, capture, options.results, shrinks=options.shrink)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 
@@ -29,9 +32,10 @@ from benchmarks.diagnosis.scoring.numbers import find_errors
 from benchmarks.diagnosis.scoring.places import score_places
 from benchmarks.diagnosis.truth import Truth, find_truth, run
 from benchmarks.diagnosis.worlds import draw_world
-from traceviz.core.errors import TracevizError
 from traceviz.report import Report, Verdict
 from traceviz.report.verdicts import VerdictCode
+
+__all__ = ["GOOD", "MATTERS", "Grade", "Scored", "draw_capture", "grade", "read_report", "score_capture", "score_seeds"]
 
 AS_GOOD = 0.9
 """A cause with this part of the greatest gain is as good as it."""
@@ -39,6 +43,8 @@ OTHER_COSTS = 1_000_000
 """Added to the seed of a world for a second run of it, whose costs differ by chance."""
 CAUSE_PAIRS = 0.6
 """Share of comparisons of a world with and without its cause; the others are of two equal worlds."""
+PLACES_EVERY = 4
+"""Worlds whose places are scored: every fourth."""
 CLEAN = 0.6
 """Share of captures without a flaw."""
 NO_CAUSE = frozenset({"", "healthy"})
@@ -122,33 +128,64 @@ def draw_capture(seed: int) -> Capture:
     return Capture(format_, flaw, random.randrange(3))
 
 
-def score_seed(seed: int, captures: Iterable[Capture], *, compares: bool = False) -> list[Scored]:
-    """Score the reports on captures of the world of a seed. ``compares`` adds places and a comparison."""
+def captures_of(seed: int, *, clean: bool, every: bool) -> list[Capture]:
+    """Return the captures of a world to score."""
+    drawn, world = draw_capture(seed), draw_world(seed)
+    flaw = Flaw.NONE if clean else drawn.flaw
+    formats = formats_of(world) if every else [drawn.format]
+    return [Capture(format_, flaw if flaw in flaws_of(format_, world) else Flaw.NONE, drawn.age) for format_ in formats]
+
+
+def score_seeds(
+    seeds: list[int], *, clean: bool = False, every: bool = False, compare_every: int = 0, jobs: int = 1
+) -> Iterator[list[Scored]]:
+    """Yield the scores of each world in the order of the seeds."""
+    score = partial(_score_world, clean=clean, every=every, compare_every=compare_every)
+    if jobs == 1:
+        yield from map(score, seeds)
+        return
+    # A fork of a process with threads, as those of polars, may hang.
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        yield from pool.map(score, seeds)
+
+
+def _score_world(seed: int, *, clean: bool, every: bool, compare_every: int) -> list[Scored]:
+    compares = compare_every > 0 and seed % compare_every == 0
+    captures = captures_of(seed, clean=clean, every=every)
+    return score_seed(seed, captures, places=seed % PLACES_EVERY == 0, compares=compares)
+
+
+def score_seed(seed: int, captures: Iterable[Capture], *, places: bool = False, compares: bool = False) -> list[Scored]:
+    """Score the reports on captures of the world of a seed, as :func:`score_capture`."""
     try:
         truth = find_truth(draw_world(seed))
-        return [score_capture(truth, capture, compares=compares) for capture in captures]
+        return [score_capture(truth, capture, places=places, compares=compares) for capture in captures]
     except Exception as error:
         error.add_note(f"The seed is {seed}.")
         raise
 
 
-def score_capture(truth: Truth, capture: Capture, *, compares: bool = False) -> Scored:
+def score_capture(truth: Truth, capture: Capture, *, places: bool = False, compares: bool = False) -> Scored:
     """Write a capture, read its report, and score it.
 
-    A comparison is between the world without its cause and with it. A part of the worlds, and each healthy one, is
-    compared with a run of itself whose costs have another seed.
+    Args:
+        truth: The world and its truth.
+        capture: The format and the flaw.
+        places: True to score the places of the cause, which takes another run.
+        compares: True to score a comparison, which takes as long as two reports: of the world without its cause and
+            with it. A part of the worlds, and each healthy one, is compared with a run of itself with other costs.
     """
     seed, world = truth.world.seed, truth.world
     gains = dict(sorted(((knob, gain) for knob, gain in truth.gains.items()), key=lambda item: -item[1]))
     first = next(iter(gains), None)
     cause = first if first is not None and gains[first] >= MATTERS else None
-    without = run(world.without(cause)) if compares and cause is not None else None
-    places, change = {}, None
+    without = run(world.without(cause)) if cause is not None and (places or compares) else None
+    named, change = {}, None
     with tempfile.TemporaryDirectory() as folder:
         paths = write_capture(truth.record, capture, seed, Path(folder))
         report = read_report(paths)
-        if without is not None:
-            places = score_places(truth.record, without, report, paths)
+        if places and cause is not None and without is not None and "healthy" not in KNOBS[cause].answers:
+            named = score_places(truth.record, without, report, paths)
     if compares:
         with tempfile.TemporaryDirectory() as folder:
             if cause is not None and without is not None and Random(f"{seed}/compare").random() < CAUSE_PAIRS:
@@ -167,17 +204,17 @@ def score_capture(truth: Truth, capture: Capture, *, compares: bool = False) -> 
         grade=grade(truth, capture, report.verdict),
         hiding=tuple(" and ".join(sorted(pair)) for pair in truth.hiding),
         findings=score_findings(truth, capture, report),
-        places=places,
+        places=named,
         errors=find_errors(truth.record, apply_flaw(truth.record, capture.flaw, seed), report),
         change=change,
     )
 
 
 def read_report(paths: Iterable[Path]) -> Report:
-    """Return the report on files; one that states the error if they cannot be read."""
+    """Return the report on files; one that states the error if they cannot be read or analysed."""
     try:
         return traceviz.report_on(*paths)
-    except TracevizError as error:
+    except Exception as error:  # noqa: BLE001 (a crash is a failure of the report, not of the score)
         return Report((), Verdict(VerdictCode.CANNOT_JUDGE, f"Error: {error}", "error"))
 
 

@@ -6,7 +6,7 @@ from benchmarks.diagnosis.captures import Capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format, Knob
 from benchmarks.diagnosis.record import DeviceSpan, Kind, Record, Span, Work
-from benchmarks.diagnosis.score import Grade, Scored, find_gains_within, grade, score_capture, summary, table
+from benchmarks.diagnosis.score import Grade, find_gains_within, grade, read_report, score_capture
 from benchmarks.diagnosis.truth import Truth, find_truth
 from benchmarks.diagnosis.worlds import World
 from traceviz.report import Verdict
@@ -68,23 +68,24 @@ def test_the_report_on_a_small_world_is_scored():
     scored = score_capture(truth, KINETO)
 
     assert (scored.cause, scored.lead, scored.grade) == ("slow-loader", "input", Grade.RIGHT)
-    assert scored.gains == "slow-loader 46%"
+    assert scored.gains == {"slow-loader": pytest.approx(0.467, abs=0.005)}
 
 
-def test_tables_list_the_worst_first_and_the_last_line_sums_up():
-    scores = [
-        Scored(seed, Capture(format_, Flaw.NONE), "sleep", "", "", "", result)
-        for seed, format_, result in (
-            (1, Format.NSYS, Grade.RIGHT),
-            (2, Format.NSYS, Grade.HONEST),
-            (3, Format.KINETO, Grade.RIGHT),
-            (4, Format.KINETO, Grade.FALSE_BLAME),
-        )
-    ]
-    rows = table(scores, lambda scored: scored.capture.format, "format").splitlines()
+def test_findings_and_numbers_are_scored_with_the_sentence_and_comparisons_on_request():
+    world = World(1, steps=6, layers=3, workers=0, strengths={Knob.SLOW_LOADER: 1.0})
+    scored = score_capture(find_truth(world), KINETO, compares=True)
 
-    assert [row.split()[:2] for row in rows[1:]] == [["kineto", "50%"], ["nsys", "100%"]]
-    assert summary(scores) == "right or honest: 75.0 %, false blame: 25.0 %, worlds: 4"
+    assert scored.findings.true == ("input-bound",)
+    assert scored.findings.found == ("slow-loader",)
+    assert max(scored.errors.values()) < 0.001
+    assert scored.change is not None
+    assert score_capture(find_truth(world), KINETO).change is None
+
+
+def test_a_file_that_cannot_be_read_has_a_report_with_the_error(tmp_path):
+    (tmp_path / "a.json").write_text("{")
+
+    assert read_report([tmp_path / "a.json"]).verdict.cause == "error"
 
 
 def test_a_cause_that_happens_once_may_have_a_clause_of_its_own_after_the_best_that_recurs():

@@ -104,11 +104,21 @@ def _smaller(world: World, capture: Capture) -> Iterator[tuple[World, Capture]]:
         yield world, replace(capture, flaw=Flaw.NONE)
     for knob in world.strengths:
         yield world.without(knob), capture
-    ranks = max((KNOBS[knob].ranks for knob in world.strengths), default=1)
-    for name, least in (("steps", FEWEST_STEPS), ("ranks", ranks), ("layers", 1), ("operators", 1), ("workers", 0)):
-        value = getattr(world, name)
+    model = world.stages * world.tensor  # ranks of one replica
+    replicas = -(-max((KNOBS[knob].ranks for knob in world.strengths), default=1) // model)
+    for name, part, least in (
+        ("steps", 1, FEWEST_STEPS),
+        ("ranks", model, replicas),
+        ("layers", 1, 1),
+        ("operators", 1, 1),
+        ("workers", 1, 0),
+        ("helpers", 1, 0),
+        ("graphs", 1, 0),
+        ("prefetches", 1, 0),
+    ):
+        value = getattr(world, name) // part
         for smaller in sorted({least, max(least, value // 2), value - 1}):
             if least <= smaller < value:
-                yield replace(world, **{name: smaller}), capture
+                yield replace(world, **{name: smaller * part}), capture
     if world.spread:
         yield replace(world, spread=0.0), capture

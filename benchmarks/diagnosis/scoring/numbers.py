@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from benchmarks.diagnosis.loader import MULTIPLE, SINGLE
@@ -13,6 +15,9 @@ from traceviz.report.document import Grid
 COMPUTE, COMMUNICATION, COPIES, INPUT, CALLS, OTHER = "compute", "communication", "copies", "input", "calls", "other"
 CLASSES = (COMPUTE, COMMUNICATION, COPIES, INPUT, CALLS, OTHER)
 """Classes in the order of their precedence: what the devices do, then what the host does while they idle."""
+HOST_COLLECTIVES = "gloo:"
+"""Start of the names of ranges in which ranks exchange data on the host, which is communication."""
+_CAPTURE = re.compile("Capture|GraphInstantiate")
 _REPORTED = {
     "device_compute": COMPUTE,
     "communication": COMMUNICATION,
@@ -79,19 +84,44 @@ def account_of(record: Record, rank: int, steps: list[Interval]) -> dict[str, in
     return account
 
 
+def waits_for_ranks(record: Record) -> float:
+    """Return the share of time in which ranks wait in collectives for a later rank and compute nothing."""
+    latest: dict[int, int] = {}  # a collective ends at one time on all its ranks
+    for work in record.device:
+        if work.work is Work.COLLECTIVE:
+            latest[work.end] = max(work.start, latest.get(work.end, 0))
+    waits = (
+        replace(work, end=latest[work.end]) if work.work is Work.COLLECTIVE else work
+        for work in record.device
+        if work.work in {Work.COLLECTIVE, Work.KERNEL}
+    )
+    waiting = replace(record, device=tuple(waits), spans=())
+    ranks = range(record.ranks)
+    total = sum(account_of(waiting, rank, [(0, record.end)])[COMMUNICATION] for rank in ranks)
+    return total / max(1, record.ranks * record.end)
+
+
 def _events_of(record: Record, rank: int) -> Iterator[tuple[int, int, int]]:
-    """Yield class, start and end of what a rank does."""
+    """Yield class, start and end of what a rank does, by the definitions of docs/definitions.md.
+
+    Work that was launched and has not started counts as its call. The capture of a graph is compilation, not a call.
+    """
+    launched = {span.correlation: span.end for span in record.spans if span.rank == rank and span.kind is Kind.API}
     for work in record.device:
         if work.rank == rank:
             name = {Work.KERNEL: COMPUTE, Work.COLLECTIVE: COMMUNICATION}.get(work.work, COPIES)
             yield CLASSES.index(name), work.start, work.end
+            if launched.get(work.correlation, work.start) < work.start:
+                yield CLASSES.index(CALLS), launched[work.correlation], work.start
     own = {facts.thread for facts in record.threads if facts.rank == rank and not facts.process}
     for span in record.spans:
         if span.rank != rank or span.thread not in own:
             continue
         if span.name in {SINGLE, MULTIPLE}:
             yield CLASSES.index(INPUT), span.start, span.end
-        elif span.kind is Kind.API:
+        elif span.name.startswith(HOST_COLLECTIVES):
+            yield CLASSES.index(COMMUNICATION), span.start, span.end
+        elif span.kind is Kind.API and not _CAPTURE.search(span.name):
             yield CLASSES.index(CALLS), span.start, span.end
 
 

@@ -29,7 +29,10 @@ def score_places(with_cause: Record, without: Record, report: Report, files: lis
     A kind of place is absent if the cause has none, or the capture does not hold it.
     """
     text = " ".join((report.verdict.sentence, *(finding.message for finding in report.findings[:1])))
-    held = b"".join(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files)
+    inside = [file for path in files for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
+    held = b"".join(
+        gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes() for file in inside
+    )
     words = {word for word in place_words(with_cause, without) if word.encode() in held}
     named = {FUNCTION: any(has_word(word, text) for word in words)} if words else {}
     rank = find_slow_rank(with_cause, without)

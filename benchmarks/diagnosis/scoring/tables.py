@@ -13,10 +13,13 @@ from statistics import median
 import traceviz
 from benchmarks.diagnosis.score import GOOD, Grade, Scored
 from benchmarks.diagnosis.scoring.changes import Change
-from benchmarks.diagnosis.scoring.numbers import CLASSES
+from benchmarks.diagnosis.scoring.numbers import CLASSES, COMPUTE
 
 MARKERS = "<!-- diagnosis -->", "<!-- /diagnosis -->"
 """The tables of a page are between these lines."""
+OTHER_TOOLS = "other-tools.md"
+MARKERS_OF_OTHER_TOOLS = "<!-- scores -->", "<!-- end of scores -->"
+"""The page with the scores of other tools, if it is next to the page, and the lines around them on both pages."""
 Row = Callable[[Scored], str]
 
 
@@ -159,11 +162,11 @@ def number_table(scores: Iterable[Scored], row: Row, name: str) -> Table:
     errors: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     captures: Counter[str] = Counter()
     for scored in scores:
-        captures[row(scored)] += bool(scored.errors)
+        captures[row(scored)] += 1
         for class_, error in scored.errors.items():
             errors[row(scored)][class_].append(error)
     rows = tuple(
-        (key, str(captures[key]), *(_spread(of.get(class_, [])) for class_ in CLASSES))
+        (key, f"{len(of[COMPUTE])} of {captures[key]}", *(_spread(of.get(class_, [])) for class_ in CLASSES))
         for key, of in sorted(errors.items())
     )
     title = f"Error of the classes of step time by {name}: median and 95th percentile, in % of step time"
@@ -181,15 +184,23 @@ def summary(scores: Iterable[Scored]) -> str:
 
 
 def fill_page(page: Path, scores: Sequence[Scored]) -> None:
-    """Put the tables between the markers of a page, with the date, the version and the worlds."""
+    """Put the tables between the markers of a page, with date, version and worlds, and those of other tools."""
     first, last = min(scored.seed for scored in scores), max(scored.seed for scored in scores)
     head = f"{datetime.now(UTC):%d %B %Y}, traceviz {traceviz.__version__}, seeds {first} to {last}. {summary(scores)}."
     head = head.replace(". right", ". Right")
     body = "\n\n".join((head, *(table.to_markdown() for table in make_tables(scores))))
-    start, end = MARKERS
-    text = page.read_text(encoding="utf-8")
-    filled = re.sub(rf"{start}.*{end}", lambda _: f"{start}\n{body}\n\n{end}", text, flags=re.DOTALL)
-    page.write_text(filled, encoding="utf-8")
+    text = _fill(page.read_text(encoding="utf-8"), MARKERS, body)
+    other_tools = page.with_name(OTHER_TOOLS)
+    if other_tools.is_file():
+        start, end = MARKERS_OF_OTHER_TOOLS
+        table = other_tools.read_text(encoding="utf-8").partition(start)[2].partition(end)[0]
+        text = _fill(text, MARKERS_OF_OTHER_TOOLS, f"[{OTHER_TOOLS}]({OTHER_TOOLS}) has the rules.\n\n{table.strip()}")
+    page.write_text(text, encoding="utf-8")
+
+
+def _fill(text: str, markers: tuple[str, str], body: str) -> str:
+    start, end = markers
+    return re.sub(rf"{start}.*{end}", lambda _: f"{start}\n{body.strip()}\n\n{end}", text, flags=re.DOTALL)
 
 
 def _hiding(scored: Scored) -> str:

@@ -188,14 +188,14 @@ KNOBS = {
         ),
         KnobFacts(
             Knob.CHECKPOINT,
-            _keys("saving", "checkpoint-in-loop", "time-outside-steps", "run_between"),
+            _keys("saving", "checkpoint-in-loop", "time-outside-steps", "run_between", "run_saving"),
             HOST | {"io", "blocking-io", "copy_d2h", "serialization"},
             needs_ranges=True,
             places=("save_checkpoint", "save ("),
         ),
         KnobFacts(
             Knob.EVALUATION,
-            _keys("slow-validation", "time-outside-steps", "run_between"),
+            _keys("slow-validation", "time-outside-steps", "run_between", "run_validation"),
             HOST,
             needs_ranges=True,
             most=1.2,
@@ -232,7 +232,7 @@ KNOBS = {
         KnobFacts(Knob.STREAM_CREATION, _keys("stream", "stream-creation-in-steps"), needs_calls=True),
         KnobFacts(
             Knob.COMPILATION,
-            _keys("compilation", "exposed-compilation", "recompilation-in-steps"),
+            _keys("compilation", "exposed-compilation", "recompilation-in-steps", "run_compilation"),
             HOST | {"first_launch", "first-launch"},
             needs_ranges=True,
             places=("compile",),
@@ -249,7 +249,7 @@ KNOBS = {
         ),
         KnobFacts(
             Knob.START_UP,
-            _keys("slow-start", "import", "time-outside-steps"),
+            _keys("slow-start", "import", "time-outside-steps", "run_imports", "run_preparation", "run_startup"),
             HOST | {"serialization", "healthy"},
             STACKS,  # calls of the operating system show little of it: imports leave none
             least=5,
@@ -257,7 +257,8 @@ KNOBS = {
             places=("before them", "start-up"),
             once=True,
         ),
-        KnobFacts(Knob.SLEEP, _keys("sleep"), HOST, STACKS | CALLS, places=("sleep",)),
+        # The finding on locks is also that on sleep; its sentence says which of them it is.
+        KnobFacts(Knob.SLEEP, _keys("sleep"), HOST | {"lock-wait"}, STACKS | CALLS, places=("sleep",)),
         KnobFacts(
             Knob.LOCK,
             _keys("lock", "lock-wait"),
@@ -310,7 +311,7 @@ KNOBS = {
             _keys("pipeline-bubble"),
             _RANKS | {"communication", "exposed-communication"},
             ranks=2,
-            places=("SendRecv", "send_recv", "recv", "pipeline", "stage", "micro-batch"),
+            places=("SendRecv", "send_recv", " recv", "pipeline", "stage", "micro-batch"),  # PyTorch: "recv"
         ),
         KnobFacts(
             Knob.UNEVEN_STAGES,
@@ -341,7 +342,8 @@ KNOBS = {
         KnobFacts(
             Knob.MANAGED_MEMORY,
             _keys("migration", "managed-memory-migration"),
-            HOST | {"copy_h2d", "copy_d2h", "healthy"},
+            # The host waits for pages within the function that touches them. Stacks show the function only.
+            HOST | {"copy_h2d", "copy_d2h", "healthy", "python-in-loop", "function-in-steps"},
             MIGRATIONS,
             least=0.6,
             most=2.0,

@@ -184,7 +184,7 @@ def score_capture(truth: Truth, capture: Capture, *, places: bool = False, compa
     with tempfile.TemporaryDirectory() as folder:
         paths = write_capture(truth.record, capture, seed, Path(folder))
         report = read_report(paths)
-        if places and without is not None:
+        if places and cause is not None and without is not None and "healthy" not in KNOBS[cause].answers:
             named = score_places(truth.record, without, report, paths)
     if compares:
         with tempfile.TemporaryDirectory() as folder:
@@ -268,7 +268,7 @@ def find_gains_within(truth: Truth, capture: Capture) -> dict[Knob, float]:
     A window may begin after a cause that happens once, before the first kernel, or cut its call, which is then lost:
     no call that begins before that kernel has half of its gain.
     """
-    if capture.flaw is not Flaw.WINDOW:
+    if capture.flaw not in {Flaw.WINDOW, Flaw.RANK_WINDOWS}:
         return truth.gains
     kernel = min((span.start for span in truth.record.device if span.work is Work.KERNEL), default=0)
     kept = apply_flaw(truth.record, capture.flaw, truth.world.seed).spans

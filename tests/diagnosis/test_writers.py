@@ -148,3 +148,15 @@ def test_migrations_are_in_captures_that_record_managed_memory(format_, tmp_path
 
     assert copies["bytes"].to_list() == [65_536, 4_096]
     assert copies["dur_ns"].to_list() == [2_000, 1_000]
+
+
+def test_a_run_folder_has_the_stacks_of_each_process_all_the_time(tmp_path):
+    record = train(World(3, steps=40, layers=2, spread=0, workers=2, strengths={Knob.SLEEP: 2.0}))
+    (run,) = write_capture(record, Capture(Format.RUN), 3, tmp_path)
+    tables = traceviz.open(run)
+    stacks = tables.stacks.collect()
+    shares = stacks.group_by("process_id").agg(pl.col("dur_ns").sum())["dur_ns"].to_list()
+
+    assert len(list((run / "raw" / "stacks").iterdir())) == 1 + 2
+    assert all(abs(share - record.end) <= 10_000_000 for share in shares)
+    assert traceviz.analyze(tables).verdict.sentence.startswith("Sleep: ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +17,7 @@ CLASSES = (COMPUTE, COMMUNICATION, COPIES, INPUT, CALLS, OTHER)
 """Classes in the order of their precedence: what the devices do, then what the host does while they idle."""
 HOST_COLLECTIVES = "gloo:"
 """Start of the names of ranges in which ranks exchange data on the host, which is communication."""
+_CAPTURE = re.compile("Capture|GraphInstantiate")
 _REPORTED = {
     "device_compute": COMPUTE,
     "communication": COMMUNICATION,
@@ -100,11 +102,17 @@ def waits_for_ranks(record: Record) -> float:
 
 
 def _events_of(record: Record, rank: int) -> Iterator[tuple[int, int, int]]:
-    """Yield class, start and end of what a rank does."""
+    """Yield class, start and end of what a rank does, by the definitions of docs/definitions.md.
+
+    Work that was launched and has not started counts as its call. The capture of a graph is compilation, not a call.
+    """
+    launched = {span.correlation: span.end for span in record.spans if span.rank == rank and span.kind is Kind.API}
     for work in record.device:
         if work.rank == rank:
             name = {Work.KERNEL: COMPUTE, Work.COLLECTIVE: COMMUNICATION}.get(work.work, COPIES)
             yield CLASSES.index(name), work.start, work.end
+            if launched.get(work.correlation, work.start) < work.start:
+                yield CLASSES.index(CALLS), launched[work.correlation], work.start
     own = {facts.thread for facts in record.threads if facts.rank == rank and not facts.process}
     for span in record.spans:
         if span.rank != rank or span.thread not in own:
@@ -113,7 +121,7 @@ def _events_of(record: Record, rank: int) -> Iterator[tuple[int, int, int]]:
             yield CLASSES.index(INPUT), span.start, span.end
         elif span.name.startswith(HOST_COLLECTIVES):
             yield CLASSES.index(COMMUNICATION), span.start, span.end
-        elif span.kind is Kind.API:
+        elif span.kind is Kind.API and not _CAPTURE.search(span.name):
             yield CLASSES.index(CALLS), span.start, span.end
 
 

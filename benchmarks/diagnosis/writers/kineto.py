@@ -72,7 +72,7 @@ def write_rank(record: Record, rank: int, path: Path, form: Form) -> Path:
 def _document(record: Record, rank: int, form: Form) -> Event:
     device = [span for span in record.device if span.rank == rank]
     launched = {span.correlation: span for span in device if span.correlation}
-    host, calls, external = _host_events(record, rank, form, launched)
+    host, calls, external, annotations = _host_events(record, rank, form, launched)
     timed: list[tuple[int, list[Event]]] = calls
     number = device_number(form.back_end, rank)
     for span in device:
@@ -82,17 +82,20 @@ def _document(record: Record, rank: int, form: Form) -> Event:
             events.append(_flow("f", span.start, number, span.stream, span.correlation))
         timed.append((span.start, events))
     events = host + [event for _, group in sorted(timed, key=lambda item: item[0]) for event in group]
+    for (external_id, name, stream), (start, end) in _device_annotations(device, annotations).items():
+        arguments = {"External id": external_id}
+        events.append(_event("gpu_user_annotation", name, start, end, number, stream, arguments))
     metadata = _metadata(record, rank, number)
     if form.back_end is BackEnd.MONITOR:  # it puts its own before the events of the host
         events = metadata + events
         metadata = []
-    start = {"ts": _microseconds(record.start)}
+    first = {"ts": _microseconds(record.start)}
     trace = {"Op count": 0}
     events += [
         *metadata,
         _event("Trace", "PyTorch Profiler (0)", record.start, record.end, "Spans", "PyTorch Profiler", trace),
-        {"name": "process_sort_index", "ph": "M", **start, "pid": "Spans", "tid": 0, "args": {"sort_index": 1 << 29}},
-        {"name": "Iteration Start: PyTorch Profiler", "ph": "i", "s": "g", "pid": "Traces", **start}
+        {"name": "process_sort_index", "ph": "M", **first, "pid": "Spans", "tid": 0, "args": {"sort_index": 1 << 29}},
+        {"name": "Iteration Start: PyTorch Profiler", "ph": "i", "s": "g", "pid": "Traces", **first}
         | {"tid": "Trace PyTorch Profiler"},
         {"name": "Record Window End", "ph": "i", "s": "g", "pid": "", "tid": "", "ts": _microseconds(record.end)},
     ]
@@ -123,14 +126,15 @@ def _document(record: Record, rank: int, form: Form) -> Event:
 
 def _host_events(
     record: Record, rank: int, form: Form, launched: dict[int, DeviceSpan]
-) -> tuple[list[Event], list[tuple[int, list[Event]]], dict[int, int]]:
-    """Return events of the host, its calls by time, and the number of the operator around each call."""
+) -> tuple[list[Event], list[tuple[int, list[Event]]], dict[int, int], dict[int, tuple[int, str]]]:
+    """Return events of the host, its calls by time, and the operator and the annotation around each call."""
     ids = thread_ids(record)
     # The profiler records the threads of its own process.
     threads = [facts.thread for facts in record.threads if facts.rank == rank and not facts.process]
     groups: dict[str, list[Event]] = {category: [] for category in _ORDER}
     calls: list[tuple[int, list[Event]]] = []
     external: dict[int, int] = {}
+    annotations: dict[int, tuple[int, str]] = {}
     operators: dict[int, Event] = {}
     for thread in threads:
         spans = nested([span for span in record.spans if span.rank == rank and span.thread == thread])
@@ -139,6 +143,8 @@ def _host_events(
             spans = [Span(rank, thread, Kind.PYTHON, outermost, record.start, record.end), *spans]
         open_operators: list[tuple[int, int]] = []  # end and number of the operators around the current event
         open_functions: list[tuple[int, int]] = []
+        open_annotations: list[tuple[int, int]] = []
+        titles: dict[int, str] = {}
         pid, tid = ids[rank, thread]
         for number, span in enumerate(spans, start=1):
             if span.kind is Kind.OS or (span.kind is Kind.PYTHON and not form.stacks):
@@ -148,6 +154,9 @@ def _host_events(
             if span.kind is Kind.API:
                 work = launched.get(span.correlation)
                 external[span.correlation] = _innermost(open_operators, span) or 0
+                annotation = _innermost(open_annotations, span)
+                if annotation is not None:
+                    annotations[span.correlation] = annotation, titles[annotation]
                 arguments = call_arguments(form.back_end, span, external[span.correlation], work)
                 # Calls without device work end a flow that nothing started.
                 phase = "s" if has_flow(form.back_end, span, work) else "f"
@@ -166,11 +175,27 @@ def _host_events(
                 open_operators.append((span.end, unique))
                 if span.kind is Kind.OPERATOR:
                     operators[unique] = arguments
+                else:
+                    open_annotations.append((span.end, unique))
+                    titles[unique] = span.name
             category = CATEGORIES[span.kind]
             groups[category].append(_event(category, span.name, span.start, span.end, pid, tid, arguments))
     if form.shapes:
         _add_shapes(operators, {external.get(number, 0): work for number, work in launched.items()})
-    return [event for category in _ORDER for event in groups[category]], calls, external
+    return [event for category in _ORDER for event in groups[category]], calls, external, annotations
+
+
+def _device_annotations(
+    device: list[DeviceSpan], annotations: dict[int, tuple[int, str]]
+) -> dict[tuple[int, str, int], tuple[int, int]]:
+    """Return start and end of annotations on each stream: those of the work that was launched in them."""
+    times: dict[tuple[int, str, int], tuple[int, int]] = {}
+    for span in device:
+        if span.correlation in annotations:
+            key = *annotations[span.correlation], span.stream
+            start, end = times.get(key, (span.start, span.end))
+            times[key] = min(start, span.start), max(end, span.end)
+    return times
 
 
 def _add_shapes(operators: dict[int, Event], work: dict[int, DeviceSpan]) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +20,10 @@ from benchmarks.diagnosis.writers.shared import DEVICE_NAME, EPOCH_NS, nested, p
 
 MONOTONIC_NS = 26_610_000_000_000
 """The machine's monotonic clock at the start of every record."""
-PERIOD_NS, RESOURCES_NS = 10_000_000, 100_000_000
-"""Periods of the samplers of stacks and of resources."""
+RESOURCES_NS = 100_000_000
+"""Period of the sampler of resources."""
+USUAL_HZ, MOST_HZ, WANTED = 100, 1_000, 300
+"""Samples of stacks per second, in a long program and in a very short one (``--stacks-rate``); their least number."""
 CORES = 16
 MEMORY = 68_719_476_736
 _LIBRARIES = ("torch/", "vllm/")
@@ -33,7 +36,17 @@ _RANGES = {
 }
 """Functions of libraries that PyTorch marks as ranges."""
 Frame = tuple[str, str, int | None]
+Chain = tuple[Frame, ...]
 Lines = list[list[Any]]
+_PROGRAM: Chain = (("main", "train.py", 88),)
+_STARTED_THREAD: Chain = (("_bootstrap", "threading.py", 1002),)
+_WORKER: Chain = (("_worker_loop", "torch/utils/data/_utils/worker.py", 349),)
+_SERVER: Chain = (
+    ("main", "serve.py", 12),
+    ("run_engine_core", "vllm/v1/engine/core.py", 692),
+    ("run_busy_loop", "vllm/v1/engine/core.py", 719),
+)
+"""Outermost functions of threads."""
 
 
 def write_run(record: Record, folder: Path, *, packed: bool) -> list[Path]:
@@ -65,7 +78,7 @@ def write_run(record: Record, folder: Path, *, packed: bool) -> list[Path]:
 def _manifest(record: Record, sources: dict[str, list[str]]) -> dict[str, Any]:
     facts: dict[str, dict[str, Any]] = {
         "resources": {"rate_hz": 10.0, "samples": (record.end - record.start) // RESOURCES_NS, "missed": 0},
-        "stacks": {"rate_hz": 100},
+        "stacks": {"rate_hz": _rate(record)},
         "torch": {"framework": "torch", "version": "2.9.0"},
     }
     collectors = [
@@ -112,7 +125,7 @@ def _write_stacks(record: Record, folder: Path) -> list[str]:
         place.mkdir(parents=True)
         lines = _stack_lines(record, threads, pid, is_worker=process > 0)
         (place / "stacks.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-        status = {"pid": pid, "state": "saved", "ticks": (record.end - record.start) // PERIOD_NS, "rate_hz": 100}
+        status = {"pid": pid, "state": "saved", "ticks": len(_ticks(record, pid)), "rate_hz": _rate(record)}
         (place / "status.json").write_text(json.dumps(status))
         written.append(f"raw/stacks/{pid}")
     return written
@@ -120,20 +133,23 @@ def _write_stacks(record: Record, folder: Path) -> list[str]:
 
 def _stack_lines(record: Record, threads: list[ThreadFacts], pid: int, *, is_worker: bool) -> Lines:
     about = {"pid": pid, "ppid": 4_000, "role": "worker" if is_worker else "program", "name": "train.py"}
-    about |= {"python": "3.12.3", "rate_hz": 100, "started_unix_ns": EPOCH_NS}
+    about |= {"python": "3.12.3", "rate_hz": _rate(record), "started_unix_ns": EPOCH_NS}
     lines: Lines = [["process", about], ["clock", MONOTONIC_NS, EPOCH_NS]]
     frames: dict[Frame, int] = {}
     stacks: dict[tuple[int | None, int], int] = {}
     rows: Lines = []
+    ticks = _ticks(record, pid)
     for number, facts in enumerate(threads):
         spans = [span for span in record.spans if (span.rank, span.thread) == (facts.rank, facts.thread)]
         if facts.thread != 1 and not any(span.kind is Kind.PYTHON for span in spans):
             continue  # a thread without Python
         lines.append(["thread", number, tid_of(facts), facts.name, facts.thread == 1, 140_000_000_000_000 + number])
-        outermost: Frame = ("main", "train.py", 88) if facts.thread == 1 else ("_bootstrap", "threading.py", 1002)
+        outermost = _PROGRAM if facts.thread == 1 else _STARTED_THREAD
         if is_worker:
-            outermost = ("_worker_loop", "torch/utils/data/_utils/worker.py", 349)
-        for start, dur, chain, state in _samples(record, spans, outermost):
+            outermost = _WORKER
+        elif facts.thread == 1 and any(span.name.startswith("vllm/") for span in spans):
+            outermost = _SERVER
+        for start, dur, count, chain, state in _samples(ticks, spans, outermost):
             parent: int | None = None
             for frame in chain:
                 if frame not in frames:
@@ -145,8 +161,7 @@ def _stack_lines(record: Record, threads: list[ThreadFacts], pid: int, *, is_wor
                     lines.append(["stack", stacks[key], *key])
                 parent = stacks[key]
             cpu = dur if state == "running" else 0
-            ticks = round(dur / PERIOD_NS)
-            rows.append([MONOTONIC_NS + start, dur, number, parent, ticks, cpu, state])
+            rows.append([MONOTONIC_NS + start, dur, number, parent, count, cpu, state])
     lines.append(["samples", sorted(rows)])
     tid = tid_of(threads[0])
     for span in record.spans:
@@ -168,15 +183,28 @@ def _phase(span: Span) -> tuple[str, str, int | None] | None:
     return None
 
 
-def _samples(record: Record, spans: list[Span], outermost: Frame) -> Iterator[tuple[int, int, tuple[Frame, ...], str]]:
-    """Yield start, duration, stack and state; samples in a row with the same stack are one."""
+def _rate(record: Record) -> int:
+    length = record.end - record.start
+    return min(MOST_HZ, max(USUAL_HZ, round(WANTED * 1_000_000_000 / max(1, length))))
+
+
+def _ticks(record: Record, pid: int) -> list[int]:
+    """Return the moments of the samples, and the end: at random distances around their mean."""
+    random, period = Random(pid), 1_000_000_000 / _rate(record)
+    times = [record.start + round(random.uniform(0, period))]
+    while times[-1] < record.end:
+        times.append(times[-1] + round(period * random.uniform(0.5, 1.5)))
+    return [*times[:-1], record.end]
+
+
+def _samples(ticks: list[int], spans: list[Span], outermost: Chain) -> Iterator[tuple[int, int, int, Chain, str]]:
+    """Yield start, duration, number of samples, stack and state; samples in a row with the same stack are one."""
     shown = nested([span for span in spans if span.kind is Kind.PYTHON or span.name in _RANGES])
     waits = nested([span for span in spans if span.kind is Kind.OS])
     around: list[tuple[int, Frame]] = []
-    next_shown = next_wait = 0
-    waits_until = 0
-    last: tuple[int, int, tuple[Frame, ...], str] | None = None
-    for time in range(record.start + PERIOD_NS // 2, record.end, PERIOD_NS):
+    next_shown = next_wait = waits_until = 0
+    last: tuple[int, int, int, Chain, str] | None = None
+    for time, following in pairwise(ticks):
         while next_shown < len(shown) and shown[next_shown].start <= time:
             frame = _frame(shown[next_shown])
             if frame is not None and shown[next_shown].end > time:
@@ -186,14 +214,15 @@ def _samples(record: Record, spans: list[Span], outermost: Frame) -> Iterator[tu
         while next_wait < len(waits) and waits[next_wait].start <= time:
             waits_until = max(waits_until, waits[next_wait].end)
             next_wait += 1
-        chain = (outermost, *(frame for _, frame in around))
+        chain = (*outermost, *(frame for _, frame in around))
         state = "waiting" if waits_until > time else "running"
-        if last is not None and last[2:] == (chain, state):
-            last = (last[0], last[1] + PERIOD_NS, chain, state)
+        dur = following - time
+        if last is not None and last[3:] == (chain, state):
+            last = (last[0], last[1] + dur, last[2] + 1, chain, state)
             continue
         if last is not None:
             yield last
-        last = (time, PERIOD_NS, chain, state)
+        last = (time, dur, 1, chain, state)
     if last is not None:
         yield last
 

@@ -49,6 +49,22 @@ def test_time_of_several_classes_belongs_to_the_first():
     }
 
 
+def test_launched_work_counts_as_its_call_until_it_starts_and_the_capture_of_a_graph_is_none():
+    record = Record(
+        spans=(
+            Span(0, 1, Kind.API, "cudaLaunchKernel", 10, 14, correlation=1),
+            Span(0, 1, Kind.API, "cudaGraphInstantiate", 40, 80),
+        ),
+        device=(device(Work.KERNEL, 17, 30),),
+        threads=(ThreadFacts(0, 1, "python", 0),),
+        ranks=1,
+        end=100,
+    )
+    account = account_of(record, 0, [(0, 100)])
+
+    assert (account["compute"], account["calls"], account["other"]) == (13, 4 + 3, 80)
+
+
 @pytest.mark.parametrize("format_", [Format.NSYS, Format.KINETO])
 def test_the_report_on_a_clean_capture_agrees_with_the_simulator(format_, tmp_path):
     record = run(World(1, steps=6, layers=3, workers=0, strengths={Knob.SLOW_LOADER: 1.0}))

@@ -311,7 +311,7 @@ KNOBS = {
             _keys("pipeline-bubble"),
             _RANKS | {"communication", "exposed-communication"},
             ranks=2,
-            places=("SendRecv", "pipeline", "stage", "micro-batch"),
+            places=("SendRecv", "send_recv", " recv", "pipeline", "stage", "micro-batch"),  # PyTorch: "recv"
         ),
         KnobFacts(
             Knob.UNEVEN_STAGES,

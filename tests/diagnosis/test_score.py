@@ -6,13 +6,7 @@ from benchmarks.diagnosis.captures import Capture
 from benchmarks.diagnosis.flaws import Flaw
 from benchmarks.diagnosis.knobs import Format, Knob
 from benchmarks.diagnosis.record import DeviceSpan, Kind, Record, Span, Work
-from benchmarks.diagnosis.score import (
-    Grade,
-    find_gains_within,
-    grade,
-    read_report,
-    score_capture,
-)
+from benchmarks.diagnosis.score import Grade, find_gains_within, grade, read_report, score_capture
 from benchmarks.diagnosis.truth import Truth, find_truth
 from benchmarks.diagnosis.worlds import World
 from traceviz.report import Verdict
@@ -123,3 +117,16 @@ def test_a_window_that_cuts_the_first_use_holds_nothing_of_it():
     assert find_gains_within(Truth(World(1), cut, gains), window) == {Knob.ALLOCATION: 0.2}
     assert find_gains_within(Truth(World(1), within, gains), window) == gains
     assert find_gains_within(Truth(World(1), cut, gains), NSYS) == gains
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("Exposed communication: 40 % (mostly recv).", Grade.RIGHT),
+        ("Late collectives: ranks are late in turn.", Grade.WEAK),
+    ],
+)
+def test_a_bubble_is_named_by_the_exchange_between_stages_and_uneven_stages_are_not(sentence, expected):
+    assert graded({Knob.PIPELINE_BUBBLE: 0.4}, "exposed-communication", sentence) is expected
+    assert graded({Knob.UNEVEN_STAGES: 0.4}, "exposed-communication", sentence) is Grade.WEAK
+    assert graded({Knob.UNEVEN_STAGES: 0.4}, "straggler", sentence) is Grade.RIGHT

@@ -9,8 +9,8 @@ from benchmarks.diagnosis.score import GOOD, Grade, score_seeds
 def test_first_sentences_on_two_hundred_worlds_are_right_or_honest():
     """The bounds leave room for chance, as each new knob draws other worlds: two standard deviations and more.
 
-    Of the first 150 worlds, 89 % were right or honest and 1.3 % false blame. Of 200, such shares have standard deviations of
-    2.2 % and 0.8 %. The bounds rise with the score.
+    Of the first 150 worlds, 89 % were right or honest and 1.3 % false blame. Of 200, such shares have standard
+    deviations of 2.2 % and 0.8 %. The bounds rise with the score.
     """
     scores = [scored for world in score_seeds(list(range(1, 201)), jobs=2) for scored in world]
     grades = Counter(scored.grade for scored in scores)

@@ -40,9 +40,9 @@ def write_shortest(truth: Truth, capture: Capture, folder: Path) -> Scored:
     return _write_world(find_truth(world), capture, folder / "shortest")
 
 
-def _failure_of(world: World, capture: Capture) -> tuple[Grade, str]:
+def _failure_of(world: World, capture: Capture) -> tuple[Grade, str, str]:
     scored = score_capture(find_truth(world), capture)
-    return scored.grade, scored.lead
+    return scored.grade, scored.lead, scored.cause
 
 
 def shrink(
@@ -119,6 +119,9 @@ def _smaller(world: World, capture: Capture) -> Iterator[tuple[World, Capture]]:
         value = getattr(world, name) // part
         for smaller in sorted({least, max(least, value // 2), value - 1}):
             if least <= smaller < value:
-                yield replace(world, **{name: smaller * part}), capture
+                candidate = replace(world, **{name: smaller * part})
+                # A step keeps its device time: next to a short one the host's own work would be a cause.
+                kernel_ns = round(world.kernel_ns * world.device_ns / candidate.device_ns)
+                yield replace(candidate, kernel_ns=kernel_ns), capture
     if world.spread:
         yield replace(world, spread=0.0), capture

@@ -92,7 +92,7 @@ def cross_table(scores: Iterable[Scored]) -> Table:
     rows = []
     for cause in sorted({cause for cause, _ in cells}):
         of_cause = [cells.get((cause, format_), Counter()) for format_ in formats]
-        shares = (f"{_good(grades)} of {grades.total()}" if grades else "" for grades in of_cause)
+        shares = (_part(_good(grades), grades.total()) for grades in of_cause)
         rows.append((cause, *shares))
     return Table("Right or honest by cause and format", ("cause", *formats), tuple(rows))
 
@@ -141,7 +141,7 @@ def place_table(scores: Iterable[Scored], row: Row, name: str) -> Table:
             counts[row(scored)][kind, is_named] += 1
     kinds = sorted({kind for of in counts.values() for kind, _ in of})
     rows = tuple(
-        (key, *(f"{of[kind, True]} of {of[kind, True] + of[kind, False]}" for kind in kinds))
+        (key, *(_part(of[kind, True], of[kind, True] + of[kind, False]) for kind in kinds))
         for key, of in sorted(counts.items())
     )
     return Table(f"Places named by {name}", (name, *kinds), rows)
@@ -209,6 +209,10 @@ def _hiding(scored: Scored) -> str:
 
 def _good(grades: Counter[Grade]) -> int:
     return sum(grades[grade] for grade in GOOD)
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{part} of {whole}" if whole else ""
 
 
 def _percent(part: int, whole: int) -> str:

@@ -15,7 +15,15 @@ def test_the_smallest_world_that_fails_is_found():
     world, capture = shrink(WORLD, CAPTURE, lambda world, _: Knob.SLEEP in world.strengths and world.layers >= 4)
 
     assert world == World(
-        5, steps=3, ranks=1, layers=4, operators=1, workers=0, spread=0.0, strengths={Knob.SLEEP: 1.0}
+        5,
+        steps=3,
+        ranks=1,
+        layers=4,
+        operators=1,
+        kernel_ns=WORLD.kernel_ns * 6,  # 24 operators have become 4
+        workers=0,
+        spread=0.0,
+        strengths={Knob.SLEEP: 1.0},
     )
     assert capture == Capture(Format.KINETO, Flaw.NONE)
 

@@ -86,7 +86,7 @@ TOOLS = (
         ("nsys-ai==0.3.0", "duckdb==1.5.5", "duckdb-extension-sqlite-scanner==1.5.5"),
         (Format.NSYS,),
         "Findings on profiles of Nsight Systems for engineers and language models. Without a model: a list of "
-        "findings, ordered by the time that each could recover.",
+        "findings, ordered by the time that each could recover. Those of less than 5 % of the profile are left out.",
         {
             "idle: synchronization": Meaning((*WAITS, *HOST), f"{_GAP}: a synchronisation."),
             "idle: cpu stall": Meaning(
@@ -101,6 +101,7 @@ TOOLS = (
             "cpu-bound": Meaning((*HOST, *LAUNCHES), "The device waits for the host."),
             "comm-bound": Meaning(COMMUNICATION, "The device waits for communication."),
         },
+        least_share=0.05,
     ),
     Tool(
         "HolisticTraceAnalysis",

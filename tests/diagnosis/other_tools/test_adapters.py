@@ -53,7 +53,9 @@ def test_hta_classes_are_shares_of_the_time_of_all_ranks():
 GAPS = {
     "label": "GPU Idle Summary (25.0% of profile)",
     "severity": "warning",
-    "headroom_ms": 631.7,
+    "headroom_ms": 500.0,
+    "start_ns": 0,
+    "end_ns": 2_500_000_000,
     "provenance": {"skill": "gpu_idle_gaps", "row_kind": "summary"},
 }
 BOUND = {
@@ -70,10 +72,10 @@ def test_nsys_ai_findings_count_if_they_warn_and_have_a_time_to_recover():
 
     found = ask_nsys_ai.statements({"findings": [KERNEL, GAPS, BOUND], "skipped": []}, [pattern])
 
-    assert leads(found) == [("idle: cpu stall", None), ("gpu-compute-bound", None)]
+    assert leads(found) == [("idle: cpu stall", 0.2), ("gpu-compute-bound", None)]
     # Words of its advice are no finding: they could name a place by chance.
     assert "DataLoader" not in found[0].text
-    assert leads(ask_nsys_ai.statements({"findings": [GAPS]}, [])) == [("gpu_idle_gaps", None)]
+    assert leads(ask_nsys_ai.statements({"findings": [GAPS]}, [])) == [("gpu_idle_gaps", 0.2)]
 
 
 def test_nsys_ai_is_silent_below_its_own_limit_and_abstains_if_it_skips_its_analyses():

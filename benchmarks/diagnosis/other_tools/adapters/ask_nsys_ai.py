@@ -45,6 +45,8 @@ def statements(report: dict[str, Any], patterns: list[dict[str, Any]]) -> list[S
     """Return the findings that have a time to recover and warn, and after them the class of the critical path."""
     advice = next((row["recommendation"] for row in patterns if row.get("pattern") == GAPS), "")
     cause = next((name for start, name in GAP_ADVICE.items() if advice.startswith(start)), "")
+    spans = [(finding.get("end_ns") or 0) - (finding.get("start_ns") or 0) for finding in report["findings"]]
+    profile_ms = max(spans, default=0) / 1e6  # the longest finding is of the whole profile
     ranked, bounds = [], []
     for finding in report["findings"]:
         skill = finding.get("provenance", {}).get("skill", "")
@@ -53,7 +55,7 @@ def statements(report: dict[str, Any], patterns: list[dict[str, Any]]) -> list[S
             bounds.append(Statement(finding["label"].removeprefix("Critical path is "), None, text))
         elif finding.get("headroom_ms") and finding["severity"] != "info":
             kind = f"idle: {cause}" if skill == "gpu_idle_gaps" and cause else skill
-            ranked.append(Statement(kind, None, text))
+            ranked.append(Statement(kind, finding["headroom_ms"] / profile_ms if profile_ms else None, text))
     if not (ranked or bounds) and len(report.get("skipped", [])) > len(report["findings"]):
         return [Statement(CANNOT_JUDGE, None, str(report["skipped"][0]))]
     return ranked + bounds

@@ -79,6 +79,16 @@ def test_of_two_that_are_as_large_the_more_certain_leads_and_the_other_is_said()
     assert leads(option("bound", 0.40, "at most"), option("copy", 0.359)) == "bound"
 
 
+def test_waits_of_ranks_follow_from_the_part_by_which_all_are_late():
+    options = (option("sleep", 0.15), option("late-collectives", 0.25), option("copy", 0.30))
+    late = choose(options, late_by="sleep")
+    assert (late.lead.key, late.lead.share, late.lead.reach) == ("sleep", 0.15, 0.40)
+    assert late.candidates[1].key == "copy"
+    assert reasons(*options)["late-collectives"] == "Smaller."
+    # As large only with the waits: what is measured alone leads.
+    assert choose((*options[:2], option("copy", 0.38)), late_by="sleep").lead.key == "copy"
+
+
 def test_a_finding_is_said_in_place_of_the_parts_of_which_it_explains_half():
     host, queue = option("host", 0.40), option("launch", 0.20)
     half = option("launch-bound", 0.31, within=("host", "launch"))

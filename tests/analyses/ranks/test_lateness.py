@@ -64,6 +64,7 @@ def test_the_waits_are_reported_as_a_consequence_of_what_all_ranks_have():
     report = analyze(job([(40, 80), (80, 40)] * 3))
     assert report.verdict.cause == "input"
     assert "Because of it, ranks wait for one another for a further 10.5 %." in report.verdict.sentence
+    assert "at best" not in report.verdict.sentence  # that would be the speed-up without the waits
     late = next(candidate for candidate in report.verdict.candidates if candidate.key == "late-collectives")
     assert late.reason == "A consequence of input: the late ranks are late by it."
 

@@ -111,7 +111,9 @@ def choose(options: tuple[Option, ...], computes: float = 0.0, late_by: str = ""
             reasons[option.key] = why
     eligible = [option for option in running if option.key not in reasons]
     largest = max((option.reach for option in eligible), default=0.0)
-    ties = sorted((o for o in eligible if o.reach >= TIE * largest), key=lambda o: (_ORDER[o.certainty], -o.reach))
+    ties = [option for option in eligible if option.reach >= TIE * largest]
+    # What is as large only with the waits that follow from it is less certain.
+    ties.sort(key=lambda option: (_ORDER[option.certainty], option.share < TIE * largest, -option.reach))
     lead = ties[0] if ties else None
     beside = [o for o in running if lead and o not in ties and o.share >= max(HEALTHY, min(MUCH, BESIDE * lead.share))]
     beside.sort(key=lambda option: -option.share)
@@ -133,7 +135,9 @@ def _with_waits(options: tuple[Option, ...], reasons: dict[str, str], late_by: s
     if late is None or cause is None:
         return options
     reasons[LATE] = f"A consequence of {cause.label}: the late ranks are late by it."
-    said = f"{cause.sentence} Because of it, ranks wait for one another for a further {format_ratio(late.share)}."
+    stated, speedup, _ = cause.sentence.partition("; at best ")  # which is of its own time alone
+    sentence = f"{stated}." if speedup else cause.sentence
+    said = f"{sentence} Because of it, ranks wait for one another for a further {format_ratio(late.share)}."
     return tuple(replace(o, waits=late.share, sentence=said) if o is cause else o for o in options)
 
 

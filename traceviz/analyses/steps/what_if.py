@@ -14,7 +14,7 @@ from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Sk
 
 HOW = (
     "Each row: the mean steady step if the time of the cause vanished. The long end keeps every delay that no recorded "
-    "dependency explains, and a tenth of the gain; in the short end the whole time of the cause is gained."
+    "dependency explains, and 15 % of the gain; in the short end the whole time of the cause is gained."
 )
 
 

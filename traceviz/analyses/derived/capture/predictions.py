@@ -24,6 +24,7 @@ from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals, 
 from traceviz.analyses.derived.host.classes import LABELS, host_classes
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import IntervalSet
 
@@ -31,16 +32,17 @@ INPUT = "input"
 WORTH_PREDICTING = 0.03
 """Least share of steady step time of a cause that is predicted."""
 MOST_CAUSES = 6
-LEFT = 0.1
+LEFT = 0.15
 """Part of the proven gain that the long end leaves: a repaired program still takes batches and reads results."""
 ERRORS = 2
 """Standard errors of the mean step that the long end adds: another run has other steps."""
-SLACK = 0.005
-"""Share by which the short end is shorter, because measured times are no more exact than that."""
+SLACK = 0.03
+"""Share by which the short end is shorter: a cause other than a wait for input also slows what runs next to it."""
 WORTH_NAMING = 0.05
 """Events with at least this share of a part's time vanish with it."""
 NO_GRAPH = "steps are those of the devices, or too little of what the host does was recorded"
 NO_LAUNCHES = "the launches of device work were not recorded"
+EVENTS_LOST = "events were lost"
 NO_EVENTS = "no recorded event shows when it happened"
 
 
@@ -151,6 +153,7 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
     steps = sum(len(part) for part in steady.values())
     step_ns = whole / max(1, steps) if graph is None else graph.step_ns
     reason = NO_GRAPH if graph is None else NO_LAUNCHES if graph.known < KNOWN_LAUNCHES else ""
+    reason = EVENTS_LOST if not reason and losses(trace.tables) else reason
     change = _changes(trace, graph, key, cause) if graph is not None and not reason else None
     low_ns, high_ns = step_ns * (1 - share), step_ns
     if change is not None and graph is not None:
@@ -163,7 +166,7 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
         low_ns = min(float(steps_ns.mean()), step_ns * (1 - share))
     elif not reason:
         reason = NO_EVENTS
-    low_ns, high_ns = max(0.0, (1 - SLACK) * min(low_ns, step_ns)), min(high_ns, step_ns)
+    low_ns, high_ns = max(0.0, (1 if key == INPUT else 1 - SLACK) * min(low_ns, step_ns)), min(high_ns, step_ns)
     return Prediction(key, label, time_ns, share, step_ns, low_ns, max(low_ns, high_ns), reason)
 
 

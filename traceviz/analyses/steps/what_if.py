@@ -1,12 +1,13 @@
-"""What the steps would take without each of their largest causes."""
+"""Predictions of the steps without each of their largest causes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture.predictions import Prediction, describe_speedup, predictions
+from traceviz.analyses.derived.capture.predictions import Prediction, predictions
 from traceviz.analyses.derived.capture.replay import recorded_graph
+from traceviz.analyses.derived.capture.step_words import describe_speedup
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ns

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.capture.predictions import describe_speedup, predict, predictions
+from traceviz.analyses.derived.capture.predictions import predict, predictions
 from traceviz.analyses.derived.capture.replay import Change, recorded_graph
+from traceviz.analyses.derived.capture.step_words import describe_speedup
 from traceviz.core.arrays.intervals import IntervalSet
 
 US, STEP, STEPS = 1000, 1000, 6

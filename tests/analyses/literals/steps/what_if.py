@@ -45,5 +45,6 @@ LITERALS = (
                 "high_speedup": [2.0],
             },
         },
+        {"facts/step_ns": "steps are equally long", "/step_ns": "steps are equally long"},
     ),
 )

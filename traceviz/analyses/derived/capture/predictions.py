@@ -81,22 +81,6 @@ class Prediction:
         return self.step_ns / self.low_ns if self.low_ns > 0 else None
 
 
-def describe_speedup(low: float, high: float | None) -> str:
-    """Return a speed-up as text: ``1.9 to 2.6×``; ``at best 2.6×`` if none is proven.
-
-    Args:
-        low: Least speed-up, 1 if no gain is proven.
-        high: Greatest; ``None`` if nothing of the step would be left.
-    """
-    least = f"{low:.1f}"
-    if high is None:
-        return f"at least {least}×"
-    most = f"{max(low, high):.1f}"
-    if least == "1.0":
-        return f"at best {most}×"
-    return f"{most}×" if least == most else f"{least} to {most}×"
-
-
 @once_per_trace
 def predictions(trace: TraceView) -> tuple[Prediction, ...]:
     """Return what the steps would take without each of their largest causes, the largest possible gain first."""

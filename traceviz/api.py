@@ -53,6 +53,7 @@ __all__ = [
     "compare",
     "convert",
     "document",
+    "every_section",
     "flame_differences",
     "open_trace",
     "pictured",
@@ -468,6 +469,13 @@ def why(report: Report) -> Report:
     from traceviz.render.why import why as reduced
 
     return reduced(report)
+
+
+def every_section() -> tuple[str, ...]:
+    """Return the names of all sections, also of those that a report has on request only (``what_if``)."""
+    from traceviz.analyses.registry import ANALYSES
+
+    return tuple(ANALYSES.names())
 
 
 def what_if(report: Report) -> Report:

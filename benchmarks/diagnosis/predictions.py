@@ -57,7 +57,6 @@ def check_seed(seed: int, captures: list[Capture]) -> list[Checked]:
         return []
     record = run(world)
     with_cause = record.step_times
-    without = {knob: run(world.without(knob)).step_times for knob in world.strengths}
     checked = []
     for capture in captures:
         with tempfile.TemporaryDirectory() as folder:
@@ -69,13 +68,24 @@ def check_seed(seed: int, captures: list[Capture]) -> list[Checked]:
                 continue
         if not {"steps", "what_if"} <= {section.slug for section in report.sections}:
             continue
-        for knob, times in without.items():
-            steps = steady_steps(report, with_cause)
+        steps = steady_steps(report, with_cause)
+        found = {knob: find_prediction(report, knob) for knob in world.strengths}
+        for knob, prediction in found.items():
+            if prediction is None:
+                continue
+            # A prediction for the input is about all causes that make the program wait for it.
+            together = [other for other, its in found.items() if its == prediction]
+            if knob is not together[0]:
+                continue
+            other_world = world
+            for other in together:
+                other_world = other_world.without(other)
+            times = run(other_world).step_times
             true = mean(times[step] for step in steps) / mean(with_cause[step] for step in steps)
-            found = find_prediction(report, knob)
-            if 1 - true >= MATTERS and found is not None:
-                label, low, high = found
-                checked.append(Checked(seed, capture, knob, label, low, high, true, len(without) > 1))
+            if 1 - true >= MATTERS:
+                label, low, high = prediction
+                is_hidden = len(world.strengths) > len(together)
+                checked.append(Checked(seed, capture, knob, label, low, high, true, is_hidden))
     return checked
 
 

@@ -116,6 +116,15 @@ def test_why_prints_only_the_candidates_and_needs_all_sections(trace):
     assert (refused.returncode, refused.stdout) == (2, "")
 
 
+def test_what_if_shows_the_headline_and_the_predictions_alone(samples):
+    done = run("report", samples / "synthetic" / "input_bound.sqlite", "--what-if")
+    assert "1.6 to 1.9× as fast" in " ".join(done.stdout.replace("▌", " ").split())
+    assert "What if a cause vanished" in done.stdout
+    assert "Findings" not in done.stdout
+    refused = run("report", samples / "synthetic" / "input_bound.sqlite", "--what-if", "--all")
+    assert refused.exit_code == 2
+
+
 def test_the_first_screen_is_one_and_all_prints_every_section(trace):
     first, whole = (run("report", trace, "--width", 80, *option).stdout for option in ((), ("--all",)))
     assert len(first.splitlines()) <= 60

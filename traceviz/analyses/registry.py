@@ -74,6 +74,7 @@ class Entry:
             reads all columns.
         expected: True if a report on any trace should explain why this section is missing. Otherwise only a report for
             which this section was requested does.
+        on_request: True if only a report for which this section was requested has it.
         formats: Only traces of these formats are expected to have it; empty for any.
         frameworks: Frameworks that it is about, in lower case; empty for any. Traces of others lack nothing without it.
         waits_for: Keys of :data:`SHARED` that it needs.
@@ -87,6 +88,7 @@ class Entry:
     uses: tuple[str, ...] = ()
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     expected: bool = True
+    on_request: bool = False
     formats: frozenset[str] = frozenset()
     frameworks: frozenset[str] = frozenset()
     waits_for: tuple[str, ...] = ("training_steps",)
@@ -184,6 +186,7 @@ ENTRIES: tuple[Entry, ...] = (
         uses=(*CLASS_TABLES, "op_args"),
         waits_for=_CAUSES,
         expected=False,
+        on_request=True,
         cost=3,
     ),
     _own("totals", "capture.totals:TotalsAnalysis", ("totals",), waits_for=(), expected=False),
@@ -355,14 +358,14 @@ ANALYSES: Registry[Entry] = Registry(
 
 
 def entries(sections: Collection[str] | None = None) -> tuple[Entry, ...]:
-    """Return the analyses of ``sections``, in the order of the report; all of them for ``None``.
+    """Return the analyses of ``sections``, in the order of the report; for ``None`` all but those on request.
 
     Raises:
         UsageError: a section does not exist.
         PluginError: a section belongs to a plugin that cannot be loaded.
     """
     if sections is None:
-        return ANALYSES.all()
+        return tuple(entry for entry in ANALYSES.all() if not entry.on_request)
     found = {slug: ANALYSES.find(slug) for slug in sections}
     return tuple(found[slug] for slug in ANALYSES.names() if slug in found)
 

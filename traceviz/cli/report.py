@@ -112,7 +112,7 @@ def report(
         make = partial(api.pictured, events=timeline_events) if is_drawn else api.report_on
         made = make(
             *traces,
-            sections=cli_gates.sections_needed(sections, gates),
+            sections=api.every_section() if predicts else cli_gates.sections_needed(sections, gates),
             options=part.analysis(basis),
             selection=part.selection(),
             read=replace(read, progress=progress),

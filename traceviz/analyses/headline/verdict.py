@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -66,6 +67,7 @@ from traceviz.analyses.program.lanes import LaneTimes
 from traceviz.analyses.ranks.rank_times import RanksResult
 from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
+from traceviz.analyses.steps.what_if import WhatIf
 from traceviz.core.units import format_ratio
 from traceviz.report import Finding, Severity, Verdict
 from traceviz.report.findings.registry import record_of
@@ -96,6 +98,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         return Verdict(VerdictCode.CANNOT_JUDGE, _summary_sentence(printed))
+    pipeline = results["input_pipeline"] = _with_prediction(pipeline, results.get("what_if"))
     time = measure_judged_time(trace)
     lanes = _describe_lanes(results)
     says_nothing = _says_nothing(trace, pipeline, time) or lanes
@@ -143,6 +146,13 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     is_divided = time.has_device and time.total_ns and not says_nothing and trace.options.basis == OURS
     parts = list_parts(time, options) if is_divided else ()
     return Verdict(pipeline.verdict.code, fit_sentences(sentences), cause, run.among(choice.candidates), parts)
+
+
+def _with_prediction(pipeline: InputPipelineResult, predicted: object) -> InputPipelineResult:
+    """Return the result with the least speed-up without the input, if predictions were requested."""
+    found = predicted.found if isinstance(predicted, WhatIf) else ()
+    least = next((p.low for p in found if p.key == INPUT and not p.reason), 1.0)
+    return replace(pipeline, least_speedup=least) if least > 1 else pipeline
 
 
 def _describe_whole(

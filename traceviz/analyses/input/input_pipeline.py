@@ -15,8 +15,7 @@ from traceviz.analyses.derived.capture.kind import (
     capture_kind,
     uses_unseen_devices,
 )
-from traceviz.analyses.derived.capture.predictions import describe_speedup, predict
-from traceviz.analyses.derived.capture.step_words import FEW_STEPS, why_no_steps
+from traceviz.analyses.derived.capture.step_words import FEW_STEPS, describe_speedup, why_no_steps
 from traceviz.analyses.derived.capture.time_spent import describe_time_spent
 from traceviz.analyses.derived.capture.training import (
     IF_IT_TRAINS,
@@ -82,8 +81,7 @@ class InputPipelineResult:
         copy_ns: The exposed copies of input among ``wait_ns``.
         other_copies_ns: Exposed copies to the device for an unknown purpose. They are no part of ``wait_ns``.
         best_case_step_ns: Median duration of the steady steps without the wait.
-        least_speedup: Least speed-up without the wait, from a replay of the recorded dependencies
-            (:mod:`traceviz.analyses.derived.capture.predictions`); ``None`` if no gain is proven.
+        least_speedup: Least speed-up without the wait, if section ``what_if`` was requested.
         settings: Settings of the pipeline, if the trace states them.
         loaders: Calls that take batches from PyTorch's DataLoader.
         remedy: Advice on what to record, so that the input can be judged.
@@ -104,7 +102,7 @@ class InputPipelineResult:
     copy_ns: int = 0
     other_copies_ns: int = 0
     best_case_step_ns: int | None = None
-    least_speedup: float | None = None
+    least_speedup: float = 1.0
     settings: PipelineSettings = field(default_factory=PipelineSettings)
     loaders: tuple[LoaderUse, ...] = ()
     remedy: Remedy = NO_REMEDY
@@ -127,9 +125,9 @@ class InputPipelineResult:
 
     @property
     def speedup_words(self) -> str:
-        """The speed-up without the wait as text, such as ``1.9 to 2.6×``; empty if it is not known."""
+        """The speed-up without the wait as text: ``at best 2.6×``, ``1.9 to 2.6×``; empty if it is not known."""
         best = self.best_case_speedup
-        return describe_speedup(self.least_speedup or 1.0, best) if best else ""
+        return describe_speedup(self.least_speedup, best) if best else ""
 
     @property
     def loader(self) -> LoaderUse | None:
@@ -230,7 +228,6 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             copy_ns=copy_ns,
             other_copies_ns=times["copy_h2d"] - copy_ns,
             best_case_step_ns=None if guess else _best_case_step(trace),
-            least_speedup=_least_speedup(trace) if verdict.is_bound and not guess else None,
             settings=settings,
             loaders=loader_uses(trace),
             remedy=Remedy(kind.remedy) if is_host_alone else NO_REMEDY,
@@ -256,15 +253,13 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
         stage = result.stages[0] if result.stages else None
         share = result.at_stake_share
         speedup = result.best_case_speedup
-        words = result.speedup_words
-        gain = f" Without it, steps would be {words} as fast." if words else ""
+        gain = f" At best, steps would be {speedup:.1f}× as fast without it." if speedup else ""
         facts = (
             Fact("input_share", "of steady step time", share, "ratio"),
             Fact("stage", "largest stage", stage.name if stage else None),
             Fact("stage_path", "path to the program", stage.path or None if stage else None),
             Fact("stage_calls", "calls in the capture", stage.capture_calls if stage else None, "count"),
             Fact("stage_ns", "time in the capture", stage.capture_ns if stage else None, "ns"),
-            *known((Fact("least_speedup", "speed-up at least", result.least_speedup, "factor"),)),
             Fact("best_case_speedup", "speed-up at best", speedup, "factor"),
             Fact("line", "the line", result.lines.functions[0].location if result.lines is not None else None),
         )
@@ -313,7 +308,6 @@ class InputPipelineAnalysis(Analysis[InputPipelineResult]):
             Fact("verdict", "verdict", result.verdict.value),
             Fact("input_share", "input share of steps", result.input_share, "ratio"),
             *known(parts),
-            *known((Fact("least_speedup", "speed-up at least", result.least_speedup, "factor"),)),
             Fact("best_case_speedup", "speed-up at best", result.best_case_speedup, "factor"),
             Fact("best_case_step_ns", "median step at best", result.best_case_step_ns, "ns"),
             Fact("stage", "largest stage", stage),
@@ -401,12 +395,6 @@ def _best_case_step(trace: TraceView) -> int | None:
         starts, ends = bounds(part)
         remaining.append(ends - starts - sets["input_wait"].union(exposed_input(trace, rank)).overlap(starts, ends))
     return round(float(np.median(np.concatenate(remaining)))) if remaining else None
-
-
-def _least_speedup(trace: TraceView) -> float | None:
-    """Return the least speed-up of the steady steps without the input; ``None`` if no gain is proven."""
-    prediction = predict(trace, "input") if not _caveat(trace) else None
-    return prediction.low if prediction is not None and not prediction.reason else None
 
 
 def _unexplained_host_ns(trace: TraceView) -> int:

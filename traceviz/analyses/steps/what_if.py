@@ -1,12 +1,13 @@
-"""What the steps would take without each of their largest causes."""
+"""Predictions of the steps without each of their largest causes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture.predictions import Prediction, describe_speedup, predictions
+from traceviz.analyses.derived.capture.predictions import Prediction, predictions
 from traceviz.analyses.derived.capture.replay import recorded_graph
+from traceviz.analyses.derived.capture.step_words import describe_speedup
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ns
@@ -14,7 +15,7 @@ from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Sk
 
 HOW = (
     "Each row: the mean steady step if the time of the cause vanished. The long end keeps every delay that no recorded "
-    "dependency explains, and a tenth of the gain; in the short end the whole time of the cause is gained."
+    "dependency explains, and 15 % of the gain; in the short end the whole time of the cause is gained."
 )
 
 

@@ -24,6 +24,7 @@ from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals, 
 from traceviz.analyses.derived.host.classes import LABELS, host_classes
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import steady_time
+from traceviz.analyses.derived.recorded.losses import losses
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import IntervalSet
 
@@ -31,16 +32,17 @@ INPUT = "input"
 WORTH_PREDICTING = 0.03
 """Least share of steady step time of a cause that is predicted."""
 MOST_CAUSES = 6
-LEFT = 0.1
+LEFT = 0.15
 """Part of the proven gain that the long end leaves: a repaired program still takes batches and reads results."""
 ERRORS = 2
 """Standard errors of the mean step that the long end adds: another run has other steps."""
-SLACK = 0.005
-"""Share by which the short end is shorter, because measured times are no more exact than that."""
+SLACK = 0.03
+"""Share by which the short end is shorter: a cause other than a wait for input also slows what runs next to it."""
 WORTH_NAMING = 0.05
 """Events with at least this share of a part's time vanish with it."""
 NO_GRAPH = "steps are those of the devices, or too little of what the host does was recorded"
 NO_LAUNCHES = "the launches of device work were not recorded"
+EVENTS_LOST = "events were lost"
 NO_EVENTS = "no recorded event shows when it happened"
 
 
@@ -77,22 +79,6 @@ class Prediction:
     def high(self) -> float | None:
         """Greatest speed-up; ``None`` if nothing of the step would be left."""
         return self.step_ns / self.low_ns if self.low_ns > 0 else None
-
-
-def describe_speedup(low: float, high: float | None) -> str:
-    """Return a speed-up as text: ``1.9 to 2.6×``; ``at best 2.6×`` if none is proven.
-
-    Args:
-        low: Least speed-up, 1 if no gain is proven.
-        high: Greatest; ``None`` if nothing of the step would be left.
-    """
-    least = f"{low:.1f}"
-    if high is None:
-        return f"at least {least}×"
-    most = f"{max(low, high):.1f}"
-    if least == "1.0":
-        return f"at best {most}×"
-    return f"{most}×" if least == most else f"{least} to {most}×"
 
 
 @once_per_trace
@@ -151,6 +137,7 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
     steps = sum(len(part) for part in steady.values())
     step_ns = whole / max(1, steps) if graph is None else graph.step_ns
     reason = NO_GRAPH if graph is None else NO_LAUNCHES if graph.known < KNOWN_LAUNCHES else ""
+    reason = EVENTS_LOST if not reason and losses(trace.tables) else reason
     change = _changes(trace, graph, key, cause) if graph is not None and not reason else None
     low_ns, high_ns = step_ns * (1 - share), step_ns
     if change is not None and graph is not None:
@@ -163,11 +150,11 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
         low_ns = min(float(steps_ns.mean()), step_ns * (1 - share))
     elif not reason:
         reason = NO_EVENTS
-    low_ns, high_ns = max(0.0, (1 - SLACK) * min(low_ns, step_ns)), min(high_ns, step_ns)
+    low_ns, high_ns = max(0.0, (1 if key == INPUT else 1 - SLACK) * min(low_ns, step_ns)), min(high_ns, step_ns)
     return Prediction(key, label, time_ns, share, step_ns, low_ns, max(low_ns, high_ns), reason)
 
 
-def _error(steps_ns: npt.NDArray[np.float64]) -> float:
+def _error(steps_ns: npt.NDArray[np.floating]) -> float:
     """Return two standard errors of the mean: another run of the program has other steps."""
     return ERRORS * float(steps_ns.std(ddof=1)) / len(steps_ns) ** 0.5 if len(steps_ns) > 1 else 0.0
 

@@ -210,7 +210,7 @@ def recorded_graph(trace: TraceView) -> Graph | None:
 def _choose_steps(steady: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Return the first steps with at most :data:`MOST_NODES` events, at least one of each process."""
     begin, end = steady["start_ns"].min(), steady["end_ns"].max()
-    events = sum(frame["start_ns"].is_between(begin, end).sum() for frame in (work, calls))  # type: ignore[arg-type]
+    events = sum(frame["start_ns"].is_between(begin, end).sum() for frame in (work, calls))
     if events <= MOST_NODES:
         return steady
     most = max(1, int(steady["step"].n_unique() * MOST_NODES / events))

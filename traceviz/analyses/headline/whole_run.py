@@ -260,8 +260,11 @@ def _find_recurring(trace: TraceView, rank: int, steady: IntervalSet) -> Interva
 
 
 def _name_parts(trace: TraceView, rank: int, time: IntervalSet) -> str:
-    """Return what takes much of ``time`` without device work, else the event around most of it."""
-    parts = list_parts_of_time(find_parts_of_time(trace, rank, time))
+    """Return the calls of the device's API that take much of ``time``, else the event around most of it.
+
+    A range of the program (*validation*) says more than the calls of the operating system within it.
+    """
+    parts = list_parts_of_time(find_parts_of_time(trace, rank, time, ("cuda_api",)))
     return f", above all {parts}" if parts else _name_place(trace, rank, time)
 
 

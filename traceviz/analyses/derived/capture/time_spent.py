@@ -118,16 +118,18 @@ def list_parts_of_time(parts: list[tuple[str, int]]) -> str:
     return " and ".join(f"{what} ({format_ns(time_ns)})" for what, time_ns in parts[:2])
 
 
-def find_parts_of_time(trace: TraceView, rank: int, time: IntervalSet) -> list[tuple[str, int]]:
+def find_parts_of_time(
+    trace: TraceView, rank: int, time: IntervalSet, calls_of: tuple[str, ...] = _CALLS
+) -> list[tuple[str, int]]:
     """Return what takes at least a tenth of ``time`` without device work, as text and length, the longest first.
 
     Parts are exclusive: work of the profiler, else calls of the device's API on any thread, else system calls of the
-    leading thread.
+    leading thread, as far as their tables are among ``calls_of``.
     """
     taken = _find_overhead(trace, rank).intersect(time)
     found, free = [("the profiler's own work", taken.total)], time.subtract(taken)
     thread = training_thread(trace, rank)
-    for table in _CALLS:
+    for table in calls_of:
         if not trace.tables.rows(table) or not free.total:
             continue
         calls = of_process(trace.frame(table, "name", "start_ns", "dur_ns", "process_id", "thread_id"), rank)

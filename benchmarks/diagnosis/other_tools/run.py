@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,8 @@ class Server:
         """End the process."""
         if self._process:
             self._process.kill()
-            self._process.wait()
+            with suppress(BrokenPipeError):
+                self._process.communicate()  # closes the pipes
         self._process = None
 
     def _start(self) -> subprocess.Popen[str]:

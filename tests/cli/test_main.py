@@ -122,7 +122,7 @@ def test_what_if_shows_the_headline_and_the_predictions_alone(samples):
     assert "What if a cause vanished" in done.stdout
     assert "Findings" not in done.stdout
     refused = run("report", samples / "synthetic" / "input_bound.sqlite", "--what-if", "--all")
-    assert refused.exit_code == 2
+    assert refused.returncode == 2
 
 
 def test_the_first_screen_is_one_and_all_prints_every_section(trace):

@@ -52,7 +52,7 @@ class RunText:
 
 
 def describe_run(run: object, *, are_steps_judged: bool, leads: bool, recompiles: bool = False) -> RunText:
-    """Return the text of a verdict about the whole run; empty if steps are most of it.
+    """Return the text of a verdict about the whole run; empty if steps are most of it, and no part outside is large.
 
     Args:
         run: The result of the section on the whole run, if there is one.
@@ -65,10 +65,12 @@ def describe_run(run: object, *, are_steps_judged: bool, leads: bool, recompiles
     run = run.judged
     if not run.steps:
         return RunText() if are_steps_judged else _describe_without_steps(run)
-    if run.share(*STEPS) >= LEAST_STEPS:
-        return RunText()
     before, outside = largest(run, BEFORE), run.time_ns(*OUTSIDE)
-    if outside > run.time_ns(*STEPS) and run.share(*OUTSIDE) >= BOUND:
+    if run.share(*STEPS) >= LEAST_STEPS:
+        part = largest(run, OUTSIDE)
+        if leads or run.share(*whole(part)) < BOUND:
+            return RunText()
+    elif outside > run.time_ns(*STEPS) and run.share(*OUTSIDE) >= BOUND:
         part = largest(run, OUTSIDE if _is_a_start(run, before, leads=leads) else run.times)
     elif run.time_ns(*whole(before)) >= outside and _is_a_start(run, before, leads=leads):
         share, label = format_ratio(run.share(*whole(before))), START_UP if before in STARTUP else LABELS[before]
@@ -129,9 +131,10 @@ def _share_of_steps(run: RunParts) -> str:
 def _make_candidate(run: RunParts, part: str) -> Candidate:
     parts = whole(part)
     certainty: Certainty = "unexplained" if part == UNEXPLAINED else "measured"
-    reason = f"The largest part of {run.words('the run')}; steps are {_share_of_steps(run)} of it."
     key = f"{OF_THE_RUN}_{'startup' if part in STARTUP else part}"
     time, share = run.time_ns(*parts), run.share(*parts)
+    besides = " besides the steps" if time < run.time_ns(*STEPS) else ""
+    reason = f"The largest part of {run.words('the run')}{besides}; steps are {_share_of_steps(run)} of it."
     return Candidate(key, said(run, part), time, share, OF_THE_RUN, certainty, "the whole run", reason, leads=True)
 
 

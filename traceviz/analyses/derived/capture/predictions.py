@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -154,7 +155,7 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
     return Prediction(key, label, time_ns, share, step_ns, low_ns, max(low_ns, high_ns), reason)
 
 
-def _error(steps_ns: npt.NDArray[np.floating]) -> float:
+def _error(steps_ns: npt.NDArray[np.floating[Any]]) -> float:
     """Return two standard errors of the mean: another run of the program has other steps."""
     return ERRORS * float(steps_ns.std(ddof=1)) / len(steps_ns) ** 0.5 if len(steps_ns) > 1 else 0.0
 

@@ -64,7 +64,7 @@ def judged_device_ns(trace: TraceView) -> int:
 LAYOUT_KERNELS = (
     r"(?i)nchw_?(?:to|2)_?nhwc|nhwc_?(?:to|2)_?nchw|ncdhw_?(?:to|2)_?ndhwc|ndhwc_?(?:to|2)_?ncdhw|nhwcToFolded|"
     r"convert_?layout|layout_?convert|SwapDimension\dAnd\dInTensor3|ShuffleInTensor3|"
-    r"cudnn::\w+(?:::\w+)*::transpose|transpose_readWrite_alignment|tensorTransformGeneric"
+    r"cudnn::\w+(?:::\w+)*::transpose|transpose_readWrite_alignment|tensorTransformGeneric|batched_transpose_\d+x\d+"
 )
 """Conversions of cuDNN, MIOpen and cuBLASLt, and those of TensorFlow around its convolutions."""
 

@@ -57,6 +57,38 @@ def test_steps_that_are_most_of_a_run_are_said_to_be_nothing_else():
     assert report.fact("whole_run", "steps_share") == 10 / 12
 
 
+@pytest.mark.parametrize(
+    ("saving", "stepping", "cause"),
+    [(4, 12, "input"), (5, 5, "run_saving"), (1, 12, "input")],  # 24 % of the run against 35 %, 45 % against 23 %, 7 %
+)
+def test_time_outside_of_steps_leads_if_it_is_a_fifth_of_the_run_and_larger_than_what_leads_in_them(
+    saving, stepping, cause
+):
+    report = run(startup=1, stepping=stepping, saving=saving, profiled=True)
+    assert report.verdict.cause == cause
+    assert report.verdict.sentence.startswith("Steps are ") == (cause == "run_saving")
+
+
+def test_saving_does_not_lead_over_the_steps_of_a_program_without_devices():
+    assert "of this run" not in run(startup=1, stepping=10, saving=5).verdict.sentence
+
+
+@pytest.mark.parametrize(("encloses", "cause"), [(True, "synchronisation"), (False, "run_other")])
+def test_a_function_that_encloses_a_run_without_steps_does_not_lead_over_what_devices_wait_for(encloses, cause):
+    main, load = (0, None, "main", "serve.py", 12), (1, None, "load_model", "serve.py", 3)
+    at = range(0, 10 * S, S // 10)
+    report = analyze(
+        tables(
+            phases=[(0, 10 * S, "program", "serve.py", {"thread_id": None})],
+            stacks=[(0, 10 * S, 0, 1000)] if encloses else [(0, 7 * S, 1, 700), (7 * S, 3 * S, 0, 300)],
+            stack_frames=[main, load],
+            kernels=[(start, S // 20, "gemm") for start in at],
+            cuda_api=[(start + S // 20, S // 25, "cudaStreamSynchronize") for start in at],
+        )
+    )
+    assert report.verdict.cause == cause
+
+
 def test_steps_that_are_the_smaller_part_of_a_run_are_said_first_with_the_largest_part_and_its_line():
     report = run(startup=2, stepping=3, validating=3, saving=12)
     assert first_sentence(report) == "Steps are 15.0 % of this run; 60.0 % is save_checkpoint (train.py:88)"

@@ -156,6 +156,7 @@ def conversions(*kernels):
         (NCHW, 50, True),
         (NHWC, 50, True),
         ("void tensorflow::functor::SwapDimension1And2InTensor3UsingTiles<unsigned int, 256, 32, 32>(P)", 50, True),
+        ("batched_transpose_16x32_half", 50, True),
         ("void tensorflow::functor::ShuffleInTensor3Simple<float, 2, 1, 0>(int, P)", 50, True),
         ("nchwToFoldedNhwcKernel", 50, False),
         # transposes that a program asks for, and kernels that work in a layout

@@ -165,9 +165,14 @@ def _describe_whole(
         is_good = pipeline.verdict is InputVerdict.NOT_BOUND and not blames
         return describe_capture(trace, lead, is_good=is_good) if not _describe_lanes(results) else RunText()
     is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
-    leads = is_recorded and lead is not None and lead.key != UNEXPLAINED
-    recompiles = any(finding.code == "TV401" for finding in findings)
-    return describe_run(whole_run, are_steps_judged=judges_steps, leads=leads, recompiles=recompiles)
+    return describe_run(
+        whole_run,
+        lead if lead is not None and lead.key != UNEXPLAINED else None,
+        are_steps_judged=judges_steps,
+        are_recorded=is_recorded,
+        has_device=bool(trace.rank_busy),
+        recompiles=any(finding.code == "TV401" for finding in findings),
+    )
 
 
 def _options(

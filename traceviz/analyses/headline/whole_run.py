@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
-from traceviz.analyses.derived.capture.time_spent import find_costliest_name, find_parts_of_time, list_parts_of_time
+from traceviz.analyses.derived.capture.time_spent import (
+    ENCLOSES,
+    find_costliest_name,
+    find_parts_of_time,
+    list_parts_of_time,
+)
 from traceviz.analyses.derived.frames import bounds, end_ns, having, intervals
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, RunParts
@@ -51,24 +56,38 @@ class RunText:
         return (self.candidate, *(replace(candidate, leads=False) for candidate in candidates))
 
 
-def describe_run(run: object, *, are_steps_judged: bool, leads: bool, recompiles: bool = False) -> RunText:
+def describe_run(
+    run: object,
+    lead: Option | None,
+    *,
+    are_steps_judged: bool,
+    are_recorded: bool,
+    has_device: bool,
+    recompiles: bool = False,
+) -> RunText:
     """Return the text of a verdict about the whole run; empty if steps are most of it, and no part outside is large.
 
     Args:
         run: The result of the section on the whole run, if there is one.
+        lead: The option that leads within the judged time, if any.
         are_steps_judged: True if the trace has steps by which it is judged.
-        leads: True if something leads within the steps.
+        are_recorded: True if a profiler recorded these steps.
+        has_device: True if device work was recorded.
         recompiles: True if a finding shows that steady steps compile again: then that is no start-up.
     """
     if not isinstance(run, RunParts) or not run.judged.run_ns:
         return RunText()
     run = run.judged
     if not run.steps:
-        return RunText() if are_steps_judged else _describe_without_steps(run)
-    before, outside = largest(run, BEFORE), run.time_ns(*OUTSIDE)
+        text = RunText() if are_steps_judged else _describe_without_steps(run)
+        # A function that encloses the whole run says nothing next to what devices wait for.
+        encloses = text.candidate is not None and text.candidate.share >= ENCLOSES
+        return RunText() if encloses and has_device and lead is not None else text
+    leads, before, outside = are_recorded and lead is not None, largest(run, BEFORE), run.time_ns(*OUTSIDE)
     if run.share(*STEPS) >= LEAST_STEPS:
         part = largest(run, OUTSIDE)
-        if leads or run.share(*whole(part)) < BOUND:
+        least = max(BOUND, lead.share * run.share(*STEPS) if lead is not None else 0.0)
+        if not has_device or run.share(*whole(part)) < least:
             return RunText()
     elif outside > run.time_ns(*STEPS) and run.share(*OUTSIDE) >= BOUND:
         part = largest(run, OUTSIDE if _is_a_start(run, before, leads=leads) else run.times)

@@ -299,7 +299,12 @@ def test_the_cycle_of_the_thread_that_waits_for_others_marks_the_steps():
     ranges, kernels = [], []
     for step in range(5):
         at = 100 * step
-        ranges += [(at, 100, f"pass {step}"), (at + 1, 9, "load"), (at + 10, 40, "forward"), (at + 50, 49, "wait")]
+        ranges += [
+            (at, 100, f"pass {'abcde'[step]}"),
+            (at + 1, 9, "load"),
+            (at + 10, 40, "forward"),
+            (at + 50, 49, "wait"),
+        ]
         for layer in (at + 50, at + 70):
             ranges += [(layer, 4, "mm", {"thread_id": 1}), (layer + 5, 4, "relu", {"thread_id": 1})]
         kernels.append((at + 10, 85, "gemm"))

@@ -37,7 +37,7 @@ LEFT = 0.15
 """Part of the proven gain that the long end leaves: a repaired program still takes batches and reads results."""
 ERRORS = 2
 """Standard errors of the mean step that the long end adds: another run has other steps."""
-SLACK = 0.03
+SLACK = 0.08
 """Share by which the short end is shorter: a cause other than a wait for input also slows what runs next to it."""
 WORTH_NAMING = 0.05
 """Events with at least this share of a part's time vanish with it."""
@@ -147,6 +147,7 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
         steps_ns = scale * graph.replay(proven)
         least_ns = float(steps_ns.mean())
         high_ns = least_ns + LEFT * max(0.0, step_ns - least_ns) + _error(steps_ns)
+        high_ns = max(high_ns, step_ns * (1 - share))  # other gains follow from the replay, and are not proven
         steps_ns = scale * graph.replay(replace(possible, delays=True))
         low_ns = min(float(steps_ns.mean()), step_ns * (1 - share))
     elif not reason:

@@ -36,10 +36,10 @@ def two_kinds(durations: Array) -> TwoKinds | None:
     """Return the two kinds of steps; ``None`` if the durations show only one kind.
 
     Args:
-        durations: Durations of the steps in nanoseconds, none of them 0; in any order.
+        durations: Durations of the steps in nanoseconds, in any order. Those of 0 count as 1.
     """
     ordered = np.sort(durations)
-    logs = np.log(ordered.astype(np.float64))
+    logs = np.log(np.maximum(ordered, 1).astype(np.float64))
     spread = logs.var() * logs.size
     if logs.size < 2 * COUNT or spread <= 0:
         return None

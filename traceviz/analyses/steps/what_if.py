@@ -17,16 +17,20 @@ HOW = (
     "Each row: the mean steady step if the time of the cause vanished. The long end keeps every delay that no recorded "
     "dependency explains, and 15 % of the gain; in the short end the whole time of the cause is gained."
 )
+ON_CORES = (
+    "Without a device, the cause and the rest of the program may share cores, which no event shows: more may be gained."
+)
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Predictions, the mean step, and how many of the steady steps were replayed."""
+    """Predictions, the mean step, how many of the steady steps were replayed, and whether device work was recorded."""
 
     found: tuple[Prediction, ...]
     step_ns: float
     replayed: int
     steady: int
+    has_device: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,7 @@ class WhatIfAnalysis(Analysis[WhatIf]):
             return self.skipped("no cause with a recorded event takes much of the steps")
         graph = recorded_graph(trace)
         replayed, steady = (graph.steps.height, graph.all_steps) if graph is not None else (0, 0)
-        return WhatIf(found, found[0].step_ns, replayed, steady)
+        return WhatIf(found, found[0].step_ns, replayed, steady, bool(trace.rank_busy))
 
     def describe(self, result: WhatIf) -> Section:
         """Describe the predictions, the greatest possible gain first."""
@@ -68,7 +72,8 @@ class WhatIfAnalysis(Analysis[WhatIf]):
             Column("high_speedup", "Speed-up at most", "factor", 9),
         )
         rows = tuple(_row(prediction) for prediction in result.found)
-        blocks: tuple[Block, ...] = (Facts(facts), Grid(columns, rows), Prose(HOW))
+        how = HOW if result.has_device else f"{HOW} {ON_CORES}"
+        blocks: tuple[Block, ...] = (Facts(facts), Grid(columns, rows), Prose(how))
         return Section(self.slug, self.title, blocks)
 
 

@@ -188,13 +188,18 @@ def count_lost_steps(trace: TraceView) -> int:
 
 def count_unseen_steps(trace: TraceView) -> int:
     """Return the number of steps outside :attr:`TraceView.device_windows`, with missing or mostly unknown work."""
-    return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace)).height
+    return _find_unseen_steps(trace).height
 
 
 def time_of_unseen_steps(trace: TraceView) -> dict[int, IntervalSet]:
     """Return the time of the steps of :func:`count_unseen_steps`, by ``process_id``."""
-    frame = _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace))
+    frame = _find_unseen_steps(trace)
     return unions_by(frame, "process_id") if frame.height else {}
+
+
+@once_per_trace
+def _find_unseen_steps(trace: TraceView) -> pl.DataFrame:
+    return _find_all_steps(trace).frame.filter(_is_of_rank(trace) & ~_is_lost(trace) & _is_unseen(trace))
 
 
 def training_thread(trace: TraceView, process_id: int) -> int:

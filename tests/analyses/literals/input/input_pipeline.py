@@ -397,8 +397,9 @@ LITERALS = (
             kernels=[(at, end - at, "gemm") for at, end in ((0, 1_050), (1_400, 1_900), (2_390, 3_000))]
             + [(at, end - at, "gemm") for at, end in ((3_170, 3_950), (4_050, 4_100))],
             memcpy=[
-                (at, end - at, "h2d", "pinned", "device", 10)
-                for at, end in ((1_380, 1_400), (2_350, 2_390), (3_160, 3_170))
+                (at, end - at, "h2d", "pinned", "device", 10)  # in two parts each
+                for middle, half in ((1_390, 10), (2_370, 20), (3_165, 5))
+                for at, end in ((middle - half, middle), (middle, middle + half))
             ],
             cuda_api=[(1_250, 10, "cudaGetDevice"), (2_310, 10, "cudaLaunchKernel")],
             host_ops=[(2_300, 40, "aten::linear")],

@@ -23,7 +23,7 @@ from benchmarks.diagnosis.scoring.failures import (
 )
 from benchmarks.diagnosis.scoring.tables import fill_page, make_tables, summary
 from benchmarks.diagnosis.truth import find_truth
-from benchmarks.diagnosis.worlds import draw_world
+from benchmarks.diagnosis.worlds import draw_world, parse_seeds
 
 RESULTS = Path("build/diagnosis")
 SCORES, FAILURES = "scores.jsonl", "failures.txt"
@@ -93,14 +93,9 @@ def _parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _seeds_of(options: argparse.Namespace) -> list[int]:
-    first, _, last = options.seeds.partition("-")
-    return list(range(int(first), int(last or first) + 1))
-
-
 def _predict(options: argparse.Namespace) -> None:
     """Check the predictions for all worlds. Print those that are wrong, and a summary."""
-    seeds = _seeds_of(options)
+    seeds = parse_seeds(options.seeds)
     captures = [captures_of(seed, clean=options.clean, every=False) for seed in seeds]
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         checks = [check for found in pool.map(check_seed, seeds, captures) for check in found]
@@ -110,7 +105,7 @@ def _predict(options: argparse.Namespace) -> None:
 
 def _score(options: argparse.Namespace) -> None:
     """Score all worlds and print the tables. Scores and failures are written as they are found."""
-    seeds = _seeds_of(options)
+    seeds = parse_seeds(options.seeds)
     results: Path = options.results
     results.mkdir(parents=True, exist_ok=True)
     clear_failures(results)

@@ -9,7 +9,7 @@ from benchmarks.diagnosis.worlds import World
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a rank stands.
+    """Place of a rank among the others.
 
     Args:
         stage: Number of its stage.

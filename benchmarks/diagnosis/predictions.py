@@ -21,7 +21,7 @@ from traceviz.report import Report
 
 PLACES = {Knob.SMALL_KERNELS: ("add",)}
 """Names of operators that a cause of the simulator consists of, besides those of :data:`KNOBS`."""
-ALIKE = 0.02
+SAME_STEP = 0.02
 """Steps of a report are those of the record with these numbers if their durations differ by at most this share."""
 
 
@@ -96,7 +96,7 @@ def steady_steps(report: Report, times: list[int]) -> list[int]:
     same = [
         number
         for number, row in zip(numbers, rows, strict=True)
-        if 0 <= number < len(times) and abs(int(row["dur_ns"] or 0) / times[number] - 1) <= ALIKE
+        if 0 <= number < len(times) and abs(int(row["dur_ns"] or 0) / times[number] - 1) <= SAME_STEP
     ]
     return (
         sorted(set(same))

@@ -140,6 +140,12 @@ class World:
         return replace(self, strengths={other: value for other, value in self.strengths.items() if other is not knob})
 
 
+def parse_seeds(text: str) -> list[int]:
+    """Return the seeds of ``17`` or ``1-200``, the last one included."""
+    first, _, last = text.partition("-")
+    return list(range(int(first), int(last or first) + 1))
+
+
 def draw_world(seed: int) -> World:
     """Return the world of a seed."""
     random = Random(f"{seed}/world")

@@ -14,7 +14,6 @@ WHY = "why"
 """Slug of the section."""
 WHAT_IF = "what_if"
 """Slug of the section of predictions."""
-_NO_PREDICTION = "Nothing can be predicted: there are no steady steps, or no recorded cause takes 3 % of them."
 
 _COLUMNS = (
     Column("candidate", "May take the time", "text", 0),
@@ -51,7 +50,8 @@ def why(report: Report) -> Report:
 def what_if(report: Report) -> Report:
     """Reduce the report to its verdict and its predictions."""
     found = tuple(section for section in report.sections if section.slug == WHAT_IF)
-    none = Section(WHAT_IF, "What if a cause vanished", (Prose(_NO_PREDICTION),))
+    reasons = [Prose(f"Nothing can be predicted: {s.reason}.") for s in report.skipped if s.slug == WHAT_IF]
+    none = Section(WHAT_IF, "What if a cause vanished", tuple(reasons))
     return replace(report, sections=found or (none,), findings=(), skipped=(), notes=())
 
 

@@ -21,6 +21,7 @@ from benchmarks.diagnosis.other_tools.environments import is_installed
 from benchmarks.diagnosis.other_tools.run import ERROR, OURSELVES, Result, load, results_of, save
 from benchmarks.diagnosis.other_tools.tools import COMPARED, SILENT, TOOLS, UNKNOWN, Tool
 from benchmarks.diagnosis.score import GOOD, Grade
+from benchmarks.diagnosis.worlds import parse_seeds
 
 PAGE = Path("docs/other-tools.md")
 PARTS = ("scores", "mapping")
@@ -40,8 +41,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=RESULTS, help="file of results, which grows")
     parser.add_argument("--markdown", action="store_true", help=f"write the table into {PAGE}")
     arguments = parser.parse_args()
-    first, _, last = arguments.seeds.partition("-")
-    seeds = range(int(first), int(last or first) + 1)
+    seeds = parse_seeds(arguments.seeds)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
     done: dict[int, set[str]] = defaultdict(set)
     for result in load(arguments.results):

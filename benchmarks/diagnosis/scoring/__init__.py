@@ -1,1 +1,1 @@
-"""What a report says beyond its first sentence, scored; tables of many scores; failures as files."""
+"""Scores of findings, places, comparisons and numbers of a report; tables of many scores; failures as files."""

@@ -25,7 +25,7 @@ Stats = dict[str, Stat]
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """What all events of one name share: the name, the text to show, and stats."""
+    """Metadata of all events of one name: the name, the text to show, and stats."""
 
     name: str
     shown: str = ""

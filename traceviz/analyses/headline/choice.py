@@ -33,6 +33,7 @@ class Option(Claim):
         culprit: Event with most of its time, and its place; may be empty.
         inside: Share of the operators that it is about, in any part: their own work, their launches and waits.
         waits: Share in which ranks wait for one another because of it.
+        without_gain: The sentence without the possible gain, which is that of its own time; empty if it states none.
     """
 
     sentence: str
@@ -41,6 +42,7 @@ class Option(Claim):
     culprit: str = ""
     inside: float = 0.0
     waits: float = 0.0
+    without_gain: str = ""
 
     @property
     def reach(self) -> float:
@@ -135,10 +137,9 @@ def _with_waits(options: tuple[Option, ...], reasons: dict[str, str], late_by: s
     if late is None or cause is None:
         return options
     reasons[LATE] = f"A consequence of {cause.label}: the late ranks are late by it."
-    stated, speedup, _ = cause.sentence.partition("; at best ")  # which is of its own time alone
-    sentence = f"{stated}." if speedup else cause.sentence
-    said = f"{sentence} Because of it, ranks wait for one another for a further {format_ratio(late.share)}."
-    return tuple(replace(o, waits=late.share, sentence=said) if o is cause else o for o in options)
+    consequence = f"Because of it, ranks wait for one another for a further {format_ratio(late.share)}"
+    sentence = f"{cause.without_gain or cause.sentence} {consequence} of the {late.share_of}."
+    return tuple(replace(o, waits=late.share, sentence=sentence) if o is cause else o for o in options)
 
 
 def _find_reasons_against(options: tuple[Option, ...]) -> dict[str, str]:

@@ -18,15 +18,15 @@ HARDLY = 0.045
 """Least share of a wait for input that is called small, not absent: it rounds to that of a moderately bound program."""
 
 
-def describe_input_cause(pipeline: InputPipelineResult) -> str:
-    """Return the sentence about input as the leading cause: the wait, its place, and the largest possible gain."""
+def describe_input_cause(pipeline: InputPipelineResult, *, gain: bool = True) -> str:
+    """Return the sentence about input as the leading cause: the wait, its place, and the possible gain if asked for."""
     share = format_ratio(pipeline.at_stake_share)
     if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
         return (
             f"Possibly input-bound: in {share} of steady step time the device is idle and the host launches nothing, "
             f"mostly {pipeline.stages[0].name if pipeline.stages else UNRECORDED}. {pipeline.unranged}"
         )
-    speedup = pipeline.speedup_words
+    speedup = pipeline.speedup_words if gain else ""
     best = f"; {speedup} as fast without the wait" if speedup else ""
     bound = f" ({pipeline.caveat})" if pipeline.caveat else ""
     kind = pipeline.verdict.title if pipeline.verdict.is_bound else "Input-bound"

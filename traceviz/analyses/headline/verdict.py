@@ -13,6 +13,7 @@ from traceviz.analyses.capture.totals import PrintedTotals
 from traceviz.analyses.capture.whole_run import describe_failure
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.kind import uses_unseen_devices
+from traceviz.analyses.derived.capture.speedups import WhatIf
 from traceviz.analyses.derived.capture.step_words import FEW_STEPS, SOURCE_WORDS, few_steps
 from traceviz.analyses.derived.capture.time_spent import BRIEF, describe_time_around_work, share_with_device_work
 from traceviz.analyses.derived.causes.attribution import host_causes
@@ -67,7 +68,6 @@ from traceviz.analyses.program.lanes import LaneTimes
 from traceviz.analyses.ranks.rank_times import RanksResult
 from traceviz.analyses.serving.serving import ServingResult
 from traceviz.analyses.steps.steps import StepTimes
-from traceviz.analyses.steps.what_if import WhatIf
 from traceviz.core.units import format_ratio
 from traceviz.report import Finding, Severity, Verdict
 from traceviz.report.findings.registry import record_of
@@ -98,7 +98,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         return Verdict(VerdictCode.CANNOT_JUDGE, _summary_sentence(printed))
-    pipeline = results["input_pipeline"] = _with_prediction(pipeline, results.get("what_if"))
+    pipeline = _with_prediction(pipeline, results.get("what_if"))
+    results = {**results, "input_pipeline": pipeline}
     time = measure_judged_time(trace)
     lanes = _describe_lanes(results)
     says_nothing = _says_nothing(trace, pipeline, time) or lanes
@@ -189,8 +190,9 @@ def _options(
     if judges and pipeline.wait_ns:
         share, label = pipeline.input_share or 0.0, "input"
         where = f"mostly {pipeline.stages[0].name}" if pipeline.stages else "waits for batches and copies of them"
-        sentence = describe_input_cause(pipeline) if pipeline.verdict is not InputVerdict.POSSIBLY_BOUND else ""
-        yield Option(INPUT, label, pipeline.wait_ns, share, time.words, "measured", where, sentence)
+        sentences = [describe_input_cause(pipeline, gain=gain) for gain in (True, False)]
+        sentence, alone = sentences if pipeline.verdict is not InputVerdict.POSSIBLY_BOUND else ("", "")
+        yield Option(INPUT, label, pipeline.wait_ns, share, time.words, "measured", where, sentence, without_gain=alone)
     if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
         yield suspect_input(pipeline.at_stake_share, pipeline.at_stake_ns, time, describe_input_cause(pipeline))
     are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from traceviz.analyses.capture.whole_run import OUTSIDE, START_UP, largest, said, where_of, whole
@@ -267,18 +268,21 @@ def _find_recurring(trace: TraceView, rank: int, steady: IntervalSet) -> Interva
     """Return the time after the last steady step in ranges and operations that take most of the time between steps."""
     thread, last = training_thread(trace, rank), int(steady.ends[-1])
     between = steady.complement(int(steady.starts[0]), last)
+    found = IntervalSet.empty()
     if not between.total:
-        return IntervalSet.empty()
-    columns = ("start_ns", end_ns(), "thread_id", pl.col("name").cast(pl.String))
-    frames = [having(trace.frame(table, *columns), "thread_id", thread) for table in ("nvtx", "host_ops")]
-    events = pl.concat(frames).filter(pl.col("end_ns") > int(steady.starts[0]))
-    starts, ends = bounds(events)
-    inside = between.overlap(starts, ends)
-    is_apart = (inside > 0) & (steady.overlap(starts, ends) == 0)
-    apart = events.with_columns(pl.Series("inside", inside)).filter(pl.Series(is_apart, dtype=pl.Boolean))
-    sums = apart.group_by("name").agg(pl.col("inside").sum())
-    names = sums.filter(pl.col("inside") >= MOST * between.total)["name"]
-    return intervals(events.filter((pl.col("start_ns") >= last) & pl.col("name").is_in(names.implode())))
+        return found
+    for table in ("nvtx", "host_ops"):
+        events = trace.frame(table, "start_ns", end_ns(), "thread_id", "name")
+        after = events.filter((pl.col("start_ns") >= last) & (pl.col("thread_id") == thread))
+        if not after.height:
+            continue
+        again = having(events, "thread_id", thread).filter(pl.col("name").is_in(after["name"].unique().implode()))
+        starts, ends = bounds(again)
+        inside = np.where(steady.overlap(starts, ends) == 0, between.overlap(starts, ends), 0)
+        sums = again.with_columns(pl.Series("inside", inside)).group_by("name").agg(pl.col("inside").sum())
+        names = sums.filter(pl.col("inside") >= MOST * between.total)["name"]
+        found = found.union(intervals(after.filter(pl.col("name").is_in(names.implode()))))
+    return found
 
 
 def _name_parts(trace: TraceView, rank: int, time: IntervalSet) -> str:

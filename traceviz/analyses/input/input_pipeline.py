@@ -15,7 +15,8 @@ from traceviz.analyses.derived.capture.kind import (
     capture_kind,
     uses_unseen_devices,
 )
-from traceviz.analyses.derived.capture.step_words import FEW_STEPS, describe_speedup, why_no_steps
+from traceviz.analyses.derived.capture.speedups import describe_speedup
+from traceviz.analyses.derived.capture.step_words import FEW_STEPS, why_no_steps
 from traceviz.analyses.derived.capture.time_spent import describe_time_spent
 from traceviz.analyses.derived.capture.training import (
     IF_IT_TRAINS,

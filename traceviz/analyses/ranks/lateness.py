@@ -16,12 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import DEVICE_CLASSES
-from traceviz.analyses.derived.steps.steps import INFERRED, Steps
+from traceviz.analyses.derived.steps.steps import Steps
 from traceviz.analyses.ranks.rank_times import Waiting
+from traceviz.analyses.ranks.stragglers import common_steps
 
 EXPLAINS = 0.5
 """A class explains that ranks are late if it is at least this part of what late ranks do more than the others."""
@@ -51,16 +51,8 @@ def find_shared_lateness(steps: Steps, waits: Mapping[int, Waiting]) -> SharedLa
         steps: The steps of all ranks. Those are compared that all ranks have.
         waits: The classes of each rank and its waits for others, by ``process_id``.
     """
-    steady = steps.frame.filter(~pl.col("warmup") & ~pl.col("cut"))
-    number = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
-    steady = steady.with_columns(number).sort("process_id", "step", "occurrence")
-    heights = steady.group_by("process_id").len()["len"]
-    if len(waits) < 2 or (steps.source in INFERRED and heights.n_unique() > 1):
-        return None
-    if steps.source in INFERRED:  # they have no numbers of their own
-        steady = steady.with_columns(pl.int_range(pl.len()).over("process_id").alias("step"))
-    common = steady.filter(pl.len().over("step", "occurrence") == len(waits)).sort("process_id", "step", "occurrence")
-    if not common.height:
+    common = common_steps(steps).filter("is_common").sort("process_id", "step", "occurrence")
+    if set(common["process_id"]) != set(waits):
         return None
     own = {process: bounds(having(common, "process_id", process)) for process in waits}
     lasting = np.array([ends - starts - waits[p].away.overlap(starts, ends) for p, (starts, ends) in own.items()])

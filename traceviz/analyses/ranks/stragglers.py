@@ -78,34 +78,44 @@ class StepImbalance:
         return int((self.steps["slowest"] == process_id).sum())
 
 
-def step_imbalance(steps: Steps, away: Mapping[int, IntervalSet]) -> StepImbalance:
-    """Compare the own times of the ranks' steady steps by the steps' numbers.
+def common_steps(steps: Steps) -> pl.DataFrame:
+    """Return the steady steps, with ``occurrence`` and ``is_common``: true for those that all ranks have.
 
     Inferred steps have no numbers of their own. They are compared if all ranks have the same number of steps.
+    """
+    # A program may count from 0 again (epochs), so the first, second ... step of a number are distinguished. Warm-up is
+    # left out afterwards, because it may differ from rank to rank.
+    occurrence = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
+    steady = steps.frame.with_columns(occurrence).filter(~pl.col("warmup") & ~pl.col("cut"))
+    ranks = steady["process_id"].n_unique()
+    comparable = steps.source not in INFERRED or steady.group_by("process_id").len()["len"].n_unique() == 1
+    everywhere = pl.len().over("step", "occurrence") == ranks
+    return steady.with_columns((everywhere & (ranks > 1) & comparable).alias("is_common"))
+
+
+def step_imbalance(steps: Steps, away: Mapping[int, IntervalSet]) -> StepImbalance:
+    """Compare the own times of the ranks' steady steps by the steps' numbers.
 
     Args:
         steps: The steps of all ranks.
         away: Time in which each rank waits for others, by ``process_id``.
     """
-    columns = ("process_id", "step", "dur_ns", "occurrence")
-    # A program may count from 0 again (epochs), so the first, second ... step of a number are distinguished. Warm-up is
-    # left out afterwards, because it may differ from rank to rank.
-    occurrence = pl.int_range(pl.len()).over("process_id", "step").alias("occurrence")
-    steady = steps.frame.with_columns(occurrence).filter(~pl.col("warmup") & ~pl.col("cut"))
+    steady = common_steps(steps)
     parts = []
     for (process, *_), part in steady.partition_by("process_id", as_dict=True, maintain_order=True).items():
         starts, ends = bounds(part)
         waits = away.get(process, IntervalSet.empty()).overlap(starts, ends)
         parts.append(part.with_columns(pl.Series("dur_ns", ends - starts - waits)))
     without = pl.concat(parts) if parts else steady.with_columns(pl.lit(0, pl.Int64).alias("dur_ns"))
-    times = without.select(columns)
-    ranks = times["process_id"].n_unique()
+    times = without.select("process_id", "step", "dur_ns", "occurrence", "is_common")
     medians = times.group_by("process_id").agg(pl.col("dur_ns").median()).sort("process_id")
-    comparable = steps.source not in INFERRED or times.group_by("process_id").len()["len"].n_unique() == 1
-    common = times.filter(pl.len().over("step", "occurrence") == ranks) if ranks > 1 and comparable else times.clear()
-    rows = common.group_by("step", "occurrence").agg(
-        pl.col("process_id").sort_by("dur_ns", "process_id", descending=[True, False]).first().alias("slowest"),
-        pl.col("dur_ns").max().alias("max_ns"),
-        pl.col("dur_ns").mean().alias("mean_ns"),
+    rows = (
+        times.filter("is_common")
+        .group_by("step", "occurrence")
+        .agg(
+            pl.col("process_id").sort_by("dur_ns", "process_id", descending=[True, False]).first().alias("slowest"),
+            pl.col("dur_ns").max().alias("max_ns"),
+            pl.col("dur_ns").mean().alias("mean_ns"),
+        )
     )
     return StepImbalance(rows.sort("occurrence", "step").drop("occurrence"), dict(medians.iter_rows()))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from traceviz.analyses.base import Analysis
-from traceviz.analyses.derived.capture.predictions import Prediction, predictions
+from traceviz.analyses.derived.capture.predictions import predictions
 from traceviz.analyses.derived.capture.replay import recorded_graph
-from traceviz.analyses.derived.capture.step_words import describe_speedup
+from traceviz.analyses.derived.capture.speedups import Prediction, WhatIf, describe_speedup
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.view import TraceView
 from traceviz.core.units import format_ns
@@ -15,22 +15,12 @@ from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Sk
 
 HOW = (
     "Each row: the mean steady step if the time of the cause vanished. The long end keeps every delay that no recorded "
-    "dependency explains, and 15 % of the gain; in the short end the whole time of the cause is gained."
+    "dependency explains, and 15 % of the gain; in the short end the whole time of the cause is gained, and for causes "
+    "other than input a little more."
 )
 ON_CORES = (
     "Without a device, the cause and the rest of the program may share cores, which no event shows: more may be gained."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class WhatIf:
-    """Predictions, the mean step, how many of the steady steps were replayed, and whether device work was recorded."""
-
-    found: tuple[Prediction, ...]
-    step_ns: float
-    replayed: int
-    steady: int
-    has_device: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +53,7 @@ class WhatIfAnalysis(Analysis[WhatIf]):
             Column("step_range", "Step", "text", 0),
             Column("as_fast", "As fast", "text", 0),
             Column("share_of_steps", "Of steps", "ratio", 2, bar=True),
-            Column("not_proven", "Not proven because", "text", 3),
+            Column("not_proven", "Not proven because", "text", 9),
             Column("part", "Part", "text", 9),
             Column("step_ns", "Step", "ns", 9),
             Column("low_ns", "At least", "ns", 9),
@@ -73,7 +63,12 @@ class WhatIfAnalysis(Analysis[WhatIf]):
         )
         rows = tuple(_row(prediction) for prediction in result.found)
         how = HOW if result.has_device else f"{HOW} {ON_CORES}"
-        blocks: tuple[Block, ...] = (Facts(facts), Grid(columns, rows), Prose(how))
+        labels: dict[str, list[str]] = {}
+        for prediction in result.found:
+            if prediction.reason:
+                labels.setdefault(prediction.reason, []).append(prediction.label)
+        unproven = (Prose(f"No gain is proven for {', '.join(of)}: {reason}.") for reason, of in labels.items())
+        blocks: tuple[Block, ...] = (Facts(facts), Grid(columns, rows), *unproven, Prose(how))
         return Section(self.slug, self.title, blocks)
 
 

@@ -35,7 +35,7 @@ def main() -> None:
             timelines.append(GPUEventAnalyser(events).get_breakdown_df().to_dict("records"))
         skew = None
         if len(paths) > 1:
-            # Not strict: captures name the groups of different ranks alike.
+            # Not strict: captures give groups of different ranks the same name.
             analyser = NcclAnalyser(paths, len(paths))
             collectives = analyser.build_df_nccl_implicit_sync_cat(strict_metadata_check=False)
             if collectives is not None and not collectives.empty:

@@ -9,8 +9,10 @@ import pytest
 from tests.analyses.builders import trace
 from traceviz.analyses.derived.capture.predictions import predict, predictions
 from traceviz.analyses.derived.capture.replay import Change, recorded_graph
-from traceviz.analyses.derived.capture.step_words import describe_speedup
+from traceviz.analyses.derived.capture.speedups import describe_speedup
+from traceviz.api import report_on
 from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.report import Prose
 
 US, STEP, STEPS = 1000, 1000, 6
 
@@ -145,6 +147,19 @@ def test_without_launches_nothing_is_proven_and_the_bound_stays():
     found = predict(trace(steps=steps, nvtx=ranges, kernels=kernels, cuda_api=[]), "input")
     assert (found.low, found.reason) == (1.0, "the launches of device work were not recorded")
     assert describe_speedup(found.low, found.high) == "at best 2.0×"
+
+
+def test_the_mean_step_is_that_of_adjacent_steps_also_where_nothing_is_replayed(samples):
+    report = report_on(samples / "synthetic/torch_four_ranks_straggler", sections=["steps", "what_if"])
+    steady = [row["dur_ns"] for row in report.rows("steps") if not row["warmup"]]
+    assert report.fact("what_if", "step_ns") == round(sum(steady) / len(steady))
+    assert [row["low_speedup"] for row in report.rows("what_if")] == [1.0]
+    assert any("No gain is proven for communication: steps are those of the devices" in text for text in prose(report))
+
+
+def prose(report):
+    (section,) = (section for section in report.sections if section.slug == "what_if")
+    return [block.text for block in section.blocks if isinstance(block, Prose)]
 
 
 def test_a_trace_without_steps_has_no_predictions():

@@ -8,7 +8,7 @@ well, if that is shorter.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import polars as pl
 
 from traceviz.analyses.derived.calls.short_names import shortened
 from traceviz.analyses.derived.capture.replay import KNOWN_LAUNCHES, Change, Graph, Mask, recorded_graph
+from traceviz.analyses.derived.capture.speedups import Prediction
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST, KIND_LABELS, cause_name
 from traceviz.analyses.derived.causes.parts import part_times
@@ -26,6 +27,7 @@ from traceviz.analyses.derived.host.classes import LABELS, host_classes
 from traceviz.analyses.derived.host.copy_purposes import copy_purposes
 from traceviz.analyses.derived.judged_time import steady_time
 from traceviz.analyses.derived.recorded.losses import losses
+from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.core.arrays.intervals import IntervalSet
 
@@ -45,41 +47,7 @@ NO_GRAPH = "steps are those of the devices, or too little of what the host does 
 NO_LAUNCHES = "the launches of device work were not recorded"
 EVENTS_LOST = "events were lost"
 NO_EVENTS = "no recorded event shows when it happened"
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """The steps without a cause.
-
-    Args:
-        key: Part of the judged time, or ``function`` for an event of the host.
-        label: Its name for readers.
-        time_ns: Exclusive time of the cause in all steady steps.
-        share: That time as a share of steady step time.
-        step_ns: Mean steady step.
-        low_ns: Least mean step without the cause.
-        high_ns: Most.
-        reason: Why no gain is proven; empty if one is.
-    """
-
-    key: str
-    label: str
-    time_ns: int
-    share: float
-    step_ns: float
-    low_ns: float
-    high_ns: float
-    reason: str = ""
-
-    @property
-    def low(self) -> float:
-        """Least speed-up."""
-        return self.step_ns / self.high_ns if self.high_ns > 0 else 1.0
-
-    @property
-    def high(self) -> float | None:
-        """Greatest speed-up; ``None`` if nothing of the step would be left."""
-        return self.step_ns / self.low_ns if self.low_ns > 0 else None
+NO_GAIN = "no recorded dependency shows that the steps wait for it"
 
 
 @once_per_trace
@@ -118,8 +86,8 @@ def _causes(trace: TraceView) -> list[str]:
 @once_per_trace
 def predict(trace: TraceView, key: str) -> Prediction | None:
     """Return the prediction for a part of the judged time; ``None`` without steady steps, or if no event names it."""
-    steady = steady_time(trace)
-    if not steady:
+    steps = training_steps(trace).steady.height
+    if not steps:
         return None
     times = _times(trace)
     whole = sum(times.values())
@@ -135,8 +103,7 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
         label = shortened(cause.strip("# ")) if key == HOST else f"{label}: {shortened(cause.strip('# '))}"
     share = time_ns / whole
     graph = recorded_graph(trace)
-    steps = sum(len(part) for part in steady.values())
-    step_ns = whole / max(1, steps) if graph is None else graph.step_ns
+    step_ns = whole / steps if graph is None else graph.step_ns
     reason = NO_GRAPH if graph is None else NO_LAUNCHES if graph.known < KNOWN_LAUNCHES else ""
     reason = EVENTS_LOST if not reason and losses(trace.tables) else reason
     change = _changes(trace, graph, key, cause) if graph is not None and not reason else None
@@ -153,6 +120,8 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
     elif not reason:
         reason = NO_EVENTS
     low_ns, high_ns = max(0.0, (1 if key == INPUT else 1 - SLACK) * min(low_ns, step_ns)), min(high_ns, step_ns)
+    if not reason and high_ns >= step_ns:
+        reason = NO_GAIN
     return Prediction(key, label, time_ns, share, step_ns, low_ns, max(low_ns, high_ns), reason)
 
 

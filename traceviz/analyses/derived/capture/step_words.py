@@ -174,19 +174,3 @@ def few_steps(steps: Steps) -> str:
     if count >= FEW_STEPS:
         return ""
     return "Only one step was captured." if count == 1 else f"Only {count} steps were captured."
-
-
-def describe_speedup(low: float, high: float | None) -> str:
-    """Return a speed-up as text: ``1.9 to 2.6×``; ``at best 2.6×`` if none is proven.
-
-    Args:
-        low: Least speed-up, 1 if no gain is proven.
-        high: Greatest; ``None`` if nothing of the step would be left.
-    """
-    least = f"{low:.1f}"
-    if high is None:
-        return f"at least {least}×"
-    most = f"{max(low, high):.1f}"
-    if least == "1.0":
-        return f"at best {most}×"
-    return f"{most}×" if least == most else f"{least} to {most}×"

@@ -222,11 +222,11 @@ def nvtx_cycle_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int
 
 
 def counted_range_steps(ranges: pl.DataFrame, busy_extent: dict[int, tuple[int, int]]) -> Steps:
-    """Return steps from outermost ranges that are counted up, whatever their name. Arguments as above."""
+    """Return steps from outermost ranges that are counted up, of any name; arguments of :func:`nvtx_cycle_steps`."""
     parts = []
     for process_id, extent in busy_extent.items():
-        own = having(ranges, "process_id", process_id).with_columns(fold_numbers("name").alias("family"))
-        parts.append(_find_counted_ranges(own, *extent))
+        outer = having(ranges, "process_id", process_id).filter(pl.col("depth") == 0)
+        parts.append(_find_counted_ranges(outer.with_columns(fold_numbers("name").alias("family")), *extent))
     return join_processes("nvtx", [part for part in parts if part is not None])
 
 
@@ -238,15 +238,16 @@ def _find_counted_ranges(ranges: pl.DataFrame, first: int, last: int) -> Process
         ranges   |--train/iter 7--|--train/iter 8--|--train/iter 9--|
         ranges     |load| |forward|  |load| |forward|
     """
-    outer = ranges.filter((pl.col("depth") == 0) & ~matches(pl.col("family"), _NO_STEPS_COUNTED))
-    for part in outer.partition_by("family", "thread_id", maintain_order=True):
-        marks = part.sort("start_ns")
-        numbers = marks["name"].str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False)
-        if marks.height < MIN_STEPS or numbers.null_count() or not (numbers.diff().drop_nulls() == 1).all():
-            continue
+    key, number = ("family", "thread_id"), pl.col("step")
+    is_next = (number.diff().is_null() | (number.diff() == 1)).all() & number.is_not_null().all()
+    is_counted = (pl.len() >= MIN_STEPS) & is_next
+    numbers = pl.col("name").str.extract(r"(\d+)\D*$").cast(pl.Int64, strict=False)
+    marked = ranges.filter(pl.col("name") != pl.col("family")).sort("start_ns").with_columns(numbers.alias("step"))
+    counted = marked.filter(is_counted.over(key)).filter(~matches(pl.col("family"), _NO_STEPS_COUNTED))
+    for marks in counted.partition_by(key, maintain_order=True):
         is_within = IntervalSet.of(marks["start_ns"].to_numpy(), marks["end_ns"].to_numpy()).clip(first, last)
         if is_within.total >= COUNTED_SHARE * (last - first):
-            frame = _steps_from_marks(marks.with_columns(numbers.alias("step")), marks.clear(), None)
+            frame = _steps_from_marks(marks, marks.clear(), None)
             return ProcessSteps(str(marks["family"][0]), 1.0, frame, marks["thread_id"][0])
     return None
 

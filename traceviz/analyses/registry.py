@@ -309,7 +309,8 @@ ENTRIES: tuple[Entry, ...] = (
         "communication",
         "ranks.communication:CommunicationAnalysis",
         ("kernels",),
-        (*STEP_TABLES, "collectives"),
+        (*CLASS_TABLES, "collectives", "settings"),
+        waits_for=_CLASSES,
         cost=2,
     ),
     _own(

@@ -20,12 +20,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from traceviz.analyses.derived.device.names import rank_numbers
 from traceviz.analyses.derived.device.work import communication_names
-from traceviz.analyses.derived.frames import knowing, unions_by
+from traceviz.analyses.derived.frames import knowing
 from traceviz.analyses.derived.host.collectives import joint_collectives
 from traceviz.analyses.derived.view import TraceView
-from traceviz.core.arrays.intervals import IntervalSet
 
 POINT_TO_POINT = r"(?i)(^|:)i?(send|recv)(any_?source)?$|send_?recv"
 """Transfers between two ranks. Each has a partner of its own, so the n-th transfers of two ranks are not the same."""
@@ -148,18 +146,6 @@ def collective_calls(trace: TraceView) -> pl.DataFrame:
         calls = knowing(calls, "dur_ns").with_columns((pl.col("start_ns") + pl.col("dur_ns")).alias("end_ns"))
     rows = calls.with_columns(pl.col("group").cast(pl.String).fill_null(""), pl.col("name").cast(pl.String))
     return rows.select(pl.col(name).cast(kind) for name, kind in _ROWS.items()).sort("start_ns", "end_ns")
-
-
-def waiting_in_collectives(trace: TraceView, tolerance: float) -> dict[int, IntervalSet]:
-    """Return the time that each rank spends in collectives before the last rank arrives, by ``process_id``.
-
-    Empty if no ranks can be compared. ``tolerance`` is that of :func:`collective_skew`.
-    """
-    if len(rank_numbers(trace)) < 2:
-        return {}
-    arrivals = collective_skew(trace, tolerance).arrivals
-    until = arrivals.select("process_id", "start_ns", (pl.col("start_ns") + pl.col("wait_ns")).alias("end_ns"))
-    return unions_by(until, "process_id") if until.height else {}
 
 
 def _matched(calls: pl.DataFrame, tolerance: float) -> tuple[pl.DataFrame, dict[int, int], tuple[int, ...]]:

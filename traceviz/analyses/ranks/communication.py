@@ -17,8 +17,8 @@ from traceviz.analyses.derived.host.copy_purposes import places_of, telling_rang
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, ratio, totals_by
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.ranks.collective_skew import waiting_in_collectives
 from traceviz.analyses.ranks.collectives import COLUMNS, collective_times
+from traceviz.analyses.ranks.waits import known_waits
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.lazy_module import Later
 from traceviz.core.units import format_ns, format_ratio
@@ -129,7 +129,7 @@ class CommunicationAnalysis(Analysis[CommunicationTimes]):
             compute = unions_by(computing, "device_id")
         else:
             communication, computing, compute = kernels.head(0), kernels.head(0), trace.kernel_unions
-        waiting = waiting_in_collectives(trace, self.tolerance)
+        waiting = known_waits(trace, self.tolerance)
         alone = [
             (part.intersect(judged_time(trace, process)), waiting.get(process, IntervalSet.empty()))
             for process, own in parts_by(communication, "process_id").items()

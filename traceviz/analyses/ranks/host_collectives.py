@@ -14,7 +14,8 @@ from traceviz.analyses.derived.host.collectives import BETWEEN_TWO, BY_MPI, host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.ranks.collective_skew import share_a_clock, waiting_in_collectives
+from traceviz.analyses.ranks.collective_skew import share_a_clock
+from traceviz.analyses.ranks.waits import known_waits
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.lazy_module import Later
 from traceviz.core.units import format_ns, format_ratio
@@ -92,7 +93,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             return self.skipped("no collective on the host was recorded")
         exposed = {rank: host_classes(trace)[rank].host_communication for rank in trace.ranks}
         judged = {rank: judged_time(trace, rank) for rank in trace.ranks}
-        compared = waiting_in_collectives(trace, self.tolerance)
+        compared = known_waits(trace, self.tolerance)
         waits = {rank: compared.get(rank, IntervalSet.empty()) for rank in trace.ranks}
         inside = {rank: exposed[rank].intersect(judged[rank]) for rank in trace.ranks}
         return HostCollectives(

@@ -20,8 +20,8 @@ import numpy as np
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import DEVICE_CLASSES
 from traceviz.analyses.derived.steps.steps import Steps
-from traceviz.analyses.ranks.rank_times import Waiting
 from traceviz.analyses.ranks.stragglers import common_steps
+from traceviz.analyses.ranks.waits import Waiting
 
 EXPLAINS = 0.5
 """A class explains that ranks are late if it is at least this part of what late ranks do more than the others."""

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from traceviz.analyses.derived.frames import having, intervals
-from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.judged_time import judged_time
 from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import Skew
 from traceviz.analyses.ranks.stragglers import StepImbalance
-from traceviz.core.arrays.intervals import IntervalSet
+from traceviz.analyses.ranks.waits import Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,37 +122,6 @@ class RanksResult:
     def wait_ns(self) -> int:
         """Mean of the waits of the ranks with judged time."""
         return mean([rank.wait_ns or 0 for rank in self.ranks if rank.judged_ns])
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Time in which a rank waits for others.
-
-    Args:
-        classes: Its classes of step time, collectives of the host among communication.
-        compared: Time at the start of compared collectives, as long as the wait in them, in which communication runs
-            and nothing computes.
-        away: That time, and the communication that could not be compared. That is all communication if ``compared`` is
-            not known of all ranks. Else it is transfers between two ranks, what the host communicates, and what only
-            some ranks recorded.
-    """
-
-    classes: Mapping[str, IntervalSet]
-    compared: IntervalSet
-    away: IntervalSet
-
-
-def waits_of_rank(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> Waiting:
-    """Return the waits of the rank of ``process``. ``compared``: true if collectives of all ranks were compared."""
-    classes = host_classes(trace)[process].sets
-    communication = classes["communication"]
-    arrivals = having(skew.arrivals, "process_id", process)
-    starts = arrivals["start_ns"].to_numpy()
-    waits = IntervalSet.of(starts, starts + arrivals["wait_ns"].to_numpy()).intersect(communication)
-    if not compared:
-        return Waiting(classes, waits, communication)
-    whole = IntervalSet.of(starts, starts + arrivals["dur_ns"].to_numpy())
-    return Waiting(classes, waits, waits.union(communication.subtract(whole)))
 
 
 def rank_times(trace: TraceView, process: int, number: int, skew: Skew, waits: Waiting) -> RankTimes:

@@ -11,17 +11,16 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from traceviz.analyses.base import Analysis, by_knowledge, finding
-from traceviz.analyses.derived.device.names import rank_numbers, stated_ranks, world_sizes
-from traceviz.analyses.derived.host.collectives import joint_collectives
+from traceviz.analyses.derived.device.names import rank_numbers, world_sizes
 from traceviz.analyses.derived.judged_time import judged_words
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.ranks.collective_skew import collective_skew
 from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, lines_of_ranks
 from traceviz.analyses.ranks.lateness import find_shared_lateness
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
-from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times, waits_of_rank
+from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times
 from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
+from traceviz.analyses.ranks.waits import are_ranks, find_waits
 from traceviz.core.lazy_module import Later
 from traceviz.core.units import counted, format_ns, format_ratio
 from traceviz.report import Fact, Finding, Prose, Section, Skipped
@@ -68,12 +67,11 @@ class RanksAnalysis(Analysis[RanksResult]):
         numbers = rank_numbers(trace)
         if len(numbers) < 2:
             return self.skipped("the capture is of a single rank")
-        if not (trace.rank_busy or stated_ranks(trace) or joint_collectives(trace).height):
+        if not are_ranks(trace):
             return self.skipped("the processes use no devices, and nothing says that they are ranks of one job")
-        skew = collective_skew(trace, self.tolerance)
         ordered = sorted(numbers.items(), key=lambda item: (item[1], item[0]))
-        compared = set(numbers) <= set(skew.arrivals["process_id"])
-        waits = {process: waits_of_rank(trace, process, skew, compared=compared) for process in numbers}
+        found = find_waits(trace, self.tolerance)
+        skew, compared, waits = found.skew, found.compared, found.of_ranks
         ranks = tuple(rank_times(trace, process, number, skew, waits[process]) for process, number in ordered)
         own_ns = tuple(rank.own_ns for rank in ranks)
         lateness = find_shared_lateness(training_steps(trace), waits) if compared else None

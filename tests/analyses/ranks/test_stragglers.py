@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from tests.analyses.builders import trace
-from traceviz.analyses.derived.steps.search import training_steps
-from traceviz.analyses.ranks.stragglers import LEAST_RANKS, modified_scores, step_imbalance
+from traceviz.analyses.ranks.stragglers import LEAST_RANKS, find_rounds, modified_scores, step_imbalance
 from traceviz.core.arrays.intervals import IntervalSet
 
 
@@ -28,7 +27,7 @@ def ranks_of(*durations, away=None):
         for step, dur in enumerate(own):
             rows.append((start, dur, step, {"process_id": process, "thread_id": process}))
             start += dur
-    return step_imbalance(training_steps(trace(steps=rows)), away or {})
+    return step_imbalance(find_rounds(trace(steps=rows)), away or {})
 
 
 def test_steps_of_3_ranks_are_compared_by_their_numbers():

@@ -19,8 +19,7 @@ import numpy as np
 
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import DEVICE_CLASSES
-from traceviz.analyses.derived.steps.steps import Steps
-from traceviz.analyses.ranks.stragglers import common_steps
+from traceviz.analyses.ranks.stragglers import Rounds
 from traceviz.analyses.ranks.waits import Waiting
 
 EXPLAINS = 0.5
@@ -44,15 +43,15 @@ class SharedLateness:
     others_ns: int
 
 
-def find_shared_lateness(steps: Steps, waits: Mapping[int, Waiting]) -> SharedLateness | None:
+def find_shared_lateness(rounds: Rounds, waits: Mapping[int, Waiting]) -> SharedLateness | None:
     """Return the cause of lateness that all ranks share; ``None`` if there is none, or devices are late by computing.
 
     Args:
-        steps: The steps of all ranks. Those are compared that all ranks have.
+        rounds: The steps of all ranks. Those are compared that all ranks have.
         waits: The classes of each rank and its waits for others, by ``process_id``.
     """
-    common = common_steps(steps).filter("is_common").sort("process_id", "step", "occurrence")
-    if set(common["process_id"]) != set(waits):
+    common = rounds.common
+    if not rounds.are_steps or set(common["process_id"]) != set(waits):
         return None
     own = {process: bounds(having(common, "process_id", process)) for process in waits}
     lasting = np.array([ends - starts - waits[p].away.overlap(starts, ends) for p, (starts, ends) in own.items()])

@@ -15,6 +15,7 @@ def times_grid(result: RanksResult) -> Grid:
     """Return one row per rank: its steps, its own time, and the parts of that."""
     scored = len(result.ranks) >= LEAST_RANKS
     has_steps = any(rank.steps for rank in result.ranks)
+    has_slowest = result.imbalance.are_steps and result.imbalance.steps.height
     columns = (
         Column("rank", "Rank", "id", 0),
         Column("steps", "Steps", "count", 3 if has_steps else 9),
@@ -36,7 +37,7 @@ def times_grid(result: RanksResult) -> Grid:
             *(rank.rank, rank.steps, rank.median_step_ns, rank.mean_step_ns, None if own is None else round(own)),
             *(rank.share(rank.busy_ns), rank.share(rank.device_compute_ns), rank.share(rank.communication_ns)),
             rank.share(rank.classes["input_wait"]),
-            result.imbalance.slowest(rank.process_id) if result.imbalance.steps.height else None,
+            result.imbalance.slowest(rank.process_id) if has_slowest else None,
             *(score if scored else None, rank.kernels, rank.api_ns, rank.judged_ns),
         )
         for rank, own, score in zip(result.ranks, result.own_ns, result.scores, strict=True)
@@ -99,7 +100,8 @@ def steps_grid(result: RanksResult) -> Grid:
         Column("max_ns", "Slowest", "ns", 0),
         Column("mean_ns", "Mean", "ns", 0),
     )
-    steps = result.imbalance.steps[["step", "slowest", "max_ns", "mean_ns"]].iter_rows()
+    own = result.imbalance.steps if result.imbalance.are_steps else result.imbalance.steps.head(0)
+    steps = own[["step", "slowest", "max_ns", "mean_ns"]].iter_rows()
     rows = tuple((step, numbers[slowest], longest, mean) for step, slowest, longest, mean in steps)
     return Grid(columns, rows, "Own times of the steps that all ranks have", audience="machine")
 

@@ -13,7 +13,7 @@ from traceviz.analyses.derived.statistics import ratio
 from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import Skew
-from traceviz.analyses.ranks.stragglers import StepImbalance
+from traceviz.analyses.ranks.stragglers import StepImbalance, find_rounds
 from traceviz.analyses.ranks.waits import Waiting
 
 
@@ -25,12 +25,14 @@ class RankTimes:
         rank: Its number.
         process_id: Its process.
         steps: Steady steps.
+        rounds: The same, or 1 if there are none that can be compared, and the judged time counts as a whole.
         median_step_ns, mean_step_ns: Their duration; ``None`` without steps.
         judged_ns: Steady step time, else from its first to its last device work.
         classes: Time of each class of step time; they add up to ``judged_ns``.
         busy_ns: Time in which a device works for it; ``None`` if the capture could record none.
         wait_ns: Time in which it waits in collectives for other ranks and computes nothing; ``None`` if its collectives
             could not be compared.
+        known_wait_ns: All its waits for other ranks whose length is known.
         away_ns: Time that is not its own: it waits for others, or communicates if waiting cannot be distinguished.
         arrivals: Collectives compared, in the whole capture.
         median_skew_ns: Median of its arrival after the first rank's.
@@ -42,12 +44,14 @@ class RankTimes:
     rank: int
     process_id: int
     steps: int
+    rounds: int
     median_step_ns: float | None
     mean_step_ns: float | None
     judged_ns: int
     classes: Mapping[str, int]
     busy_ns: int | None
     wait_ns: int | None
+    known_wait_ns: int
     away_ns: int
     arrivals: int
     median_skew_ns: float | None
@@ -56,9 +60,9 @@ class RankTimes:
     api_ns: int | None
 
     @property
-    def rounds(self) -> int:
-        """Steps, or 1 if there are none and the judged time counts as a whole."""
-        return self.steps or 1
+    def unit(self) -> str:
+        """Text of the time that :attr:`own_ns` is about."""
+        return "per step" if self.rounds == self.steps else "in all"
 
     @property
     def device_compute_ns(self) -> int | None:
@@ -136,12 +140,14 @@ def rank_times(trace: TraceView, process: int, number: int, skew: Skew, waits: W
         rank=number,
         process_id=process,
         steps=steps.height,
+        rounds=steps.height if steps.height and find_rounds(trace).are_steps else 1,
         median_step_ns=_number(durations.median()),
         mean_step_ns=_number(durations.mean()),
         judged_ns=judged.total,
         classes={key: owned.intersect(judged).total for key, owned in waits.classes.items()},
         busy_ns=trace.rank_busy[process].intersect(judged).total if process in trace.rank_busy else None,
         wait_ns=waits.compared.intersect(judged).total if arrivals.height else None,
+        known_wait_ns=waits.known.intersect(judged).total,
         away_ns=waits.away.intersect(judged).total,
         arrivals=arrivals.height,
         median_skew_ns=_number(arrivals["skew_ns"].median()),

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 from traceviz.analyses.base import Analysis, by_knowledge, finding
 from traceviz.analyses.derived.device.names import rank_numbers, world_sizes
 from traceviz.analyses.derived.judged_time import judged_words
-from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.excess import causes_of_ranks, largest_excess, lines_of_ranks
 from traceviz.analyses.ranks.lateness import find_shared_lateness
 from traceviz.analyses.ranks.rank_grids import arrivals_grid, cautions, collectives_grid, steps_grid, times_grid
 from traceviz.analyses.ranks.rank_times import RanksResult, RankTimes, mean, rank_times
-from traceviz.analyses.ranks.stragglers import modified_scores, step_imbalance
+from traceviz.analyses.ranks.stragglers import find_rounds, modified_scores, step_imbalance
 from traceviz.analyses.ranks.waits import are_ranks, find_waits
 from traceviz.core.lazy_module import Later
 from traceviz.core.units import counted, format_ns, format_ratio
@@ -74,14 +73,14 @@ class RanksAnalysis(Analysis[RanksResult]):
         skew, compared, waits = found.skew, found.compared, found.of_ranks
         ranks = tuple(rank_times(trace, process, number, skew, waits[process]) for process, number in ordered)
         own_ns = tuple(rank.own_ns for rank in ranks)
-        lateness = find_shared_lateness(training_steps(trace), waits) if compared else None
+        lateness = find_shared_lateness(find_rounds(trace), waits) if compared else None
         known = iter(modified_scores([time for time in own_ns if time is not None], self.spread_floor))
         return RanksResult(
             ranks=ranks,
             own_ns=own_ns,
             scores=tuple(0.0 if time is None else next(known) for time in own_ns),
             worlds=world_sizes(trace),
-            imbalance=step_imbalance(training_steps(trace), {process: own.away for process, own in waits.items()}),
+            imbalance=step_imbalance(find_rounds(trace), {process: own.away for process, own in waits.items()}),
             skew=skew,
             compared=compared,
             causes=causes_of_ranks(trace),
@@ -102,11 +101,11 @@ class RanksAnalysis(Analysis[RanksResult]):
         others = median(time for place, time in enumerate(result.own_ns) if place != worst and time is not None)
         # If the rank were as fast as the others, the job would gain at most the others' wait.
         slower_ns = (own - others) * rank.rounds
-        waits = [other.wait_ns or 0 for other in result.ranks if other is not rank and other.judged_ns]
+        waits = [other.known_wait_ns for other in result.ranks if other is not rank and other.judged_ns]
         cost = round(min(slower_ns, mean(waits)) if result.compared else slower_ns)
         if cost < self.straggler_share * result.judged_ns:
             return ()
-        unit = "per step" if rank.steps else "in all"
+        unit = rank.unit
         excess = largest_excess(result.ranks, rank, result.causes, result.lines)
         more = sum(other > self.straggler_score for other in result.scores) - 1
         message = (
@@ -134,13 +133,16 @@ class RanksAnalysis(Analysis[RanksResult]):
             return ()
         timed = [rank for rank in result.ranks if rank.process_id in imbalance.medians]
         slowest = max(timed, key=lambda rank: imbalance.medians[rank.process_id])
-        if (slowest.own_ns or 0) < max(rank.own_ns or 0 for rank in timed):
-            return ()  # most of its steps take longer, but their sum is less: no rank is slow
+        sums = [rank.own_ns or 0.0 for rank in timed]
+        slow = min(max(sums), (1 + self.imbalance_share) * median(sums))
+        if imbalance.are_steps and (slowest.own_ns or 0.0) < slow:
+            return ()  # most of its steps take longer, but their sum does not: no rank is slow
         excess = largest_excess(result.ranks, slowest, result.causes, result.lines)
+        unit, median_of = (slowest.unit, " (median)") if imbalance.are_steps else ("in all", "")
         message = (
-            f"Rank {slowest.rank} needs {format_ns(round(imbalance.medians[slowest.process_id]))} per step for its own "
-            f"work (median), {format_ratio(imbalance.share)} more than the median rank "
-            f"({format_ns(round(imbalance.middle_ns))}). {excess.sentence('per step')}"
+            f"Rank {slowest.rank} needs {format_ns(round(imbalance.medians[slowest.process_id]))} {unit} for its own "
+            f"work{median_of}, {format_ratio(imbalance.share)} more than the median rank "
+            f"({format_ns(round(imbalance.middle_ns))}). {excess.sentence(unit)}"
         )
         evidence = (
             Fact("rank", "rank with the most work of its own", slowest.rank, "id"),
@@ -169,7 +171,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             message = f"{waited}; no rank needs more time for its own work than the others: they are late in turn."
         else:
             rank, own, others = blamed
-            unit = "per step" if rank.steps else "in all"
+            unit = rank.unit
             message = (
                 f"{waited}; rank {rank.rank} needs most time for its own work ({format_ns(round(own))} {unit}, the "
                 f"others {format_ns(round(others))}), and arrives last at {rank.last:,} of "

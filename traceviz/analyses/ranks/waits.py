@@ -20,10 +20,9 @@ from traceviz.analyses.derived.device.names import rank_numbers, stated_ranks
 from traceviz.analyses.derived.frames import bounds, having
 from traceviz.analyses.derived.host.classes import host_classes
 from traceviz.analyses.derived.host.collectives import joint_collectives
-from traceviz.analyses.derived.steps.search import training_steps
 from traceviz.analyses.derived.view import TraceView, once_per_trace
 from traceviz.analyses.ranks.collective_skew import Skew, collective_skew
-from traceviz.analyses.ranks.stragglers import common_steps
+from traceviz.analyses.ranks.stragglers import find_rounds
 from traceviz.core.arrays.intervals import IntervalSet
 
 
@@ -39,7 +38,7 @@ class Waiting:
             were compared. Else it is transfers between two ranks, what the host communicates, and what only some ranks
             recorded.
         for_work: The part of communication that could not be compared in which it waits for the rank with the most work
-            of its own in a step. Its length is known for each step; it is divided among the communication of the step.
+            of its own in a step. Its length is known for each step, and is divided among the communication of the step.
     """
 
     classes: Mapping[str, IntervalSet]
@@ -112,22 +111,22 @@ def _wait_of(trace: TraceView, process: int, skew: Skew, *, compared: bool) -> W
 
 def _with_waits_for_work(trace: TraceView, waits: dict[int, Waiting]) -> dict[int, Waiting]:
     """Return ``waits`` with :attr:`Waiting.for_work`."""
-    common = common_steps(training_steps(trace)).filter("is_common").sort("process_id", "step", "occurrence")
+    common = find_rounds(trace).common
     if set(common["process_id"]) != set(waits):
         return waits
-    steps = {process: bounds(having(common, "process_id", process)) for process in waits}
-    away = np.array([waits[process].away.overlap(*own) for process, own in steps.items()])
-    work = np.array([ends - starts for starts, ends in steps.values()]) - away
-    slowest, columns = work.argmax(axis=0), np.arange(work.shape[1])
+    rounds = {process: bounds(having(common, "process_id", process)) for process in waits}
+    away = np.array([waits[process].away.overlap(*own) for process, own in rounds.items()])
+    work = np.array([ends - starts for starts, ends in rounds.values()]) - away
+    most, columns = work.argmax(axis=0), np.arange(work.shape[1])
     # Steps of ranks that do not wait for one another differ in length: then the others do not communicate longer.
-    behind = np.minimum(work[slowest, columns] - work, away - away[slowest, columns])
+    less = np.minimum(work[most, columns] - work, away - away[most, columns])
     found = {}
     for place, (process, own) in enumerate(waits.items()):
+        starts, ends = rounds[process]
         rest = own.away.subtract(own.compared)
-        unknown = rest.overlap(*steps[process])
-        least = np.clip(behind[place] - (away[place] - unknown), 0, unknown)
-        part = np.divide(least, unknown, out=np.zeros(least.size), where=unknown > 0)
-        starts, ends = steps[process]
+        unknown = rest.overlap(starts, ends)
+        further = np.clip(less[place] - (away[place] - unknown), 0, unknown)
+        part = np.divide(further, unknown, out=np.zeros(further.size), where=unknown > 0)
         inside, order = rest.intersect(IntervalSet.of(starts, ends)), np.argsort(starts)
         step = order[np.searchsorted(starts[order], inside.starts, "right") - 1]
         lasting = np.rint(part[step] * inside.durations).astype(np.int64)

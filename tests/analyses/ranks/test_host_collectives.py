@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.analyses.builders import trace
-from traceviz.analyses.ranks.host_collectives import HostCollectivesAnalysis
+from tests.analyses.builders import tables, trace
+from traceviz.analyses.derived.view import TraceView
+from traceviz.analyses.ranks.host_collectives import PARTLY_COMPARED, HostCollectives, HostCollectivesAnalysis
 from traceviz.report import Severity, Skipped
 
 ANALYSIS = HostCollectivesAnalysis()
@@ -83,3 +84,20 @@ def test_what_compute_hides_is_silent():
 
 def test_without_collectives_there_is_no_section():
     assert isinstance(ANALYSIS.run(trace(host_ops=[(0, 10, "aten::mm", "op")])), Skipped)
+
+
+def test_a_wait_for_work_between_two_ranks_is_a_part_and_the_finding_says_so():
+    at = {rank: {"process_id": rank, "thread_id": rank} for rank in (0, 1)}
+    ops, steps = [], []
+    for step in range(4):
+        for rank, work in ((0, 20), (1, 60)):
+            ops += [
+                (100 * step, work, "aten::mm", "op", at[rank]),
+                (100 * step + work, 100 - work, "gloo:recv", "annotation", at[rank]),
+            ]
+            steps.append((100 * step, 100, step, at[rank]))
+    view = tables(host_ops=ops, steps=steps, processes=[(rank, "python", {"rank": rank}) for rank in (0, 1)])
+    found = HostCollectivesAnalysis().run(TraceView(view))
+    assert isinstance(found, HostCollectives)
+    assert (found.judged_exposed_ns, found.waiting_ns) == (2 * 4 * 40, 4 * 40)
+    assert found.caveat == PARTLY_COMPARED

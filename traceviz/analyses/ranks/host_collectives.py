@@ -15,7 +15,7 @@ from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import CALLS, DURATION_COLUMNS, TOTAL, frame_grid, totals_by
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.ranks.collective_skew import share_a_clock
-from traceviz.analyses.ranks.waits import known_waits
+from traceviz.analyses.ranks.waits import find_waits, known_waits
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.lazy_module import Later
 from traceviz.core.units import format_ns, format_ratio
@@ -32,6 +32,8 @@ ONE_RANK = "The wait for ranks that arrive later is part of it: only a capture o
 
 NOT_COMPARED = "How much of it is a wait for ranks that arrive later is not known: their calls cannot be aligned."
 """Caveat on the time in collectives of several ranks whose arrivals are not known."""
+PARTLY_COMPARED = "Further waits for ranks that arrive later may be part of it: their calls cannot be aligned."
+"""Caveat if only the wait for the rank with most work is known."""
 PAIRED = 0.9
 """Calls between two ranks with this share of the exposed time give it its name."""
 
@@ -47,6 +49,7 @@ class HostCollectives:
         judged_exposed_ns: The part of it within judged time, without waiting for late ranks.
         waiting_ns: The part within judged time that waits for ranks that arrive later; ``None`` if no ranks can be
             compared.
+        aligned: True if calls of ranks could be aligned.
         judged_ns: Judged time of all ranks.
         judged_words: Text that names the judged time.
         ranks: Number of ranks.
@@ -57,6 +60,7 @@ class HostCollectives:
     exposed_ns: int
     judged_exposed_ns: int
     waiting_ns: int | None
+    aligned: bool
     judged_ns: int
     judged_words: str
     ranks: int
@@ -64,8 +68,10 @@ class HostCollectives:
 
     @property
     def caveat(self) -> str:
-        """Caveat if the wait for late ranks is not known; else empty."""
-        return "" if self.waiting_ns is not None else ONE_RANK if self.ranks == 1 else NOT_COMPARED
+        """Caveat if the wait for late ranks is not known, or only a part of it; else empty."""
+        if self.waiting_ns is not None:
+            return "" if self.aligned else PARTLY_COMPARED
+        return ONE_RANK if self.ranks == 1 else NOT_COMPARED
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,7 @@ class HostCollectivesAnalysis(Analysis[HostCollectives]):
             exposed_ns=sum(time.total for time in exposed.values()),
             judged_exposed_ns=sum(inside[rank].subtract(waits[rank]).total for rank in trace.ranks),
             waiting_ns=sum(inside[rank].intersect(waits[rank]).total for rank in trace.ranks) if compared else None,
+            aligned=bool(compared) and find_waits(trace, self.tolerance).skew.collectives > 0,
             judged_ns=sum(time.total for time in judged.values()),
             judged_words=judged_words(trace),
             ranks=len(trace.ranks),

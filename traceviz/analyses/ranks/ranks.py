@@ -214,12 +214,12 @@ class RanksAnalysis(Analysis[RanksResult]):
         """Describe the number of ranks, one row per rank, and the comparable parts."""
         imbalance = result.imbalance
         slowest = None if imbalance.share is None else 1 + imbalance.share
-        lost = imbalance.lost_ns if imbalance.steps.height else None
+        lost, of_steps = imbalance.lost_ns if imbalance.steps.height else None, imbalance.are_steps
         facts = (
             Fact("count", "ranks captured", len(result.ranks), "count"),
             Fact("world_size", "ranks of the job", result.worlds[0] if len(result.worlds) == 1 else None, "count"),
-            Fact("slowest_factor", "slowest rank's own step / median", slowest, "factor"),
-            Fact("lost_ns", "lost to unequal steps", lost, "ns"),
+            Fact("slowest_factor", f"slowest rank's own {'step' if of_steps else 'time'} / median", slowest, "factor"),
+            Fact("lost_ns", f"lost to unequal {'steps' if of_steps else 'work'}", lost, "ns"),
             Fact("collectives", "collectives compared", result.skew.collectives, "count"),
             Fact("wait_ns", "waiting in them, mean", result.wait_ns if result.compared else None, "ns"),
         )

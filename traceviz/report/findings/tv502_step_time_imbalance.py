@@ -7,7 +7,7 @@ RECORD = FindingRecord(
     slug="step-time-imbalance",
     what=(
         "The slowest rank needs at least 5 % more time per step for its own work (without waiting in collectives) than "
-        "the median rank; medians over its steps."
+        "the median rank; medians over its steps. Without steps that all ranks have, their judged times are compared."
     ),
     why=(
         "Ranks that do not wait for one another in every step finish at different times; where they meet at last, all "

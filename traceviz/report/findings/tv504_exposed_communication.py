@@ -35,7 +35,8 @@ RECORD = FindingRecord(
     ),
     misleads=(
         "The kernel of a rank that arrives early waits for the others. Where several ranks were captured, that wait is "
-        "left out; in the capture of one rank it is part of this, and no overlap removes it."
+        "left out. Of transfers between two ranks, only the wait for the rank with the most work of its own is known. "
+        "In the capture of one rank the wait is part of this, and no overlap removes it."
     ),
     references=("https://pytorch.org/docs/stable/notes/ddp.html",),
     section="communication",

@@ -138,21 +138,25 @@ KNOBS = {
     facts.knob: facts
     for facts in (
         KnobFacts(
-            Knob.SLOW_LOADER, _INPUT, HOST | _RANKS | {"possible_input"}, needs_ranges=True, places=("input wait",)
+            Knob.SLOW_LOADER,
+            _INPUT,
+            HOST | _RANKS | {"possible_input"},
+            needs_ranges=True,
+            places=("input wait", "decode (dataset.py"),
         ),
         KnobFacts(
             Knob.SLOW_WORKERS,
             _INPUT,
             HOST | _RANKS | {"possible_input", "lock"},
             needs_ranges=True,
-            places=("input wait",),
+            places=("input wait", "decode (dataset.py"),
         ),
         KnobFacts(
             Knob.SLOW_DISK,
             _INPUT | {"io", "blocking-io"},
             HOST | _RANKS | {"possible_input"},
             needs_ranges=True,
-            places=("input wait",),
+            places=("input wait", "read_record (dataset.py"),
         ),
         KnobFacts(Knob.INPUT_COPY, _INPUT | _COPIES),
         KnobFacts(
@@ -196,7 +200,7 @@ KNOBS = {
         KnobFacts(
             Knob.EVALUATION,
             _keys("slow-validation", "time-outside-steps", "run_between", "run_validation"),
-            HOST,
+            HOST | {"healthy"},  # it may be intended: a report that states its share next to healthy steps names it
             needs_ranges=True,
             most=1.2,
             places=("validation",),
@@ -288,7 +292,7 @@ KNOBS = {
         ),
         KnobFacts(
             Knob.FEW_REQUESTS,
-            _keys("serving-waits"),
+            _keys("waits-for-work"),
             HOST | {"lock", "sleep"},
             STACKS | CALLS,
             least=1.5,

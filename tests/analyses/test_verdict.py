@@ -135,6 +135,52 @@ def test_reads_of_results_lead_with_the_work_of_their_operator(ends, cause):
     assert report.verdict.cause == cause
 
 
+def test_operators_that_launch_work_after_a_wait_have_no_cause_of_their_own():
+    """
+    device   |##### 600 #####|..................400..................|##
+    host          |--wait: 340--50|--mul: 335 in all, the launch 50 of it--|
+    """
+    kernels, calls, operations = [], [], []
+    for at in range(0, 6000, 1000):
+        kernels.append((at, 600, "gemm", {"correlation_id": at}))
+        operations += [(at + 300, 355, "aten::item", "op"), (at + 655, 335, "aten::mul", "op")]
+        calls.append((at + 310, 340, "cudaStreamSynchronize", {"correlation_id": at + 1}))
+        calls.append((at + 940, 50, "cudaLaunchKernel", {"correlation_id": at + 1000}))
+    steps = [(at, 1000, at // 1000) for at in range(0, 6000, 1000)]
+    run = {"framework": "PyTorch", "format": "kineto"}
+    verdict = analyze(tables(steps=steps, kernels=kernels, host_ops=operations, cuda_api=calls, run=run)).verdict
+    assert {part.key: round(part.share, 2) for part in verdict.parts if part.key in {"synchronisation", "host"}} == {
+        "synchronisation": 0.05,
+        "host": 0.29,
+    }
+    assert verdict.cause == "synchronisation-exposes-idle"
+    assert "the device then idles: 34.0 % of the steady step time. Not" in verdict.sentence
+
+
+@pytest.mark.parametrize(("waits", "cause"), [(3, "waits-for-work"), (2, "host")])
+def test_recurring_waits_for_requests_limit_what_a_longer_cause_can_gain(waits, cause):
+    """
+    device   |##400##|                 |##400##|
+    host     |--------schedule--700|get 300|          four times; the last pauses are of the scheduler alone
+    """
+    kernels = [(at, 400, "gemm", {"correlation_id": at}) for at in range(0, 5000, 1000)]
+    begins, last = range(0, 4000, 1000), waits * 1000
+    frames = [(at, 700 if at < last else 995, "sched.py(160): schedule", "python") for at in begins]
+    frames += [(at + 700, 295, "queue.py(154): get", "python") for at in begins if at < last]
+    calls = [(at + 996, 4, "cudaLaunchKernel", {"correlation_id": at + 1000}) for at in begins]
+    run = {"framework": "PyTorch", "format": "kineto"}
+    verdict = analyze(tables(kernels=kernels, host_ops=sorted(frames), cuda_api=calls, run=run)).verdict
+    assert verdict.cause == cause
+    says = "in 20.1 % of the time from first to last device work the device idles"  # 885 of 4,400
+    assert (says in verdict.sentence) == (waits == 3)
+    assert ("(3 times, get (queue.py:154))" in verdict.sentence) == (waits == 3)
+
+
+@pytest.mark.parametrize(("share", "lead"), [(0.05, "waits-for-work"), (0.049, "host")])
+def test_waits_for_work_lead_from_a_twentieth_of_the_time_on(share, lead):
+    assert leads(option("host", 0.40), option("waits-for-work", share, within=(COMPUTE,))) == lead
+
+
 def test_of_two_findings_on_the_same_time_the_smaller_stands_back():
     copies = option("copies", 0.20)
     said = reasons(copies, option("synchronous", 0.21, within=("copies",)), option("pageable", 0.2, within=("copies",)))

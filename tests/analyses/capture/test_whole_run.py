@@ -359,6 +359,31 @@ def test_named_time_between_steps_leads_over_healthy_steps_from_a_fifth_of_the_c
     assert verdict.cause == cause
 
 
+@pytest.mark.parametrize(("lasts", "is_stated"), [(6, True), (5, False)])
+def test_time_between_healthy_steps_is_stated_from_a_twentieth_of_the_capture_on(lasts, is_stated):
+    """Ten steps of 10 s, and a validation of 6 s (5.7 % of 106 s) or 5 s (4.8 % of 105 s) in which the device works."""
+    starts = [*range(0, 50, 10), *range(50 + lasts, 100 + lasts, 10)]
+    kernels = [*((at * S, 10 * S, "gemm") for at in starts), (50 * S, lasts * S, "predict")]
+    steps = [(start * S, 10 * S, number) for number, start in enumerate(starts)]
+    verdict = analyze(tables(steps=steps, kernels=kernels, nvtx=[(50 * S, lasts * S, "validation")])).verdict
+    says = "Steady steps are 94.3 % of the captured time; 5.7 % is between them, mostly in validation."
+    assert (says in verdict.sentence) == is_stated
+    assert verdict.cause == "healthy"
+
+
+@pytest.mark.parametrize(("warms", "is_stated"), [(3, True), (1, False)])
+def test_idle_devices_in_long_warm_up_steps_of_a_run_are_stated(warms, is_stated):
+    """Steps of 1 s, the first with a launch of some seconds more, in which the device idles."""
+    marks = list(enumerate(zip([0, *range(1 + warms, 10 + warms)], [(1 + warms) * S, *[S] * 9], strict=True)))
+    phases = [(0, (10 + warms) * S, "program", "train.py", {"thread_id": None})]
+    phases += [(at * S, long, "step", "keras", {"number": n}) for n, (at, long) in marks]
+    steps = [(at * S, long, n) for n, (at, long) in marks]
+    kernels = [(at * S + long - S, S, "gemm") for _, (at, long) in marks]
+    report = analyze(tables(phases=phases, steps=steps, kernels=kernels, cuda_api=[(0, warms * S, "cudaLaunchKernel")]))
+    says = "Steady steps are 69.2 % of the captured time; 23.1 % is before them without device work"
+    assert (says in report.verdict.sentence) == is_stated
+
+
 @pytest.mark.parametrize(
     ("name", "share", "where"), [("validation", "28.6 %", "between and after"), ("export", "14.3 %", "after")]
 )

@@ -19,6 +19,8 @@ INPUT, POSSIBLE_INPUT, UNEXPLAINED = Cause.INPUT.value, Cause.POSSIBLE_INPUT.val
 INPUTS = frozenset({INPUT, POSSIBLE_INPUT})
 """Keys of options that the verdict on the input covers."""
 IN_TURN = "devices_in_turn"
+WORK_WAITS = "waits-for-work"
+"""Key of recurring waits for requests or messages. Any time that is saved elsewhere lengthens them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ class Option(Claim):
     @property
     def is_launch_bound(self) -> bool:
         """True if the device waits for its next launch. The work of the host before the launch does not matter."""
-        return self.record is not None and {"kernel_launch", HOST} <= self.within
+        is_launch = self.record is not None and not self.record.counts_later_time
+        return is_launch and {"kernel_launch", HOST} <= self.within
 
     def candidate(self, reason: str, *, leads: bool = False) -> Candidate:
         """Return this option as a candidate of the report."""
@@ -105,6 +108,8 @@ def choose(options: tuple[Option, ...], computes: float = 0.0, late_by: str = ""
         late_by: Key of the part by which ranks are late at their collectives, if all ranks have it; may be empty.
     """
     reasons = _find_reasons_against(options)
+    if any(option.key == WORK_WAITS and option.share >= HEALTHY for option in options):
+        reasons |= {o.key: "Saved time would be spent waiting for work." for o in options if o.key != WORK_WAITS}
     options = _with_waits(options, reasons, late_by)
     running = [option for option in options if option.key not in reasons]
     measured = max((option.share for option in running if option.certainty == "measured"), default=0.0)

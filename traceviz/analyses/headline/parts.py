@@ -18,8 +18,19 @@ from traceviz.analyses.derived.causes.parts import find_culprit, part_times
 from traceviz.analyses.derived.frames import end_ns, having, intervals, knowing, of_process
 from traceviz.analyses.derived.host.classes import HOST_CLASSES, LABELS
 from traceviz.analyses.derived.judged_time import judged_time
+from traceviz.analyses.derived.patterns import matches
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import COMPUTE, IN_TURN, INPUT, MOST, MUCH, POSSIBLE_INPUT, UNEXPLAINED, Option
+from traceviz.analyses.headline.choice import (
+    COMPUTE,
+    IN_TURN,
+    INPUT,
+    MOST,
+    MUCH,
+    POSSIBLE_INPUT,
+    UNEXPLAINED,
+    WORK_WAITS,
+    Option,
+)
 from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.headline.sentences import continue_sentence
 from traceviz.core.arrays.intervals import IntervalSet
@@ -33,6 +44,15 @@ ALONE = 0.9
 """A single kind with this part of the time is named without its share."""
 WORTH_SAYING = 0.005
 """Parts below this share are not listed."""
+
+RECURS = 3
+"""Waits of this number recur. Fewer may be pauses between measurements."""
+_WORK_ARRIVES = (
+    r"\bqueue[.]py:\d+ get$|^<built-in (method|function) (e?poll|select|accept|recv\w*)\b"
+    r"|\b(selectors|socket|connection)[.]py:\d+ (select|_?poll|recv\w*|accept)$"
+    r"|^(e?poll(_wait)?|ppoll|p?select|accept4?|recv(from|msg)?)$"
+)
+"""Functions in which a program waits for what others send it."""
 
 _PLURALS = {**KIND_LABELS, "driver": "the driver", "optimizer": "the optimizer", "runtime": "the framework's runtime"}
 
@@ -325,6 +345,7 @@ def find_precise_options(
         within = frozenset[str](record.explains)
         within = within | {INPUT} if input_copies and "copy_h2d" in within else within
         inside = judged.share(_time_in_operators_of(causes, within)) if record.counts_later_time else 0.0
+        within = within | _find_prepared_parts(causes) if record.counts_later_time else within
         share = finding.share or 0.0
         of = finding.share_of or judged.words
         message = finding.message
@@ -349,6 +370,47 @@ def _time_in_operators_of(causes: pl.DataFrame, parts: frozenset[str]) -> int:
     largest = sums.filter(pl.col("time_ns") >= MOST * int(own["time_ns"].sum()))["operator"]
     inside = pl.col("part").is_in([*parts, HOST, "kernel_launch"]) & pl.col("operator").is_in(largest.implode())
     return int(causes.filter(inside)["time_ns"].sum())
+
+
+def _find_prepared_parts(causes: pl.DataFrame) -> frozenset[str]:
+    """Return the parts in which the host prepares work for the device: launches, and operators if most launch work.
+
+    A host that waits has nothing prepared. What it then prepares has no cause of its own: without the wait, the device
+    would work during it. A function of the program is such a cause, and so is an operator that launches nothing::
+
+        device  ####|                        |####
+        host    wait|-operator-|-launch-|...|           without the wait, this was ready
+        host    wait|-collect-----|-operator-|-launch-| the function has a cause of its own
+    """
+    own, launches = having(causes, "part", HOST), having(causes, "part", "kernel_launch")
+    launching = pl.concat([launches["operator"], launches["range"]]).drop_nulls().unique().implode()
+    prepares = pl.col("kind").is_in(["operator", "optimizer"])
+    prepares &= pl.col("cause").is_in(launching) | pl.col("operator").is_in(launching)
+    is_prepared = int(own.filter(prepares)["time_ns"].sum()) >= MOST * int(own["time_ns"].sum())
+    return frozenset({"kernel_launch", "launch_queue", *([HOST] if is_prepared else [])})
+
+
+def find_waits_for_work(trace: TraceView, judged: Judged) -> Iterator[Option]:
+    """Yield the waits of a program for its next request or message, if they recur: it then limits all other gains.
+
+    ::
+
+        device    |####|           |####|           |####|
+        host    |-schedule-|-get-|-schedule-|-get-|-schedule-|
+        without           |--get---|        |--get---|            the scheduler: requests come no sooner
+    """
+    waits = host_causes(trace).filter(pl.col("part").is_in(["waiting", "lock", "os_call"]))
+    waits = waits.filter(matches(pl.col("cause"), _WORK_ARRIVES))
+    time_ns, count, where = int(waits["time_ns"].sum()), int(waits["calls"].sum()), _name_culprit(waits, line=True)
+    if not judged.has_device or 0 < count < RECURS or judged.share(time_ns) < WORTH_SAYING:
+        return
+    share, times = judged.share(time_ns), f"{counted(count, 'time')}, " if count else ""
+    sentence = (
+        f"Waits for work: in {format_ratio(share)} of {judged.whole} {judged.idle} while the program waits for its "
+        f"next request or message ({times}{where}). Time saved elsewhere would lengthen these waits."
+    )
+    within = frozenset[str]({COMPUTE})
+    yield Option(WORK_WAITS, "waits for work", time_ns, share, judged.words, "measured", where, sentence, within)
 
 
 def suspect_input(share: float, time_ns: int, judged: Judged, sentence: str) -> Option:

@@ -41,6 +41,7 @@ from traceviz.analyses.headline.parts import (
     find_own_work,
     find_parts,
     find_precise_options,
+    find_waits_for_work,
     list_kinds,
     list_parts,
     suspect_input,
@@ -57,6 +58,7 @@ from traceviz.analyses.headline.whole_run import (
     describe_capture,
     describe_run,
     describe_start_up,
+    has_long_warm_up,
     has_whole_run,
 )
 from traceviz.analyses.host.host_waits import HostCauses
@@ -166,7 +168,7 @@ def _describe_whole(
         is_good = pipeline.verdict is InputVerdict.NOT_BOUND and not blames
         return describe_capture(trace, lead, is_good=is_good) if not _describe_lanes(results) else RunText()
     is_recorded = judges_steps and training_steps(trace).source != "counted"  # true if a profiler recorded these steps
-    return describe_run(
+    text = describe_run(
         whole_run,
         lead if lead is not None and lead.key != UNEXPLAINED else None,
         are_steps_judged=judges_steps,
@@ -174,6 +176,8 @@ def _describe_whole(
         has_device=bool(trace.rank_busy),
         recompiles=any(finding.code == "TV401" for finding in findings),
     )
+    # Warm-up steps are steps of the run. If devices idle in them, the capture shows what the host did.
+    return text if text.sentence or not has_long_warm_up(whole_run) else describe_capture(trace, lead, is_good=False)
 
 
 def _options(
@@ -195,6 +199,8 @@ def _options(
         yield Option(INPUT, label, pipeline.wait_ns, share, time.words, "measured", where, sentence, without_gain=alone)
     if pipeline.verdict is InputVerdict.POSSIBLY_BOUND:
         yield suspect_input(pipeline.at_stake_share, pipeline.at_stake_ns, time, describe_input_cause(pipeline))
+    if not pipeline.verdict.is_judged:
+        yield from find_waits_for_work(trace, time)
     are_input = bool(judges and 2 * pipeline.copy_ns > time.times["copy_h2d"])
     may_be_network = bool(likely_frameworks(trace))
     causes = host_causes(trace)

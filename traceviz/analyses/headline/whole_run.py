@@ -119,6 +119,11 @@ def has_whole_run(run: object) -> bool:
     return isinstance(run, RunParts) and run.run_ns > 0
 
 
+def has_long_warm_up(run: object) -> bool:
+    """Return whether warm-up steps take a large part of a run."""
+    return isinstance(run, RunParts) and run.judged.run_ns > 0 and run.judged.share("warmup") >= BOUND
+
+
 def _describe_without_steps(run: RunParts) -> RunText:
     """Return the text about a run without steps: the two parts or places that took most of it."""
     parts = sorted((key for key in run.times if run.time_ns(key)), key=run.time_ns, reverse=True)
@@ -204,8 +209,12 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     has_device = bool(trace.rank_busy)
     idle_ns = sum(time.subtract(_busy(trace, rank)).total for rank, own in times.items() for time in own.values())
     are_idle = has_device and idle_ns >= HEALTHY * whole
-    is_large = share >= BOUND and outside[where] > (lead.time_ns if lead and lead.certainty == "measured" else 0)
-    if not (judged_ns < LEAST_STEPS * whole or is_large or (are_idle and (is_good or lead is None))):
+    # Some findings count the time of one rank: only shares compare.
+    measured = lead.share * judged_ns if lead and lead.certainty == "measured" else 0.0
+    is_large = share >= BOUND and outside[where] > measured
+    # Time between steps recurs. It is stated even if devices work in it: a validation of each epoch.
+    recurs = where == _BETWEEN and share >= HEALTHY
+    if not (judged_ns < LEAST_STEPS * whole or is_large or ((are_idle or recurs) and (is_good or lead is None))):
         return RunText()
     if share < HEALTHY:
         return RunText(f"Steady steps are {of} of the captured time.")

@@ -234,6 +234,7 @@ BY_CAUSE: dict[str, tuple[str, ...]] = {
     "host": ("host_time", "host_waits", "operators"),
     "unexplained": ("host_time", "host_waits", "idle_gaps"),
     "devices_in_turn": ("device_use", "idle_gaps"),
+    "waits-for-work": THREADS,
     **dict.fromkeys(("imports", "preparation", "validation", "between", "after", "shutdown"), RUN),
 }
 """Tables that support a cause of the verdict, by its key. Findings have their own in their records."""

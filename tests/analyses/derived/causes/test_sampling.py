@@ -31,6 +31,12 @@ def test_samples_divide_what_is_unexplained_and_it_still_adds_up() -> None:
     ]
 
 
+def test_a_wait_is_named_by_the_function_that_waits_and_placed_in_the_line_of_the_program() -> None:
+    get = "serve.py:12 main > queue.py:154 get"
+    view = trace(kernels=[(0, 10, "gemm"), (210, 10, "gemm")], **sampled((10, 200, get)), cuda_api=[])
+    assert causes(view) == [("lock", "queue.py:154 get", "serve.py:12 main", 200)]
+
+
 def test_samples_that_were_taken_in_operators_say_nothing_of_the_time_between_them() -> None:
     """
     operator     |--- 60 ---|       |--- 60 ---|

@@ -170,8 +170,11 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
 
 
 def _name_of_code() -> pl.Expr:
-    """Return the name of the compiled function that ran, else the line."""
-    is_called = ~pl.col("leaf").str.contains(r"[^:]:\d| ")
+    """Return the name of the compiled function that ran, else the line; of a wait, the function that waits.
+
+    The line that waits is in its location: *get (queue.py) in main (serve.py:12)* is no lock.
+    """
+    is_called = ~pl.col("leaf").str.contains(r"[^:]:\d| ") | ((pl.col("kind") == "lock") & (pl.col("leaf") != OFF_CORE))
     return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
 
 

@@ -18,7 +18,6 @@ from benchmarks.diagnosis.writers.nsys import write_nsys
 from benchmarks.diagnosis.writers.nvprof import write_nvprof
 from benchmarks.diagnosis.writers.rocm import as_rocm
 from benchmarks.diagnosis.writers.run_folder import write_run
-from benchmarks.diagnosis.writers.shared import with_own_correlations
 from benchmarks.diagnosis.writers.trace_json import write_trace_json
 from benchmarks.diagnosis.writers.xplane import write_xplane
 
@@ -77,7 +76,6 @@ def flaws_of(format_: Format, world: World) -> list[Flaw]:
 
 def write_capture(record: Record, capture: Capture, seed: int, folder: Path) -> list[Path]:
     """Write the files of a capture into a folder and return those to read."""
-    record = with_own_correlations(record)
     if capture.format is Format.KINETO_ROCM:
         record = as_rocm(record)
     elif capture.format is Format.XPLANE_TPU:

@@ -85,18 +85,14 @@ class Shared:
         self._since: dict[object, int] = {}
         self._queue: deque[tuple[object, Signal]] = deque()
 
-    def would_wait(self, holder: object) -> bool:
-        """Return whether :meth:`hold` would not return at once."""
-        since = self._since.get(holder)
-        if since is None:
-            return bool(self._queue) or len(self._since) >= self._places
-        return bool(self._queue) and self._simulation.now - since >= self.quantum
-
     def try_hold(self, holder: object) -> bool:
         """Take a place, or keep the one that the holder has, if that needs no wait."""
-        if self.would_wait(holder):
+        since = self._since.get(holder)
+        if since is not None:
+            return not self._queue or self._simulation.now - since < self.quantum
+        if self._queue or len(self._since) >= self._places:
             return False
-        self._since.setdefault(holder, self._simulation.now)
+        self._since[holder] = self._simulation.now
         return True
 
     def hold(self, holder: object) -> Actor:

@@ -127,7 +127,7 @@ class Machine:
         self.engines = {
             (rank, work): Shared(self.simulation, 1, 0) for rank in range(ranks) for work in Work if work.is_copy
         }
-        self.last_correlation = 0
+        self._correlations = [0] * ranks
         self._meetings: dict[tuple[str, int], Meeting] = {}
 
     def stream(self, rank: int, number: int) -> Stream:
@@ -136,10 +136,10 @@ class Machine:
         self.simulation.start(stream.run())
         return stream
 
-    def next_correlation(self) -> int:
-        """Return a number for a call and its device work."""
-        self.last_correlation += 1
-        return self.last_correlation
+    def next_correlation(self, rank: int) -> int:
+        """Return a number for a call and its device work; each process counts its own."""
+        self._correlations[rank] += 1
+        return self._correlations[rank]
 
     def meeting(self, name: str, index: int, mean_ns: float, members: tuple[int, ...] = ()) -> Meeting:
         """Return the collective of this name and number. The first rank that asks draws its cost.
@@ -310,7 +310,7 @@ class Thread:
         migrations: int = 0,
     ) -> Actor:
         """Call the runtime to queue device work. Pageable copies block until they are done."""
-        start, correlation = self.now, self.machine.next_correlation()
+        start, correlation = self.now, self.machine.next_correlation(self.rank)
         yield from self.work(call_ns)
         while len(stream.queue) >= QUEUE_LENGTH:
             stream.room = self.simulation.signal()
@@ -340,7 +340,7 @@ class Thread:
 
     def launch_graph(self, graph: int, call_ns: int, nodes: Iterable[tuple[Stream, Task]]) -> Actor:
         """Launch a graph: one call queues all of its work."""
-        start, correlation = self.now, self.machine.next_correlation()
+        start, correlation = self.now, self.machine.next_correlation(self.rank)
         yield from self.work(call_ns)
         for node, (stream, task) in enumerate(nodes):
             task.graph, task.node, task.correlation, task.launched = graph, node, correlation, self.now
@@ -357,10 +357,10 @@ class Thread:
             yield stream.last
         yield from self.cores.hold(self)
         yield MICROSECOND
-        self.record(Kind.API, call, start, self.machine.next_correlation())
+        self.record(Kind.API, call, start, self.machine.next_correlation(self.rank))
 
     def call(self, name: str, ns: int) -> Actor:
         """Spend time in a call of the runtime that launches nothing."""
         start = self.now
         yield from self.work(ns)
-        self.record(Kind.API, name, start, self.machine.next_correlation())
+        self.record(Kind.API, name, start, self.machine.next_correlation(self.rank))

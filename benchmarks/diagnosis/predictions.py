@@ -90,7 +90,10 @@ def check_seed(seed: int, captures: list[Capture]) -> list[Checked]:
 
 
 def steady_steps(report: Report, times: list[int]) -> list[int]:
-    """Return the numbers of the steady steps of a report in a record; all but the first if they cannot be matched."""
+    """Return the numbers in a record of the steps that a report predicts for: the first of its steady steps.
+
+    All but the first count as steady if they cannot be matched.
+    """
     rows = [row for row in report.rows("steps") if not row["warmup"] and not row["cut"]]
     numbers = [int(row["step"] or 0) for row in rows]
     same = [
@@ -98,11 +101,14 @@ def steady_steps(report: Report, times: list[int]) -> list[int]:
         for number, row in zip(numbers, rows, strict=True)
         if 0 <= number < len(times) and abs(int(row["dur_ns"] or 0) / times[number] - 1) <= SAME_STEP
     ]
-    return (
+    steady = (
         sorted(set(same))
         if same and 2 * len(same) >= len(set(numbers))
         else list(range(min(1, len(times) - 1), len(times)))
     )
+    # Of all ranks; predictions are about these steps.
+    replayed = next((fact.value for fact in report.facts("what_if") if fact.key == "replayed"), None)
+    return steady[: max(1, round(len(steady) * replayed / len(rows)))] if isinstance(replayed, int) else steady
 
 
 def find_prediction(report: Report, knob: Knob) -> tuple[str, float, float] | None:

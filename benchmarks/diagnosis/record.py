@@ -38,7 +38,7 @@ _COPIES = frozenset({"h2d", "d2h", "d2d"})
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Time of a host thread. ``correlation`` joins a call with the device work that it launched; 0 for none."""
+    """Time of a host thread. ``correlation`` joins a call with the device work of its rank that it launched, if any."""
 
     rank: int
     thread: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 import tempfile
@@ -152,7 +153,13 @@ def score_seeds(
 def _score_world(seed: int, *, clean: bool, every: bool, compare_every: int) -> list[Scored]:
     compares = compare_every > 0 and seed % compare_every == 0
     captures = captures_of(seed, clean=clean, every=every)
-    return score_seed(seed, captures, places=seed % PLACES_EVERY == 0, compares=compares)
+    gc.disable()  # a record has very many objects and no cycles: collections in a run would pass over all of them
+    try:
+        return score_seed(seed, captures, places=seed % PLACES_EVERY == 0, compares=compares)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()  # what is left are modules and caches
 
 
 def score_seed(seed: int, captures: Iterable[Capture], *, places: bool = False, compares: bool = False) -> list[Scored]:
@@ -189,11 +196,11 @@ def score_capture(truth: Truth, capture: Capture, *, places: bool = False, compa
     if compares:
         with tempfile.TemporaryDirectory() as folder:
             if cause is not None and without is not None and Random(f"{seed}/compare").random() < CAUSE_PAIRS:
-                change = score_cause((without, truth.record), cause, capture, seed, Path(folder))
+                change = score_cause((without, truth.record), cause, capture, seed, Path(folder), report=report)
             else:
                 other = replace(world, seed=seed + OTHER_COSTS)
                 pair = (seed, other.seed)
-                change = score_equal((truth.record, run(other)), capture, pair, Path(folder))
+                change = score_equal((truth.record, run(other)), capture, pair, Path(folder), report=report)
     return Scored(
         seed=seed,
         capture=capture,

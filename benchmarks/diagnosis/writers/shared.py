@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from benchmarks.diagnosis.record import DeviceSpan, Record, Span, ThreadFacts, Work
 
 DEVICE_NAME = "NVIDIA A100-SXM4-80GB"
@@ -53,18 +51,6 @@ def copy_name(span: DeviceSpan) -> str:
         Work.DEVICE_TO_HOST: f"Memcpy DtoH (Device -> {host})",
         Work.DEVICE_TO_DEVICE: "Memcpy DtoD (Device -> Device)",
     }[span.work]
-
-
-def with_own_correlations(record: Record) -> Record:
-    """Return the record with numbers of calls that start at 1 in each rank: each process counts its own."""
-    if record.ranks == 1:
-        return record
-    numbers: list[dict[int, int]] = [{0: 0} for _ in range(record.ranks)]
-    for span in sorted(record.spans, key=lambda span: span.correlation):
-        numbers[span.rank].setdefault(span.correlation, len(numbers[span.rank]))
-    spans = tuple(replace(span, correlation=numbers[span.rank][span.correlation]) for span in record.spans)
-    device = tuple(replace(span, correlation=numbers[span.rank][span.correlation]) for span in record.device)
-    return replace(record, spans=spans, device=device)
 
 
 def nested(spans: list[Span]) -> list[Span]:

@@ -98,7 +98,12 @@ def _entry(field: int, number: int, content: bytes) -> bytes:
     return _message(field, _number(ENTRY_KEY, number) + _message(ENTRY_VALUE, content))
 
 
+_SHORT = [bytes([value]) for value in range(0x80)]
+
+
 def _varint(value: int) -> bytes:
+    if 0 <= value < 0x80:
+        return _SHORT[value]
     value &= 0xFFFF_FFFF_FFFF_FFFF
     encoded = bytearray()
     while value > 0x7F:

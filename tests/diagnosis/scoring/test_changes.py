@@ -2,11 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.diagnosis.captures import Capture
+from benchmarks.diagnosis.captures import Capture, write_capture
 from benchmarks.diagnosis.knobs import Format, Knob
 from benchmarks.diagnosis.scoring.changes import Change, score_cause, score_equal
 from benchmarks.diagnosis.truth import run
 from benchmarks.diagnosis.worlds import World
+from traceviz.api import report_on
 
 pytestmark = pytest.mark.process
 WORLD = World(3, steps=8, layers=1, operators=3, workers=0, spread=0.02)
@@ -39,3 +40,11 @@ def test_runs_that_differ_are_no_equal_pair(tmp_path):
     slow = run(replace(WORLD, strengths={Knob.SLOW_LOADER: 1.0}))
 
     assert score_equal((run(WORLD), slow), KINETO, (3, 3), tmp_path) is Change.FALSE
+
+
+def test_a_comparison_with_a_report_at_hand_has_the_same_score(tmp_path):
+    world = replace(WORLD, strengths={Knob.SLOW_LOADER: 1.0})
+    pair = run(WORLD), run(world)
+    report = report_on(*write_capture(pair[1], KINETO, 3, tmp_path))
+
+    assert score_cause(pair, Knob.SLOW_LOADER, KINETO, 3, tmp_path, report=report) is Change.NAMED

@@ -128,7 +128,8 @@ class InputPipelineResult:
     def speedup_words(self) -> str:
         """The speed-up without the wait as text: ``at best 2.6×``, ``1.9 to 2.6×``; empty if it is not known."""
         best = self.best_case_speedup
-        return describe_speedup(self.least_speedup, best) if best else ""
+        has_bound = not self.host_only or self.least_speedup <= 1  # what shares cores with the input may gain as well
+        return describe_speedup(self.least_speedup, best if has_bound else None) if best else ""
 
     @property
     def loader(self) -> LoaderUse | None:

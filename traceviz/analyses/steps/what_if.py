@@ -15,11 +15,12 @@ from traceviz.report import Block, Column, Fact, Facts, Grid, Prose, Section, Sk
 
 HOW = (
     "Each row: the mean steady step if the time of the cause vanished. The long end keeps every delay that no recorded "
-    "dependency explains, and 15 % of the gain; in the short end the whole time of the cause is gained, and for causes "
-    "other than input a little more."
+    "dependency explains, and 15 % of the gain (25 % for communication). In the short end the whole time of the cause "
+    "is gained, for causes other than input a little more, and waits in collectives whose ranks cannot be matched."
 )
 ON_CORES = (
-    "Without a device, the cause and the rest of the program may share cores, which no event shows: more may be gained."
+    "Without a device, the cause and the rest of the program may share cores, which no event shows. So the gain has no "
+    "upper bound."
 )
 
 
@@ -74,7 +75,7 @@ class WhatIfAnalysis(Analysis[WhatIf]):
 
 def _row(prediction: Prediction) -> tuple[str | int | float | None, ...]:
     low_ns, high_ns = round(prediction.low_ns), round(prediction.high_ns)
-    words = f"{format_ns(low_ns)} to {format_ns(high_ns)}"
+    words = f"{format_ns(low_ns)} to {format_ns(high_ns)}" if low_ns else f"at most {format_ns(high_ns)}"
     return (
         *(prediction.label, words, describe_speedup(prediction.low, prediction.high)),
         *(prediction.share, prediction.reason or None, prediction.key),

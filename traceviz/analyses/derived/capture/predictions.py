@@ -2,7 +2,8 @@
 
 The long end keeps every delay that no dependency explains, and every wait but that for the cause. The short end is the
 step without the exclusive time of the cause, or what the replay gives if the work that the cause launches vanishes as
-well, if that is shorter.
+well, if that is shorter. What no dependency bounds widens it: waits in collectives whose ranks cannot be matched, and
+cores that parts of a program without a device share.
 """
 
 from __future__ import annotations
@@ -37,10 +38,14 @@ WORTH_PREDICTING = 0.03
 MOST_CAUSES = 6
 LEFT = 0.15
 """Part of the proven gain that the long end leaves: a repaired program still takes batches and reads results."""
+LEFT_OF_COMMUNICATION = 0.25
+"""The same of communication: ranks still exchange the same bytes, on a faster link or behind computing."""
 ERRORS = 2
 """Standard errors of the mean step that the long end adds: another run has other steps."""
 SLACK = 0.08
-"""Share by which the short end is shorter: a cause other than a wait for input also slows what runs next to it."""
+"""Share by which the short end is shorter: a cause other than a wait for input also slows what runs next to it. Of the
+input, its copies do.
+"""
 WORTH_NAMING = 0.05
 """Events with at least this share of a part's time vanish with it."""
 NO_GRAPH = "steps are those of the devices, or too little of what the host does was recorded"
@@ -55,7 +60,7 @@ def predictions(trace: TraceView) -> tuple[Prediction, ...]:
     """Return what the steps would take without each of their largest causes, the largest possible gain first."""
     found = (predict(trace, key) for key in _causes(trace))
     known = [prediction for prediction in found if prediction is not None]
-    return tuple(sorted(known, key=lambda prediction: (prediction.low_ns, prediction.key)))
+    return tuple(sorted(known, key=lambda found: (found.low_ns, found.high_ns, found.key)))
 
 
 @once_per_trace
@@ -107,19 +112,27 @@ def predict(trace: TraceView, key: str) -> Prediction | None:
     reason = NO_GRAPH if graph is None else NO_LAUNCHES if graph.known < KNOWN_LAUNCHES else ""
     reason = EVENTS_LOST if not reason and losses(trace.tables) else reason
     change = _changes(trace, graph, key, cause) if graph is not None and not reason else None
-    low_ns, high_ns = step_ns * (1 - share), step_ns
+    waits = 0 if key == "communication" or (graph is not None and graph.has_meetings) else times.get("communication", 0)
+    left_ns = step_ns * (1 - share - waits / whole)
+    low_ns, high_ns = left_ns, step_ns
     if change is not None and graph is not None:
         proven, possible = change
         scale = step_ns / max(1.0, float(graph.replay(Change()).mean()))
         steps_ns = scale * graph.replay(proven)
         least_ns = float(steps_ns.mean())
-        high_ns = least_ns + LEFT * max(0.0, step_ns - least_ns) + _error(steps_ns)
+        left = LEFT_OF_COMMUNICATION if key == "communication" else LEFT
+        high_ns = least_ns + left * max(0.0, step_ns - least_ns) + _error(steps_ns)
         high_ns = max(high_ns, step_ns * (1 - share))  # other gains follow from the replay, and are not proven
         steps_ns = scale * graph.replay(replace(possible, delays=True))
-        low_ns = min(float(steps_ns.mean()), step_ns * (1 - share))
+        low_ns = min(float(steps_ns.mean()), left_ns)
+        if key in _LAUNCHING:  # fewer and larger kernels also spare the host what it does for each batch
+            low_ns = min(low_ns, step_ns * times.get("device_compute", 0) / whole)
     elif not reason:
         reason = NO_EVENTS
-    low_ns, high_ns = max(0.0, (1 if key == INPUT else 1 - SLACK) * min(low_ns, step_ns)), min(high_ns, step_ns)
+    slack = SLACK * (1 - part_times(trace).get(INPUT, 0) / max(1, times.get(INPUT, 0))) if key == INPUT else SLACK
+    low_ns, high_ns = max(0.0, (1 - slack) * min(low_ns, step_ns)), min(high_ns, step_ns)
+    if not trace.rank_busy:
+        low_ns = 0.0  # no event shows how much the rest of the program gains on the cores that it shares with the cause
     if not reason and high_ns >= step_ns:
         reason = NO_GAIN
     return Prediction(key, label, time_ns, share, step_ns, low_ns, max(low_ns, high_ns), reason)
@@ -142,7 +155,7 @@ def _changes(trace: TraceView, graph: Graph, key: str, cause: str) -> tuple[Chan
         return Change(idle=idle), Change(gone=idle)
     if key in {"synchronisation", "blocking_copy", "device_wait"}:
         return Change(waits=True, last_waits=True), Change(waits=True)
-    if key in {"kernel_launch", "launch_queue"}:
+    if key in _LAUNCHING:
         host = _launching(trace, graph)
         return Change(host), Change(host)
     if key in _OF_CALLS:
@@ -171,9 +184,10 @@ def _class_time(trace: TraceView, rank: int, key: str) -> IntervalSet:
     return classes.profiler if key == "profiler" else classes.host_blocked
 
 
+_LAUNCHING = frozenset({"kernel_launch", "launch_queue"})
 _OF_CLASS = frozenset(
     {INPUT, "host_collective", "compilation", "first_launch", "profiler", "synchronisation", "blocking_copy"}
-    | {"device_wait", "kernel_launch", "launch_queue"}
+    | {"device_wait", *_LAUNCHING}
 )
 """Parts whose time is a class of the host, or whose waits are dropped."""
 _OF_CALLS = {"allocation": ("allocation", "pool_allocation"), "stream": ("stream",)}

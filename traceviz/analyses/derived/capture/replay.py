@@ -112,6 +112,11 @@ class Graph:
         starts, ends = bounds(self.steps)
         return float((ends - starts).mean())
 
+    @property
+    def has_meetings(self) -> bool:
+        """True if collectives of all ranks were matched, so that a replay moves the waits for late ranks."""
+        return bool((self.work["meeting"] >= 0).any())
+
     def replay(self, change: Change) -> Array:
         """Return the durations of the steps with a change: those of the host, or of the devices if they are longer.
 

@@ -39,7 +39,7 @@ class Prediction:
 
     @property
     def high(self) -> float | None:
-        """Greatest speed-up; ``None`` if nothing of the step would be left."""
+        """Greatest speed-up; ``None`` if there is no upper bound."""
         return self.step_ns / self.low_ns if self.low_ns > 0 else None
 
 
@@ -59,11 +59,11 @@ def describe_speedup(low: float, high: float | None) -> str:
 
     Args:
         low: Least speed-up, 1 if no gain is proven.
-        high: Greatest; ``None`` if nothing of the step would be left.
+        high: Greatest; ``None`` if there is no upper bound.
     """
     least = f"{low:.1f}"
     if high is None:
-        return f"at least {least}×"
+        return "not known" if least == "1.0" else f"at least {least}×"
     most = f"{max(low, high):.1f}"
     if least == "1.0":
         return f"at best {most}×"

@@ -309,6 +309,11 @@ class _Verdict(Struct):
     cause: str = ""
     candidates: tuple[Candidate, ...] = ()
     parts: tuple[Claim, ...] = ()
+    headline: str = ""
+    figure: str = ""
+    consequence: str = ""
+    caveats: tuple[str, ...] = ()
+    capture_parts: tuple[Claim, ...] = ()
 
 
 class _Document(Struct):

@@ -82,12 +82,13 @@ class MarkdownRenderer:
         """Render the document, ended by a newline."""
         if has_first_screen(report, options):
             return _document(_first_parts(report, first_screen(report), options.top))
+        is_whole = report.schema == SCHEMA and options.sections is None
         report = select(report, options.sections)
         pictures = text_figures(report)
         sections = [_section(section, options.top, pictures.get(section.slug)) for section in report.sections]
         findings = [_finding(finding, advice_from_evidence(finding)) for finding in by_time_at_stake(report.findings)]
-        bars = map(_bars, judged_bars(report)) if report.schema == SCHEMA else ()
-        absence_of_findings = prose(describe_absence_of_findings(report))
+        bars = map(_bars, judged_bars(report)) if is_whole else ()
+        absence_of_findings = prose(describe_absence_of_findings(report)) if is_whole else ""
         head = (*_head(report, first_lines(report.verdict)), *bars)
         found = "## Findings" if findings or absence_of_findings else ""
         return _document((*head, found, absence_of_findings, *findings, *sections, _notes(report)))

@@ -17,7 +17,7 @@ from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import HOST
 from traceviz.analyses.derived.frames import having
 from traceviz.analyses.derived.view import TraceView
-from traceviz.analyses.headline.choice import HEALTHY, INPUT, MOST, UNEXPLAINED, Option
+from traceviz.analyses.headline.choice import HEALTHY, INPUT, MOST, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.analyses.headline.claims import (
     NO_HEADLINE,
     Headline,
@@ -39,7 +39,7 @@ from traceviz.analyses.program.cpu_steps import OF_OPERATORS, OF_THE_PROGRAM, Cp
 from traceviz.analyses.program.lanes import LaneTimes
 from traceviz.core.units import format_ratio
 from traceviz.report import Finding
-from traceviz.report.findings.record import BY_CAUSE
+from traceviz.report.findings.record import BY_CAUSE, ELSEWHERE
 from traceviz.report.findings.registry import record_of
 from traceviz.report.start import find_start, place_within_sentence
 
@@ -60,9 +60,9 @@ def headline_of_lead(results: dict[str, Any], time: Judged, lead: Option, findin
     if lead.key == UNEXPLAINED:
         waits = results.get("host_waits")
         record = waits.record[0] if isinstance(waits, HostCauses) and waits.record else ""
-        return replace(
-            made, consequence=say_consequence("", "", f"to see the cause, record {record}" if record else "")
-        )
+        return replace(made, consequence=f"To see the cause, record {record}" if record else "")
+    if lead.key == POSSIBLE_INPUT:
+        return replace(made, consequence=f"{say_consequence(describe_gain(lead), '')} if so; {_MARK_INPUT}")
     gain = "" if is_input and pipeline.caveat else describe_gain(lead, pipeline.least_speedup if is_input else 1.0)
     if finding is not None:
         start = find_start(finding)
@@ -72,7 +72,7 @@ def headline_of_lead(results: dict[str, Any], time: Judged, lead: Option, findin
         waits = results.get("host_waits")
         within = waits.within if isinstance(waits, HostCauses) and lead.key == HOST else ""
         start = "" if lead.key == "migration" else lead.culprit or within  # pages migrate anywhere
-    tables = lead.record.tables if lead.record is not None else BY_CAUSE.get(lead.key, ())
+    tables = lead.record.tables if lead.record is not None else BY_CAUSE.get(lead.key, ELSEWHERE)
     sections = (place.partition(":")[0] for place in tables)
     section = next((slug for slug in sections if slug in results), "")
     fallback = section and f"see section {section}"
@@ -204,6 +204,7 @@ def headline_of_unjudged(trace: TraceView, pipeline: InputPipelineResult) -> Hea
             made = claim_on("One event takes", inside / trace.captured_ns, CAPTURED, name)
             return replace(made, consequence=remedy)
     reason = {"filtered": "only collectives were recorded", "no-device-work": "no device work was recorded"}
+    reason |= {"no-kernels": "no kernels were recorded"}
     why = reason.get(kind.key) or (pipeline.reason.fact if pipeline.reason is not None else "no steps were found")
     return Headline(f"Not judged: {why}", consequence=remedy)
 

@@ -100,13 +100,8 @@ def describe_others(choice: Choice, judged: Judged, *, is_alone: bool = False) -
 
 def _with_share(option: Option, words: str) -> str:
     bound = "at most " if option.certainty == "at most" else ""
-    of = (
-        ""
-        if option.share_of == words
-        else f" {base_of(option.share_of)}"
-        if not words
-        else f" of the {option.share_of}"
-    )
+    of = f" of the {option.share_of}" if words else f" {base_of(option.share_of)}"
+    of = "" if option.share_of == words else of
     return f"{option.label} ({bound}{format_ratio(option.share)}{of})"
 
 

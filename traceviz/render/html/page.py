@@ -211,7 +211,7 @@ def command(report: Report) -> str:
 def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
     report, pictures = content.report, content.pictures
     figures = _Section("tv-figures", "Figures", figure_parts(report))
-    sections = [_Section("tv-verdict", "", draw_first_lines(report.verdict)), *_reported(report, pictures)]
+    sections = [_Section("tv-verdict", "", draw_first_lines(report.verdict)), *_reported(content)]
     sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
     sections += [_reported_section(item, content) for item in report.sections]
@@ -269,8 +269,9 @@ def _section(section: _Section) -> Markup:
     )
 
 
-def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
+def _reported(content: _Content) -> list[_Section]:
     """Draw the first parts: the distribution of time with its candidate causes, and the findings with advice."""
+    report, pictures = content.report, content.pictures
     charts = first_screen(report).bars if report.schema == SCHEMA else ()
     drawn = joined(bars(chart, _slug_of(report, chart)) for chart in charts)
     places = pictures.places if pictures is not None else ()
@@ -282,7 +283,7 @@ def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
         )
         for position, item in enumerate(by_time_at_stake(report.findings))
     )
-    absence_text = describe_absence_of_findings(report)
+    absence_text = describe_absence_of_findings(report) if content.options.sections is None else ""
     absent = element("p", prose(absence_text)) if absence_text else Markup()
     why = "" if any(section.slug == WHY for section in report.sections) else candidates(report.verdict)
     folded = (

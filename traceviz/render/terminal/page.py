@@ -78,8 +78,9 @@ _TITLE_KEYS = ("source", "trace", "path")
 
 
 def page(report: Report, options: RenderOptions) -> str:
-    """Render the whole report as text that fits ``options.width``."""
+    """Render the whole report as text that fits ``options.width``; of a selection of sections, only these."""
     width, pictures = _width(options), text_figures(report)
+    is_whole = report.schema == SCHEMA and options.sections is None
     notes = []
     if report.notes or report.skipped:
         notes = [rule("Notes", width)]
@@ -89,8 +90,8 @@ def page(report: Report, options: RenderOptions) -> str:
             notes += skipped_lines(names, reason, width, absence(report))
     parts = [
         header_lines(report.run, width),
-        [*verdict_lines(report, first_lines(report.verdict), width), *summary_line(report, width)],
-        *(bar_part(part, width, options) for part in (judged_bars(report) if report.schema == SCHEMA else ())),
+        [*verdict_lines(report, first_lines(report.verdict), width), *summary_line(report, width, is_whole=is_whole)],
+        *(bar_part(part, width, options) for part in (judged_bars(report) if is_whole else ())),
         *(section_lines(section, width, options, pictures.get(section.slug)) for section in report.sections),
         _findings(report, width),
         notes,
@@ -218,7 +219,7 @@ def _findings(report: Report, width: int) -> list[Text]:
 _BODY = " " * (INDENT + 3)
 
 
-def summary_line(report: Report, width: int) -> list[Text]:
+def summary_line(report: Report, width: int, *, is_whole: bool) -> list[Text]:
     """Return a sentence for the top of the page: what was found besides the headline, and where to read more."""
     lead = leading_finding(report)
     others = ", ".join(
@@ -227,7 +228,7 @@ def summary_line(report: Report, width: int) -> list[Text]:
         if finding is not lead
     )
     if not report.findings:
-        text = describe_absence_of_findings(report)
+        text = describe_absence_of_findings(report) if is_whole else ""
     elif not others:
         text = f"Nothing else was found. Evidence and advice: {visible(report.findings[0].code)}, at the end."
     else:

@@ -70,7 +70,7 @@ def test_importing_the_registry_loads_none_of_the_four_slow_libraries():
 def test_one_section_leaves_out_the_eight_others(any_renderer):
     text = any_renderer.render(sample_report(), RenderOptions(sections=("kernels",)))
     assert "91,884" in text or "91884" in text
-    assert "Highly input-bound" in text
+    assert "Input-bound: steps wait" in text
     assert "cudaMalloc" not in text
     assert "TV302" not in text
 

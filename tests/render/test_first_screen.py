@@ -84,7 +84,7 @@ def test_a_screen_takes_the_most_detail_that_fits():
     parts = tuple(Bar(str(n), f"a long name of part {n}", 10**9, 0.125) for n in range(8))
     run = Section("whole_run", "The whole run", (Bars("", "8 s", "ns", parts),))
     notes = (Note("n", Severity.WARNING, much),) * 2
-    healthy = replace(INPUT.verdict, cause="healthy")
+    healthy = replace(INPUT.verdict, cause="healthy", caveats=())
     crowded = replace(INPUT, verdict=healthy, findings=many, notes=notes, sections=(run, *INPUT.sections))
     stakes = {width: drawn(crowded, width).count("at stake") for width in (40, 100)}
     assert stakes == {40: 3, 100: 2}
@@ -134,7 +134,9 @@ def test_evidence_is_what_neither_verdict_nor_message_state():
     said = (replace(placed, message=f"It is in {where}.") for where in ("decode (train.py:41)", "load (train.py:4)"))
     shown = [first_screen(report((placed,))).findings[0].evidence for placed in said]
     assert [len(evidence) for evidence in shown] == [0, 1]
-    stated = replace(INPUT, verdict=replace(INPUT.verdict, sentence="130 ms of each, 57.5 %."), sections=unnumbered)
+    stated = replace(
+        INPUT, verdict=replace(INPUT.verdict, headline="", sentence="130 ms of each, 57.5 %."), sections=unnumbered
+    )
     assert [fact.key for fact in first_screen(stated).findings[0].evidence] == ["waits"]
     assert first_screen(INPUT).bars[0].whole == "57 steady steps"
     assert [fact.value for fact in first_screen(INPUT).findings[0].evidence] == [130_000_000]
@@ -181,18 +183,18 @@ def test_small_parts_of_a_bar_are_one_and_parts_of_nothing_none():
     assert [(bar.label, bar.share) for bar in fewer.bars] == [("0", 0.5), ("other (5)", pytest.approx(0.5))]
 
 
-def test_the_bar_of_the_whole_run_comes_before_that_of_its_steps():
+def test_the_bar_with_the_base_of_the_headline_comes_first():
     def bars(label):
         return Bars("Parts", label, "ns", (Bar("a", "a", 1, 1.0),))
 
     sections = (Section("breakdown", "", (bars("steps"),)), Section("whole_run", "", (bars("34 s"),)))
     spanned = replace(report(sections=sections), run=(Fact("span_ns", "captured time", 811_000_000, "ns"),))
     assert [fact.value for fact in first_screen(spanned).run] == ["811 ms profiled"]
-    shown = first_screen(spanned).bars
-    assert [(bar.title, bar.whole) for bar in shown] == [
-        ("Where the run's time went", "34 s"),
-        ("Where the steps' time went", "steps"),
-    ]
+    of_run, of_steps = ("Where the run's time went", "34 s"), ("Where the steps' time went", "steps")
+    assert [(bar.title, bar.whole) for bar in first_screen(spanned).bars] == [of_steps, of_run]
+    lead = Candidate("run_saving", "saving", 9, 0.3, "run", "measured", "", "", leads=True)
+    led = replace(spanned, verdict=replace(spanned.verdict, candidates=(lead,)))
+    assert [(bar.title, bar.whole) for bar in first_screen(led).bars] == [of_run, of_steps]
 
 
 def test_the_bar_of_a_verdict_has_its_parts_and_comes_before_those_of_sections():
@@ -351,9 +353,9 @@ def test_a_note_on_which_part_is_shown_comes_before_warnings():
 def test_long_texts_end_with_a_sentence():
     text = "One is here. " * 40
     screen = first_screen(report((finding("TV202", "a", message=f"A. {text}"),), sentence=text), Detail(characters=100))
-    assert screen.verdict.sentence == ("One is here. " * 15).rstrip()
+    assert screen.lines.headline == ("One is here. " * 15).rstrip()
     assert screen.findings[0].message == "A. " + ("One is here. " * 7).rstrip()
-    assert first_screen(report(sentence="x" * 700)).verdict.sentence == "x" * 499 + "…"
+    assert first_screen(report(sentence="x" * 700)).lines.headline == "x" * 499 + "…"
 
 
 def test_more_rows_are_shown_where_they_are_asked_for():

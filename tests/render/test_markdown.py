@@ -90,7 +90,7 @@ def test_top_limits_the_rows_and_names_what_is_left():
 
 def test_findings_come_with_their_advice_before_the_sections():
     text = render(sample_report())
-    assert text.index("### error: TV101 input-bound") < text.index("## Capture")
+    assert text.index("### High: TV101 input-bound") < text.index("## Capture")
     assert text.count("\n- ") == 3 + 2 + 2 + 3
 
 

@@ -19,6 +19,7 @@ from traceviz.core.units import counted
 from traceviz.render.html import fragment as pieces
 from traceviz.render.html.components.blocks import facts
 from traceviz.render.html.components.element import element, joined, shown
+from traceviz.render.verdict_text import first_lines
 from traceviz.report import SCHEMA, Column, Fact, Grid, Report, Section
 from traceviz.trace import schema
 
@@ -136,7 +137,13 @@ def _recorded(recorded: Recorded) -> Markup:
 
 def _recorded_text(recorded: Recorded) -> tuple[str, ...]:
     said = recorded_lines(recorded)
-    return said if recorded.report is None else (sentence(recorded.report.verdict.sentence), *said)
+    return said if recorded.report is None else (*_first(recorded.report), *said)
+
+
+def _first(report: Report) -> tuple[str, ...]:
+    """Return headline and consequence, each on a line."""
+    first = first_lines(report.verdict)
+    return tuple(sentence(line) for line in (first.headline, first.consequence) if line)
 
 
 def _paragraphs(lines: tuple[str, ...]) -> Markup:
@@ -150,7 +157,7 @@ def report_lines(report: Report, name: str = "report") -> tuple[str, ...]:
     findings = f"Findings: {', '.join(found)}{f' and {more} more' if more else ''}." if found else ""
     tables = f" {name}.to_pandas(SECTION) has the rows of a table." if report.schema == SCHEMA else ""
     how = f"print(traceviz.to_text({name})) shows all of its {counted(len(report.sections), 'section')}.{tables}"
-    return tuple(filter(None, (sentence(report.verdict.sentence), findings, how)))
+    return tuple(filter(None, (*_first(report), findings, how)))
 
 
 def table_lines(tables: TraceTables) -> tuple[str, ...]:

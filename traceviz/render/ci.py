@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 from traceviz.core.sanitize import sentence
 from traceviz.render.options import GATES, RenderOptions, select
 from traceviz.render.rows import by_time_at_stake, time_at_stake
+from traceviz.render.verdict_text import first_lines
 from traceviz.report import Report, Severity
 
 FAILED, UNKNOWN = "failed", "unknown"
@@ -71,7 +72,7 @@ class JUnitRenderer:
             f"<testsuites {counts}>",
             f'  <testsuite name={_attribute(name)} {counts} skipped="0">',
             *(line for gate in gates for line in _case(gate)),
-            f"    <system-out>{escape(sentence(report.verdict.sentence))}</system-out>",
+            f"    <system-out>{escape(sentence(first_lines(report.verdict).text))}</system-out>",
             "  </testsuite>",
             "</testsuites>",
         ]
@@ -120,7 +121,7 @@ def _commands(report: Report) -> Iterator[str]:
     passed = sum(gate.outcome not in {FAILED, UNKNOWN} for gate in gates)
     tally = f" {passed} of {len(gates)} gates passed." if gates else ""
     title = ": ".join(part for part in ("traceviz", source_of(report)) if part)
-    yield _command("notice", title, f"{report.verdict.sentence}{tally}")
+    yield _command("notice", title, f"{first_lines(report.verdict).text}{tally}")
 
 
 def _command(name: str, title: str, message: str) -> str:

@@ -12,17 +12,24 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
-from traceviz.core.units import UNITS, Unit, Value, counted, format_value
+from traceviz.core.units import UNITS, Unit, Value, counted, format_ratio, format_value
 from traceviz.render.options import FINDINGS, GATES, NOTES
-from traceviz.render.rows import absence, by_time_at_stake, time_at_stake
+from traceviz.render.rows import DEVICE_WORK, REST, absence, by_time_at_stake, time_at_stake
 from traceviz.render.supporting_tables import tables_behind
 from traceviz.render.text import ELLIPSIS
+from traceviz.render.verdict_text import (
+    FirstLines,
+    advice_from_evidence,
+    describe_absence_of_findings,
+    first_lines,
+)
 from traceviz.report import (
     MEASURES,
     STATED,
     STEADY_STEP_TIME,
     Bar,
     Bars,
+    Claim,
     Fact,
     Finding,
     Note,
@@ -32,6 +39,7 @@ from traceviz.report import (
     Verdict,
 )
 from traceviz.report.findings.registry import find_record
+from traceviz.report.start import find_start
 from traceviz.report.verdicts import Cause
 
 
@@ -85,10 +93,11 @@ class FirstScreen:
 
     Args:
         run: Facts about the run.
-        verdict: The first sentence.
-        bars: Distribution of the time of the whole run, and of its steps.
+        lines: Headline, consequence and caveats.
+        bars: Distribution of the judged time, the one that the headline is about first.
         findings: The most important ones, with their first advice and the evidence that the verdict does not state.
-        others: The names of the other findings, as text; empty if there are none.
+        others: The names of the other findings, as text; empty if there are none. Without any finding, what was looked
+            for.
         tables: Sections of one table each: support for the largest cause.
         rows: Rows shown of each table.
         gates: The results of gates, if any were set.
@@ -98,7 +107,7 @@ class FirstScreen:
     """
 
     run: tuple[Fact, ...]
-    verdict: Verdict
+    lines: FirstLines
     bars: tuple[Bars, ...]
     findings: tuple[Finding, ...]
     others: str
@@ -165,7 +174,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z0-9])")
 
 def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
     """Create the first screen of ``report`` within the limits of ``detail``."""
-    lead = _lead(report)
+    lead = leading_finding(report)
     # The verdict's finding comes first, then the serious ones, then one hint of the same kind as the first.
     ordered = by_time_at_stake(report.findings)
     serious = [finding for finding in ordered if finding is not lead and finding.severity is not Severity.INFO]
@@ -182,13 +191,13 @@ def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
     notes = tuple(
         replace(note, message=_sentences(note.message, detail.characters)) for note in warnings[: detail.notes]
     )
-    bars = tuple(_folded(bars, detail.parts) for bars in _bars(report))
+    bars = tuple(_folded(bars, detail.parts) for bars in judged_bars(report))
     return FirstScreen(
         run=tuple(_short(fact, min(detail.characters, _LONGEST_NAME)) for fact in _facts_of_the_run(report)),
-        verdict=replace(report.verdict, sentence=_sentences(report.verdict.sentence, 2 * detail.characters)),
+        lines=_lines(report.verdict, detail),
         bars=bars,
         findings=tuple(_compact(shown, report.verdict, lead, bars, detail)),
-        others=f"Also: {_listed(others)} (--section {FINDINGS})." if others else "",
+        others=f"Also: {_listed(others)} (--section {FINDINGS})." if others else describe_absence_of_findings(report),
         tables=tables_behind(report, lead or next(iter(shown), None))[: detail.tables],
         rows=detail.rows,
         gates=gates,
@@ -199,11 +208,11 @@ def first_screen(report: Report, detail: Detail = DETAILS[0]) -> FirstScreen:
 
 
 def spoken(report: Report) -> tuple[str, ...]:
-    """Summarise the screen in a few lines, for the end of a recording: the verdict, then each serious finding."""
+    """Summarise the screen in a few lines, for the end of a recording: the headline, then each serious finding."""
     screen = first_screen(report)
     serious = (finding for finding in screen.findings if finding.severity is not Severity.INFO)
     added = (f"{f.code} {f.slug}: {f.message or next(iter(f.advice), '')}" for f in serious)
-    return screen.verdict.sentence, *added
+    return *filter(None, (screen.lines.headline, screen.lines.consequence)), *added
 
 
 def _facts_of_the_run(report: Report) -> Iterator[Fact]:
@@ -212,7 +221,7 @@ def _facts_of_the_run(report: Report) -> Iterator[Fact]:
     Figures of the whole run that are not in the bars or the verdict follow, and the most informative figure of model
     quality: the first that has a direction.
     """
-    has_run = any(_first_bars(report, _RUN_BARS))
+    has_run = any(_bars_of(report, _RUN_BARS))
     for fact in report.run:
         if has_run and fact.key == "span_ns" and fact.value is not None:
             yield replace(fact, value=f"{format_value(fact.value, fact.unit)} profiled", unit="text")
@@ -234,14 +243,22 @@ def _facts_of_the_run(report: Report) -> Iterator[Fact]:
             yield Fact(QUALITY, "last figure of quality", f"{row.get('label')} {format_value(row['last'], 'number')}")
 
 
-def _lead(report: Report) -> Finding | None:
+def leading_finding(report: Report) -> Finding | None:
     """Return the finding that the verdict is about, if any."""
     cause = report.verdict.cause
     codes = {candidate.evidence for candidate in report.verdict.candidates if candidate.leads}
-    for finding in by_time_at_stake(report.findings):
+    ordered = by_time_at_stake(report.findings)
+    for finding in ordered:
         if finding.slug == cause or finding.code in codes or (cause in _INPUTS and _is_of_input(finding)):
             return finding
-    return None
+    return next((finding for finding in ordered if _is_same_claim(finding, report.verdict)), None)
+
+
+def _is_same_claim(finding: Finding, verdict: Verdict) -> bool:
+    """Return whether a finding has the share of the part that leads the verdict, with the same base."""
+    leads = (candidate for candidate in verdict.candidates if candidate.leads)
+    share = format_ratio(finding.share) if finding.share is not None else ""
+    return any(lead.share_of == finding.share_of and format_ratio(lead.share) == share for lead in leads)
 
 
 def _is_of_input(finding: Finding) -> bool:
@@ -254,18 +271,23 @@ def _compact(
 ) -> Iterator[Finding]:
     """Remove text that the verdict or the bars already state, and keep only the first new advice."""
     given: set[str] = set()
-    beside = " ".join((verdict.sentence, *(part.whole for part in bars)))
+    said_first = f"{verdict.headline} {verdict.consequence}" if verdict.headline else verdict.sentence
+    beside = " ".join((said_first, *(part.whole for part in bars)))
     for finding in findings:
         # The verdict may contain the message, with a lower case letter at its start. JSON reports do not say so.
-        is_stated = finding.message[1:].rstrip(".") in verdict.sentence or (finding is lead and _is_of_input(finding))
+        is_stated = finding.message[1:].rstrip(".") in said_first or (finding is lead and _is_of_input(finding))
         message = "" if is_stated else _sentences(finding.message, detail.characters)
         said = f"{beside} {time_at_stake(finding)} {message}"
         facts = () if finding.severity is Severity.INFO else (_short(fact) for fact in finding.evidence)
         evidence = [fact for fact in facts if not _states(said, format_value(fact.value, fact.unit))]
-        advice = next((step for step in finding.advice if step not in given), "")
-        given.add(advice)
+        place, step = next(((n, step) for n, step in enumerate(finding.advice) if step not in given), (0, ""))
+        given.add(step)
+        starts = not place and step and (finding is not lead or find_start(finding) not in said_first)
+        advice = advice_from_evidence(finding)[0] if starts else step
         steps = (_sentences(advice, detail.characters),) if advice else ()
-        yield replace(finding, message=message, evidence=tuple(evidence[: detail.facts]), advice=steps)
+        share = None if finding is lead and verdict.headline else finding.share  # the headline states it
+        shown = tuple(evidence[: detail.facts])
+        yield replace(finding, message=message, evidence=shown, advice=steps, share=share)
 
 
 def _states(text: str, value: str) -> bool:
@@ -298,12 +320,34 @@ def _sentences(text: str, most: int) -> str:
     return first
 
 
-def _bars(report: Report) -> Iterator[Bars]:
-    for kinds in (_RUN_BARS, _STEP_BARS):
-        yield from _first_bars(report, kinds)
+def _lines(verdict: Verdict, detail: Detail) -> FirstLines:
+    lines = first_lines(verdict, detail.characters)
+    return lines if verdict.headline else replace(lines, headline=_sentences(lines.headline, 2 * detail.characters))
 
 
-def _first_bars(report: Report, kinds: tuple[tuple[str, str, str], ...]) -> tuple[Bars, ...]:
+def judged_bars(report: Report) -> Iterator[Bars]:
+    """Return the bars of the capture, the run and the steps, as far as they are known.
+
+    The one whose base is that of the headline comes first.
+    """
+    lead = next((candidate for candidate in report.verdict.candidates if candidate.leads), None)
+    kinds = (_RUN_BARS, _STEP_BARS) if lead is not None and lead.share_of == _RUN else (_STEP_BARS, _RUN_BARS)
+    led = format_ratio(lead.share) if lead is not None else ""
+    captured = report.verdict.capture_parts
+    if captured:
+        yield Bars("Where the captured time went", captured[0].share_of, "ns", _as_bars(captured))
+    for kind in kinds:
+        found = list(_bars_of(report, kind))
+        same = [bars for bars in found if any(format_ratio(bar.share) == led for bar in bars.bars)]
+        yield from (same or found)[:1]  # the most informative one, but with the number of the headline
+
+
+_RUN = "run"
+"""Base of the shares of a whole run's parts."""
+
+
+def _bars_of(report: Report, kinds: tuple[tuple[str, str, str], ...]) -> Iterator[Bars]:
+    """Return the bars of the judged time that the report has, the most informative first."""
     for slug, title_of_steps, title in kinds:
         for block in _parts(report.verdict) if slug == _OF_VERDICT else report.blocks(slug):
             if isinstance(block, Bars) and any(bar.share > 0 for bar in block.bars):
@@ -311,14 +355,17 @@ def _first_bars(report: Report, kinds: tuple[tuple[str, str, str], ...]) -> tupl
                 if whole == STEADY_STEP_TIME:  # the bar of the breakdown also has their number and time
                     whole = next((bars.whole for bars in report.blocks("breakdown") if isinstance(bars, Bars)), whole)
                 short = _clipped(whole.removeprefix("time of "), _LONGEST_FACT)
-                return (replace(block, title=title_of_steps if "step" in whole else title, whole=short),)
-    return ()
+                yield replace(block, title=title_of_steps if "step" in whole else title, whole=short)
 
 
 def _parts(verdict: Verdict) -> tuple[Bars, ...]:
-    """Return the parts of the verdict as one bar."""
-    bars = tuple(Bar(part.key, part.label, part.time_ns, part.share) for part in verdict.parts)
-    return (Bars("Parts", verdict.parts[0].share_of, "ns", bars),) if bars else ()
+    """Return the parts of the verdict as one bar: the work of devices, then their idle time by cause."""
+    parts = sorted(verdict.parts, key=lambda part: part.key not in DEVICE_WORK)
+    return (Bars("Parts", parts[0].share_of, "ns", _as_bars(parts)),) if parts else ()
+
+
+def _as_bars(parts: Iterable[Claim]) -> tuple[Bar, ...]:
+    return tuple(Bar(part.key, part.label, part.time_ns, part.share) for part in parts)
 
 
 def _folded(bars: Bars, most: int) -> Bars:
@@ -331,7 +378,7 @@ def _folded(bars: Bars, most: int) -> Bars:
         return replace(bars, bars=tuple(parts))
     kept = [bar for bar in parts if bar in large]
     values = [bar.value for bar in small if isinstance(bar.value, int | float)]
-    rest = Bar("other", f"other ({len(small)})", sum(values), math.fsum(bar.share for bar in small))
+    rest = Bar(REST, f"other ({len(small)})", sum(values), math.fsum(bar.share for bar in small))
     return replace(bars, bars=(*kept, rest))
 
 

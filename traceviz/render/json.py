@@ -146,7 +146,7 @@ def _number(value: object) -> Number:
 def _report(report: Report) -> Object:
     return {
         "schema": report.schema,
-        "verdict": _plain(report.verdict),
+        "verdict": _verdict(report.verdict),
         "run": {fact.key: fact.value for fact in report.run},
         "run_facts": [_plain(fact) for fact in report.run],
         "sections": [
@@ -156,6 +156,12 @@ def _report(report: Report) -> Object:
         "skipped": [_plain(skip) for skip in report.skipped],
         "notes": [_plain(note) for note in report.notes],
     }
+
+
+def _verdict(verdict: Verdict) -> Object:
+    """Encode a verdict, without the fields of the headline if it has none, as that of a comparison."""
+    absent = set() if verdict.headline else {"headline", "figure", "consequence", "caveats", "capture_parts"}
+    return {key: value for key, value in _plain(verdict).items() if key not in absent}
 
 
 def _finding(finding: Finding) -> Object:
@@ -309,6 +315,11 @@ class _Verdict(Struct):
     cause: str = ""
     candidates: tuple[Candidate, ...] = ()
     parts: tuple[Claim, ...] = ()
+    headline: str = ""
+    figure: str = ""
+    consequence: str = ""
+    caveats: tuple[str, ...] = ()
+    capture_parts: tuple[Claim, ...] = ()
 
 
 class _Document(Struct):

@@ -8,14 +8,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import ClassVar
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
 from traceviz.render.figures.reading import text_figures, without_lanes
 from traceviz.render.figures.values import Curves, StackedBars
-from traceviz.render.first_screen import FirstScreen, first_screen
+from traceviz.render.first_screen import FirstScreen, first_screen, judged_bars
 from traceviz.render.options import RenderOptions, has_first_screen, select
 from traceviz.render.rows import (
     absence,
@@ -33,10 +32,17 @@ from traceviz.render.rows import (
 from traceviz.render.terminal.blocks import bar, mean, sparkline
 from traceviz.render.terminal.plot import plot
 from traceviz.render.text import ELLIPSIS
+from traceviz.render.verdict_text import (
+    FirstLines,
+    advice_from_evidence,
+    describe_absence_of_findings,
+    first_lines,
+)
 from traceviz.report import (
     COMPARISON,
     LISTING,
     POPULATION,
+    SCHEMA,
     TREND,
     Bars,
     Block,
@@ -76,29 +82,42 @@ class MarkdownRenderer:
         """Render the document, ended by a newline."""
         if has_first_screen(report, options):
             return _document(_first_parts(report, first_screen(report), options.top))
+        is_whole = report.schema == SCHEMA and options.sections is None
         report = select(report, options.sections)
         pictures = text_figures(report)
         sections = [_section(section, options.top, pictures.get(section.slug)) for section in report.sections]
-        findings = [_finding(finding) for finding in by_time_at_stake(report.findings)]
-        return _document((*_head(report), "## Findings" if findings else "", *findings, *sections, _notes(report)))
+        findings = [_finding(finding, advice_from_evidence(finding)) for finding in by_time_at_stake(report.findings)]
+        bars = map(_bars, judged_bars(report)) if is_whole else ()
+        absence_of_findings = prose(describe_absence_of_findings(report)) if is_whole else ""
+        head = (*_head(report, first_lines(report.verdict)), *bars)
+        found = "## Findings" if findings or absence_of_findings else ""
+        return _document((*head, found, absence_of_findings, *findings, *sections, _notes(report)))
 
 
 def _document(parts: Iterable[str]) -> str:
     return "\n".join(line.rstrip() for line in _joined(parts).split("\n")) + "\n"
 
 
-def _head(report: Report) -> tuple[str, str, str]:
+def _quoted(first: FirstLines) -> str:
+    """Return headline, consequence and caveats as a quotation; the figure of the headline is code."""
+    before, figure, after = first.split(first.headline)
+    text = " ".join(filter(None, (prose(before), f"`{figure}`" if figure else "", prose(after))))
+    caveats = f"<sub>{prose(first.caveats)}</sub>" if first.caveats else ""
+    lines = (f"**{text}**" if text else "", prose(first.consequence), caveats)
+    return "\n>\n".join(f"> {line}" for line in lines if line)
+
+
+def _head(report: Report, first: FirstLines) -> tuple[str, str, str]:
     """Return title, verdict, and facts about the run."""
-    verdict = f"> **{prose(report.verdict.sentence)}**" if report.verdict.sentence else ""
     about = _facts(tuple(fact for fact in report.run if fact.value is not None))
-    return _HEADING.get(report.schema, "# Trace report"), verdict, about
+    return _HEADING.get(report.schema, "# Trace report"), _quoted(first), about
 
 
 def _first_parts(report: Report, screen: FirstScreen, top: int | None) -> Iterator[str]:
-    yield from _head(replace(report, verdict=screen.verdict))
+    yield from _head(report, screen.lines)
     yield from map(_bars, screen.bars)
-    yield "## Findings" if screen.findings else ""
-    yield from map(_finding, screen.findings)
+    yield "## Findings" if screen.findings or screen.others else ""
+    yield from (_finding(finding, finding.advice) for finding in screen.findings)
     yield prose(screen.others)
     yield from (_section(section, top or screen.rows) for section in screen.tables)
     yield _section(screen.gates, top) if screen.gates else ""
@@ -231,16 +250,16 @@ def _bars(bars: Bars) -> str:
     return _joined([prose(bars_heading(bars)), table])
 
 
-def _finding(finding: Finding) -> str:
+def _finding(finding: Finding, steps: tuple[str, ...]) -> str:
     stake = time_at_stake(finding)
-    heading = f"### {finding.severity.value}: {prose(f'{finding.code} {finding.slug}')}"
+    heading = f"### {finding.severity.text.capitalize()}: {prose(f'{finding.code} {finding.slug}')}"
     message = prose(" ".join(filter(None, (finding.message, f"({stake})" if stake else ""))))
-    advice = "\n".join(f"- {prose(step)}" for step in finding.advice)
+    advice = "\n".join(f"- {prose(step)}" for step in steps)
     return _joined([heading, message, _facts(finding.evidence), advice])
 
 
 def _note(note: Note) -> str:
-    return f"- {note.severity.value}: {prose(note.message)}{times(note)}"
+    return f"- {note.severity.text}: {prose(note.message)}{times(note)}"
 
 
 def _notes(report: Report) -> str:

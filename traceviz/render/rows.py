@@ -11,6 +11,12 @@ from traceviz.render.options import DEFAULT_TOP
 from traceviz.report import COMPARISON, Bars, Block, Column, Facts, Finding, Grid, Note, Report, Row, Series, Skipped
 
 MACHINE_ONLY = 9
+DEVICE_WORK = frozenset(
+    {"device_compute", "communication", "parameter_transfer", "copy_d2h", "copy_h2d", "d2h", "h2d", "other_device"}
+)
+"""Keys of the parts of a bar in which a device works. In all others it waits."""
+REST = "other"
+"""Key of the small parts of a bar together."""
 _LEAST_SHOWN = 3
 
 

@@ -43,7 +43,8 @@ def why(report: Report) -> Report:
     grid: tuple[Block, ...] = (candidates_grid(report.verdict),) if candidates else ()
     leads = any(candidate.leads for candidate in candidates)
     said = Prose(_RULE if leads else f"{_NONE.get(report.verdict.cause, _NONE[Cause.UNKNOWN])} {_RULE}")
-    section = Section(WHY, "Why this sentence", (said, *grid, *reasons))
+    full = (Prose(f"In full: {report.verdict.sentence}"),) if report.verdict.headline else ()
+    section = Section(WHY, "Why this headline", (*full, said, *grid, *reasons))
     return replace(report, sections=(section,), findings=(), skipped=(), notes=())
 
 

@@ -76,6 +76,11 @@ class Severity(StrEnum):
         """Position from least (0) to most serious."""
         return list(Severity).index(self)
 
+    @property
+    def text(self) -> str:
+        """The severity for readers: ``high``, ``medium``, ``info``. Programs read the value."""
+        return {Severity.ERROR: "high", Severity.WARNING: "medium"}.get(self, self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -376,11 +381,16 @@ class Verdict:
 
     Args:
         code: The verdict on the input, or that of a comparison or an archive; stable.
-        sentence: The readable line.
+        sentence: The readable line, with all reservations.
+        headline: One claim of at most 12 words, with one figure. Empty in documents other than reports of a trace.
+        figure: That figure as in the headline; empty if nothing was measured.
+        consequence: The possible gain, and the first thing to do; may be empty.
+        caveats: Reservations, the most important first, each a sentence.
         cause: Key of the candidate that leads it, else :attr:`Cause.HEALTHY` or :attr:`Cause.UNKNOWN`.
         candidates: Candidate causes: the one that leads first, then the largest.
         parts: The exclusive parts of the judged time. They add up to all of it; candidates that are parts have the same
             share. Empty if nothing was judged, or no device was captured.
+        capture_parts: The same for the captured time, if the headline is about a part of that.
     """
 
     code: VerdictCode
@@ -388,6 +398,11 @@ class Verdict:
     cause: str = Cause.UNKNOWN.value
     candidates: tuple[Candidate, ...] = ()
     parts: tuple[Claim, ...] = ()
+    headline: str = ""
+    figure: str = ""
+    consequence: str = ""
+    caveats: tuple[str, ...] = ()
+    capture_parts: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)

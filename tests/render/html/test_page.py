@@ -68,7 +68,8 @@ def test_the_parts_of_a_page_come_in_this_order():
 def test_the_verdict_stands_before_the_bar():
     root = parsed(made(sample_report()))
     verdict = root.one("p", class_="tv-verdict").text().replace("\xa0", " ")
-    assert verdict == sample_report().verdict.sentence
+    assert verdict == sample_report().verdict.headline
+    assert root.one("p", class_="tv-consequence").text() == sample_report().verdict.consequence
     assert len(root.one("section", id="tv-bars").find("figure")) == 1
 
 
@@ -250,7 +251,7 @@ def test_a_fragment_is_one_element_without_script_that_says_the_verdict():
     root = parsed(fragment(sample_report()))
     (only,) = root.children
     assert (only.tag, root.find("script"), len(root.find("style"))) == ("div", [], 1)
-    assert root.one("p", class_="tv-verdict").text().replace("\xa0", " ") == sample_report().verdict.sentence
+    assert root.one("p", class_="tv-verdict").text().replace("\xa0", " ") == sample_report().verdict.headline
 
 
 def outermost(style: str) -> list[str]:

@@ -92,12 +92,16 @@ def test_the_environment_changes_nothing(monkeypatch):
     assert (render(sample_report()), render(sample_report(), color=True)) == (plain, styled)
 
 
-def test_the_verdict_is_the_first_sentence_and_findings_come_after_9_sections():
+def test_the_headline_comes_first_then_the_bar_and_findings_come_after_9_sections():
     lines = render(sample_report()).splitlines()
-    assert lines[3].startswith("▌ Highly input-bound: 66.7 %")
-    headings = [line.split(" ─")[0] for line in lines if "───" in line]
-    assert headings[0] == "Capture"
-    assert headings[9:] == ["Findings", "Notes"]
+    assert lines[3:6] == [
+        "▌ Input-bound: steps wait for data 66.7 % of their time",
+        '▌ Up to 3.0× faster; start at "Data loading"',
+        "▌ Steady steps are 49.8 % of the captured time.",
+    ]
+    headings = [line.split(" ─")[0] for line in lines if "───" in line and line[0] != " "]
+    assert headings[:2] == ["Where the steps' time went", "Capture"]
+    assert headings[10:] == ["Findings", "Notes"]
 
 
 def test_advice_is_given_once_however_many_findings_have_it():

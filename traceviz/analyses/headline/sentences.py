@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from traceviz.analyses.derived.capture.training import ReasonCode
 from traceviz.analyses.headline.choice import INPUTS, MOST, Choice, Option
+from traceviz.analyses.headline.claims import base_of
 from traceviz.analyses.headline.judged_time import Judged
 from traceviz.analyses.input.dataloader import DATALOADER
 from traceviz.analyses.input.input_pipeline import InputPipelineResult
@@ -56,20 +57,26 @@ def _name_stage(pipeline: InputPipelineResult) -> str:
     return f", mostly {f'in the {stage.name}' if stage.kind == DATALOADER else named}"
 
 
-def describe_input(pipeline: InputPipelineResult, lead: Option | None) -> str:
-    """Return the verdict on the input as a short sentence, if the input does not lead."""
+def describe_input(pipeline: InputPipelineResult, lead: Option | None, *, is_alone: bool = False) -> str:
+    """Return the verdict on the input as a short sentence, if the input does not lead.
+
+    Args:
+        pipeline: The result on the input.
+        lead: The option that leads.
+        is_alone: True if no sentence before it states the base of its share.
+    """
     if pipeline.verdict is InputVerdict.CANNOT_JUDGE and pipeline.reason is not None:
         if pipeline.reason.code is ReasonCode.TRAINS_NOTHING:
             return "It has no input to judge."
         return f"Cannot judge the input pipeline: {pipeline.reason.fact}."
     if lead is not None and lead.key in INPUTS:
         return ""
-    share = pipeline.at_stake_share
+    share, of = pipeline.at_stake_share, " of step time" if is_alone else ""
     if pipeline.verdict is not InputVerdict.NOT_BOUND:
-        return f"{pipeline.verdict.title} ({format_ratio(share)}{_name_stage(pipeline)})."
+        return f"{pipeline.verdict.title} ({format_ratio(share)}{of}{_name_stage(pipeline)})."
     # Just below the threshold, "not" would read as the opposite of the words just above it
     title = "Hardly input-bound" if share >= HARDLY else pipeline.verdict.title
-    return f"{title} ({format_ratio(share)})."
+    return f"{title} ({format_ratio(share)}{of})."
 
 
 def describe_minor_cause(judged: Judged, lead: Option) -> str:
@@ -79,17 +86,22 @@ def describe_minor_cause(judged: Judged, lead: Option) -> str:
     return f"{judged.opening} computes in {share} of {judged.whole}; the largest other part: {small}."
 
 
-def describe_others(choice: Choice, judged: Judged) -> str:
-    """Return the sentence about options that are as large as the leading one, or also large."""
-    ties = [_with_share(option, judged) for option in choice.ties[:2] if option.key not in INPUTS]
-    others = [_with_share(option, judged) for option in choice.beside if option.key not in INPUTS][: 2 - len(ties)]
+def describe_others(choice: Choice, judged: Judged, *, is_alone: bool = False) -> str:
+    """Return the sentence about options that are as large as the leading one, or also large.
+
+    ``is_alone``: no sentence before it states the base of their shares.
+    """
+    words = "" if is_alone else judged.words
+    ties = [_with_share(option, words) for option in choice.ties[:2] if option.key not in INPUTS]
+    others = [_with_share(option, words) for option in choice.beside if option.key not in INPUTS][: 2 - len(ties)]
     said = (f"As much: {_join(ties)}." if ties else "", f"Also: {_join(others)}." if others else "")
     return " ".join(filter(None, said))
 
 
-def _with_share(option: Option, judged: Judged) -> str:
+def _with_share(option: Option, words: str) -> str:
     bound = "at most " if option.certainty == "at most" else ""
-    of = "" if option.share_of == judged.words else f" of the {option.share_of}"
+    of = f" of the {option.share_of}" if words else f" {base_of(option.share_of)}"
+    of = "" if option.share_of == words else of
     return f"{option.label} ({bound}{format_ratio(option.share)}{of})"
 
 

@@ -36,6 +36,19 @@ from traceviz.analyses.headline.choice import (
     Option,
     choose,
 )
+from traceviz.analyses.headline.claims import NO_HEADLINE, Headline
+from traceviz.analyses.headline.first_lines import (
+    WORTH_A_FUNCTION,
+    headline_of_computing,
+    headline_of_lanes,
+    headline_of_largest,
+    headline_of_lead,
+    headline_of_mild,
+    headline_of_own_work,
+    headline_of_totals,
+    headline_of_unjudged,
+    own_share,
+)
 from traceviz.analyses.headline.judged_time import Judged, measure_judged_time
 from traceviz.analyses.headline.parts import (
     find_own_work,
@@ -81,8 +94,6 @@ WORTH_NAMING = 0.1
 """A family of operators is named if it takes this share of the time."""
 _WITHOUT_DEVICE = frozenset({"cpu-only", "no-device-work"})
 """Kinds of captures without device work whose programs need no device."""
-WORTH_A_FUNCTION = 0.3
-"""A function of the program is named if it takes this share of the steps."""
 UNEXPLAINED_SHARE = 0.1
 """Least share of unexplained time that is reported for a program without a device."""
 LEAST_WORK = 0.001
@@ -96,17 +107,21 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     pipeline = results.get("input_pipeline")
     if not isinstance(pipeline, InputPipelineResult):
         partial = "Only some sections were analysed; the verdict needs input_pipeline."
-        return Verdict(VerdictCode.PARTIAL, " ".join(filter(None, (partial, _name_largest_problem(findings)))))
+        line = " ".join(filter(None, (partial, _name_largest_problem(findings))))
+        first = headline_of_largest(_list_problems(findings))
+        return Verdict(VerdictCode.PARTIAL, line, **_first_lines(first, (partial,)))
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
-        return Verdict(VerdictCode.CANNOT_JUDGE, _summary_sentence(printed))
+        caveat = "The file is a summary without events: it does not show why devices wait."
+        first = headline_of_totals(printed)
+        return Verdict(VerdictCode.CANNOT_JUDGE, _summary_sentence(printed), **_first_lines(first, (caveat,)))
     pipeline = _with_prediction(pipeline, results.get("what_if"))
     results = {**results, "input_pipeline": pipeline}
     time = measure_judged_time(trace)
     lanes = _describe_lanes(results)
     says_nothing = _says_nothing(trace, pipeline, time) or lanes
     options = () if says_nothing else tuple(_options(trace, results, time, findings))
-    choice = choose(options, 0.0 if lanes else _own_share(trace, time), _find_lateness(trace, results.get("ranks")))
+    choice = choose(options, 0.0 if lanes else own_share(trace, time), _find_lateness(trace, results.get("ranks")))
     around = _describe_time_around_work(trace, results)
     working = share_with_device_work(trace)
     judges_steps = bool(steady_time(trace))
@@ -122,6 +137,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     is_plain = pipeline.kind.key in _WITHOUT_DEVICE and has_whole_run(results.get("whole_run")) and time.sampled
     is_judged = judges_steps and not time.has_device
     knows_more = choice.lead or around or lanes or is_judged or pipeline.spent == cause_sentence
+    judges_input = pipeline.verdict is not InputVerdict.NOT_JUDGED
     sentences = [
         (0, describe_failure(trace)),
         (0, run.sentence if run.candidate else ""),
@@ -134,7 +150,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (0, "" if run.candidate else run.sentence),
         (2, _describe_unexplained(trace, results, time, choice)),
         (1, _advise_recording(results, choice)),
-        (2, describe_input(pipeline, choice.lead) if pipeline.verdict is not InputVerdict.NOT_JUDGED else ""),
+        (2, describe_input(pipeline, choice.lead) if judges_input else ""),
         (6, _describe_host_while_idle(trace, time, choice)),
         (5, _describe_computing(time, pipeline, choice)),
         (6, "" if knows_more else pipeline.spent),
@@ -148,7 +164,66 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     cause = lead.key if lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
     is_divided = time.has_device and time.total_ns and not says_nothing and trace.options.basis == OURS
     parts = list_parts(time, options) if is_divided else ()
-    return Verdict(pipeline.verdict.code, fit_sentences(sentences), cause, run.among(choice.candidates), parts)
+    first = run.headline if run.candidate else _find_headline(trace, results, time, choice, findings)
+    in_steps = _find_headline(trace, results, time, choice, findings) if run.candidate and choice.lead else NO_HEADLINE
+    caveats = (
+        describe_failure(trace),
+        run.caveat,
+        in_steps.text and f"{in_steps.text}.",
+        opening,
+        around if is_brief else "",
+        trace.clock_doubt,
+        _describe_unrecorded_work(results),
+        describe_others(choice, time, is_alone=True) if cause_sentence else "",
+        "" if run.candidate else run.sentence,
+        _caution_about_steps(results),
+        describe_input(pipeline, choice.lead, is_alone=True) if judges_input else "",
+        "" if is_brief else around,
+        _describe_unexplained(trace, results, time, choice),
+        _name_cycle(trace),
+        pipeline.remedy.brief,
+    )
+    return Verdict(
+        pipeline.verdict.code,
+        fit_sentences(sentences),
+        cause,
+        run.among(choice.candidates),
+        parts,
+        capture_parts=run.parts,
+        **_first_lines(first, caveats),
+    )
+
+
+def _first_lines(first: Headline, caveats: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields of a verdict for its headline, without repeated caveats."""
+    return {
+        "headline": first.text,
+        "figure": first.figure,
+        "consequence": first.consequence,
+        "caveats": tuple(dict.fromkeys(filter(None, caveats))),
+    }
+
+
+def _find_headline(
+    trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice, findings: tuple[Finding, ...]
+) -> Headline:
+    """Return the headline on the judged time: the option that leads, else what computes, else what is known."""
+    pipeline, lead, own = results["input_pipeline"], choice.lead, own_share(trace, time)
+    if _describe_lanes(results):
+        return headline_of_lanes(results["lanes"])
+    is_minor = lead is not None and not time.has_device and lead.share < min(MUCH, own) and lead.key != INPUT
+    if lead is not None and not is_minor:
+        if _is_mild(time, lead):
+            return headline_of_mild(time, lead)
+        return headline_of_lead(results, time, lead, findings)
+    found = NO_HEADLINE
+    if time.total_ns and not _says_nothing(trace, pipeline, time):
+        if time.has_device:
+            found = headline_of_computing(trace, time, is_healthy=_is_healthy(time))
+        else:
+            steps = results.get("cpu_steps") or CpuStepsAnalysis().run(trace)
+            found = headline_of_own_work(trace, time, steps, own)
+    return found if found.text else headline_of_unjudged(trace, pipeline)
 
 
 def _with_prediction(pipeline: InputPipelineResult, predicted: object) -> InputPipelineResult:
@@ -237,7 +312,7 @@ def _name_kind(results: dict[str, Any], pipeline: InputPipelineResult) -> str:
 def _describe_cause(trace: TraceView, results: dict[str, Any], time: Judged, choice: Choice) -> str:
     """Return the sentence of the leading cause, or that there is none."""
     lead = choice.lead
-    own = _own_share(trace, time)
+    own = own_share(trace, time)
     if lead is not None and not time.has_device and lead.share < min(MUCH, own) and lead.key != INPUT:
         return f"{_describe_own_work(trace, results, time)} Beside it: {lead.label} ({format_ratio(lead.share)})."
     if lead is not None:
@@ -333,14 +408,9 @@ def _is_mild(time: Judged, lead: Option) -> bool:
     return _is_healthy(time) and lead.share < MUCH and lead.key != INPUT and COMPUTE not in lead.within
 
 
-def _own_share(trace: TraceView, time: Judged) -> float:
-    """Return the share in which the program computes on the host; 0 if there is a device."""
-    return 0.0 if time.has_device else time.share(int(find_own_work(trace)["time_ns"].sum()))
-
-
 def _describe_own_work(trace: TraceView, results: dict[str, Any], time: Judged) -> str:
     """Return the sentence about the program's own work on the host, if there is no device."""
-    share = _own_share(trace, time)
+    share = own_share(trace, time)
     if share < HEALTHY:
         return ""
     steps = results.get("cpu_steps") or CpuStepsAnalysis().run(trace)  # the line does not depend on the sections shown
@@ -419,9 +489,14 @@ def _name_cycle(trace: TraceView) -> str:
     return "This is the newest of several recordings." if is_cycle else ""
 
 
-def _name_largest_problem(findings: tuple[Finding, ...]) -> str:
+def _list_problems(findings: tuple[Finding, ...]) -> list[Finding]:
+    """Return the findings with a cost that are more than a hint, except those about the input."""
     serious = (finding for finding in findings if finding.severity is not Severity.INFO and finding.cost_ns)
-    worth = [finding for finding in serious if not record_of(finding.code).is_of_input]
+    return [finding for finding in serious if not record_of(finding.code).is_of_input]
+
+
+def _name_largest_problem(findings: tuple[Finding, ...]) -> str:
+    worth = _list_problems(findings)
     if not worth:
         return ""
     problem = worth[0].slug.replace("-", " ")

@@ -20,9 +20,10 @@ from traceviz.analyses.derived.run_parts.parts import LABELS, STARTUP, STEPS, Ru
 from traceviz.analyses.derived.steps.search import time_of_unseen_steps, training_thread
 from traceviz.analyses.derived.view import TraceView
 from traceviz.analyses.headline.choice import BOUND, HEALTHY, MOST, UNEXPLAINED, Option
+from traceviz.analyses.headline.claims import NO_HEADLINE, Headline, claim_on, describe_gain_of, say_consequence
 from traceviz.core.arrays.intervals import IntervalSet
 from traceviz.core.units import format_ratio
-from traceviz.report import Candidate, Certainty
+from traceviz.report import Candidate, Certainty, Claim
 
 LEAST_STEPS = 0.5
 """Steps with less than this share of the run are not its main part."""
@@ -36,6 +37,8 @@ OTHER = "other"
 """Key for all other time of a run without steps."""
 OF_THE_RUN = "run"
 """Key of the time that the shares of its parts refer to."""
+CAPTURED = "captured time"
+"""The same for parts of a capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +48,16 @@ class RunText:
     Args:
         sentence: The share of the steps, and what takes most of the rest; empty if steps are most of it.
         candidate: The option that leads the verdict, unless a cause within the steps does. The sentence is then first.
+        headline: The headline if it leads.
+        caveat: The share of the steps alone, if it leads.
+        parts: Exclusive parts of the captured time, if the candidate is one of them.
     """
 
     sentence: str = ""
     candidate: Candidate | None = None
+    headline: Headline = NO_HEADLINE
+    caveat: str = ""
+    parts: tuple[Claim, ...] = ()
 
     def among(self, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         """Return the candidates of a verdict. If one of the run leads, the others do not."""
@@ -100,8 +109,9 @@ def describe_run(
     else:
         part = largest(run, [key for key in run.times if key not in STEPS])
     share = format_ratio(run.share(*whole(part)))
-    sentence = f"Steps are {_share_of_steps(run)} of {run.words()}; {share} is {said(run, part)}."
-    return RunText(sentence, candidate=_make_candidate(run, part))
+    base = f"Steps are {_share_of_steps(run)} of {run.words()}"
+    sentence, candidate = f"{base}; {share} is {said(run, part)}.", _make_candidate(run, part)
+    return RunText(sentence, candidate, _make_headline(run, part, candidate), f"{base}.")
 
 
 def _is_a_start(run: RunParts, before: str, *, leads: bool) -> bool:
@@ -146,11 +156,41 @@ def _describe_without_steps(run: RunParts) -> RunText:
     if run.places.get(parts[0]) and parts[0] == OTHER:  # the sentence states a place in it, not all of it
         time, what = worth[0]
         candidate = replace(candidate, label=what, time_ns=time, share=time / run.run_ns)
-    return RunText(f"No steps were seen in {run.words()}: {shares}.", candidate=candidate)
+    caveat = f"No steps were seen in {run.words()}."
+    return RunText(
+        f"{caveat[:-1]}: {shares}.", candidate, _make_headline(run, parts[0], candidate, has_steps=False), caveat
+    )
 
 
 def _share_of_steps(run: RunParts) -> str:
     return format_ratio(run.share(*STEPS))
+
+
+_SUBJECTS = {
+    "compilation": "Compilation takes",
+    "validation": "Validation takes",
+    "saving": "Saving takes",
+    "between": "Time between steps takes",
+    "after": "Time after the steps takes",
+    "shutdown": "Shutdown takes",
+    OTHER: "The program's own work takes",
+    UNEXPLAINED: "Unexplained: no event covers",
+}
+"""Subjects of headlines about a part of the run."""
+
+
+def _make_headline(run: RunParts, part: str, candidate: Candidate, *, has_steps: bool = True) -> Headline:
+    """Return the headline of a part that leads. Less start-up or compilation makes only short runs faster."""
+    subject = "Start-up takes" if part in STARTUP else _SUBJECTS.get(part, f"{LABELS[part].capitalize()} takes")
+    is_place = part == OTHER and bool(run.places.get(part))
+    made = claim_on(subject, candidate.share, OF_THE_RUN)
+    places = [place for key in whole(part) for place in run.places.get(key, ())]
+    largest_place = max(places, key=lambda place: place.time_ns, default=None)
+    start = "" if largest_place is None else largest_place.line or largest_place.name
+    if is_place:
+        made = claim_on("One function takes", candidate.share, OF_THE_RUN, candidate.label)
+    gain = "" if part in BEFORE or not has_steps else describe_gain_of(candidate.share)
+    return replace(made, consequence=say_consequence(gain, start))
 
 
 def _make_candidate(run: RunParts, part: str) -> Candidate:
@@ -179,8 +219,28 @@ def describe_start_up(trace: TraceView, working: float) -> RunText:
     share = time_ns / max(trace.captured_ns, 1)
     evidence = "the time without device work"
     key = f"{OF_THE_RUN}_{_KEYS[where]}"
-    return RunText(
-        candidate=Candidate(key, label, time_ns, share, "captured time", "measured", evidence, reason, leads=True)
+    candidate = Candidate(key, label, time_ns, share, CAPTURED, "measured", evidence, reason, leads=True)
+    made = claim_on(f"{label[0].upper()}{label[1:]} takes", share, CAPTURED)
+    advice = "record later, when the program is at work" if where == _BEFORE else "stop the recording earlier"
+    parts = _list_parts(
+        trace.captured_ns,
+        (_BEFORE, "start-up", before),
+        ("work", "first to last device work", max(ends) - min(starts)),
+        (_AFTER, "after the last device work", after),
+    )
+    headline = replace(made, consequence=say_consequence("", "", advice))
+    return RunText(candidate=candidate, headline=headline, parts=parts)
+
+
+def _list_parts(whole_ns: int, *parts_of_time: tuple[str, str, int]) -> tuple[Claim, ...]:
+    """Return the parts of the captured time that have a length (key, label and time), and the rest of it."""
+    parts = [part for part in parts_of_time if part[2] > 0]
+    rest = whole_ns - sum(time for _, _, time in parts)
+    parts += [("other", "other", rest)] if rest > 0 else []
+    evidence = "the time between the first and the last event"
+    return tuple(
+        Claim(_KEYS.get(key, key), label, time, time / max(whole_ns, 1), CAPTURED, "measured", evidence)
+        for key, label, time in parts
     )
 
 
@@ -221,7 +281,7 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     rank = max(times, key=lambda rank: times[rank][where].total)
     idle = times[rank][where].subtract(_busy(trace, rank))
     is_idle = has_device and 2 * idle.total > times[rank][where].total
-    did = _name_parts(trace, rank, idle) if is_idle else _name_place(trace, rank, times[rank][where])
+    did, start = _name_parts(trace, rank, idle) if is_idle else _name_place(trace, rank, times[rank][where])
     idly = " without device work" if is_idle and where != _BETWEEN else ""
     continues = where == _BETWEEN and int(times[rank][where].ends[-1]) > int(steady[rank].ends[-1])
     when = f"{where} and {_AFTER}" if continues else where
@@ -234,10 +294,15 @@ def describe_capture(trace: TraceView, lead: Option | None, *, is_good: bool = F
     reason = f"The largest part of the captured time; steady steps are {of} of it."
     candidate = Candidate(
         f"{OF_THE_RUN}_{_KEYS[where]}",
-        *(label, outside[where], share, "captured time", "measured", f"no steps{did}", reason),
+        *(label, outside[where], share, CAPTURED, "measured", f"no steps{did}", reason),
         leads=True,
     )
-    return RunText(text, candidate)
+    made = claim_on(f"{label[0].upper()}{label[1:]} takes", share, CAPTURED)
+    made = replace(made, consequence=say_consequence("", start))
+    labels = {_BEFORE: "start-up", _BETWEEN: "between the steps", _AFTER: "after the steps"}
+    before, *others = ((key, labels[key], time) for key, time in outside.items())
+    parts = _list_parts(whole, before, ("steps", "steady steps", judged_ns), *others)
+    return RunText(text, candidate, made, f"Steady steps are {of} of the captured time.", parts)
 
 
 _BEFORE, _BETWEEN, _AFTER = "before", "between", "after"
@@ -294,15 +359,17 @@ def _find_recurring(trace: TraceView, rank: int, steady: IntervalSet) -> Interva
     return found
 
 
-def _name_parts(trace: TraceView, rank: int, time: IntervalSet) -> str:
+def _name_parts(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, str]:
     """Return the calls of the device's API that take much of ``time``, else the event around most of it.
+
+    They are a clause for the sentence, and the largest of them.
 
     A range of the program (*validation*) says more than the calls of the operating system within it.
     """
-    parts = list_parts_of_time(find_parts_of_time(trace, rank, time, ("cuda_api",)))
-    return f", above all {parts}" if parts else _name_place(trace, rank, time)
+    parts = find_parts_of_time(trace, rank, time, ("cuda_api",))
+    return (f", above all {list_parts_of_time(parts)}", parts[0][0]) if parts else _name_place(trace, rank, time)
 
 
-def _name_place(trace: TraceView, rank: int, time: IntervalSet) -> str:
+def _name_place(trace: TraceView, rank: int, time: IntervalSet) -> tuple[str, str]:
     name, _ = find_costliest_name(trace, rank, time)
-    return f", mostly in {name}" if name else ""
+    return (f", mostly in {name}", name) if name else ("", "")

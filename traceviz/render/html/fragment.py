@@ -17,6 +17,7 @@ from traceviz.render.html.components.charts import bars
 from traceviz.render.html.components.colors import properties_in_others
 from traceviz.render.html.components.element import element, joined, line, prose
 from traceviz.render.html.components.findings import finding, notes, skipped
+from traceviz.render.html.components.first_lines import draw_first_lines
 from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import asset
 from traceviz.render.rows import blocks_for_people, by_time_at_stake
@@ -69,7 +70,7 @@ def scoped(body: Markup) -> Markup:
 
 def _head(report: Report, rows: int) -> Markup:
     """Draw the part that is always open."""
-    said = element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else ""
+    said = draw_first_lines(report.verdict)
     found = joined(finding(item) for item in by_time_at_stake(report.findings))
     if report.schema != SCHEMA:
         return joined((_about(report.run), said, found))
@@ -83,8 +84,9 @@ def _head(report: Report, rows: int) -> Markup:
         for section in screen.tables
         for item in blocks_for_people(section.blocks)
     )
+    absent = element("p", prose(screen.others)) if screen.others and not report.findings else ""
     gates = section_blocks(screen.gates, rows) if screen.gates else ""
-    return joined((_about(screen.run), said, gates, joined(map(bars, screen.bars)), found, tables))
+    return joined((_about(screen.run), said, gates, joined(map(bars, screen.bars)), found or absent, tables))
 
 
 def _about(run: tuple[Fact, ...]) -> Markup:

@@ -20,11 +20,13 @@ from traceviz.render.html.components.charts import bars
 from traceviz.render.html.components.colors import properties
 from traceviz.render.html.components.element import element, joined, line, prose, shown
 from traceviz.render.html.components.findings import finding, notes, skipped
+from traceviz.render.html.components.first_lines import draw_first_lines
 from traceviz.render.html.drawn import figure_parts
 from traceviz.render.html.inline import content_hash, script, style
 from traceviz.render.json import compact
 from traceviz.render.options import GATES, RenderOptions, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake
+from traceviz.render.verdict_text import describe_absence_of_findings
 from traceviz.render.why import WHY
 from traceviz.report import (
     COMPARISON,
@@ -209,8 +211,7 @@ def command(report: Report) -> str:
 def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -> Markup:
     report, pictures = content.report, content.pictures
     figures = _Section("tv-figures", "Figures", figure_parts(report))
-    verdict = element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
-    sections = [_Section("tv-verdict", "", verdict), *_reported(report, pictures)]
+    sections = [_Section("tv-verdict", "", draw_first_lines(report.verdict)), *_reported(content)]
     sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
     sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
     sections += [_reported_section(item, content) for item in report.sections]
@@ -268,8 +269,9 @@ def _section(section: _Section) -> Markup:
     )
 
 
-def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
+def _reported(content: _Content) -> list[_Section]:
     """Draw the first parts: the distribution of time with its candidate causes, and the findings with advice."""
+    report, pictures = content.report, content.pictures
     charts = first_screen(report).bars if report.schema == SCHEMA else ()
     drawn = joined(bars(chart, _slug_of(report, chart)) for chart in charts)
     places = pictures.places if pictures is not None else ()
@@ -281,13 +283,15 @@ def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
         )
         for position, item in enumerate(by_time_at_stake(report.findings))
     )
+    absence_text = describe_absence_of_findings(report) if content.options.sections is None else ""
+    absent = element("p", prose(absence_text)) if absence_text else Markup()
     why = "" if any(section.slug == WHY for section in report.sections) else candidates(report.verdict)
     folded = (
         element("details", element("summary", "What may take the time"), why, class_="tv-folded") if why else Markup()
     )
     return [
         _Section("tv-bars", "Where the time went", drawn + folded),
-        _Section("findings", "Findings", found, has_command=True),
+        _Section("findings", "Findings", found or absent, has_command=True),
     ]
 
 

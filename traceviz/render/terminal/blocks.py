@@ -10,7 +10,7 @@ from rich.text import Text
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import NOT_MEASURED, format_ns, format_ratio, format_value
-from traceviz.render.rows import bars_heading, number_of
+from traceviz.render.rows import DEVICE_WORK, REST, bars_heading, number_of
 from traceviz.render.terminal.lines import INDENT, QUIET, aligned, pad, paragraph, shorten, widest
 from traceviz.report import Bar, Bars, Facts, Timeline
 
@@ -150,7 +150,8 @@ def bars_lines(bars: Bars, width: int, *, color: bool, is_short: bool = False) -
     if parts:
         legend = _legend(bars, parts, width - INDENT, color=color)
         shorter = _legend(bars, parts, width - INDENT, color=color, has_values=False) if is_short else legend
-        lines += [_stack(parts, width - INDENT, color=color), *min(legend, shorter, key=len)]
+        lines += [_stack(parts, width - INDENT, color=color), *_groups(parts, width - INDENT)]
+        lines += min(legend, shorter, key=len)
     if zero:
         lines += paragraph(f"none: {', '.join(zero)}", width, first=" " * INDENT, style=QUIET)
     return lines
@@ -173,6 +174,33 @@ def _stack(parts: list[Bar], width: int, *, color: bool) -> Text:
         character, style = fill(index, color=color)
         line.append(character * cells, style)
     return line
+
+
+def _groups(parts: list[Bar], width: int) -> list[Text]:
+    """Draw one line below a bar on devices: a bracket below what they do, and one below their idle time by cause.
+
+    ::
+
+        ███████████████░░░▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓╱╱╱╱╱▒▒▒═
+        └─ they work 35 % ┘└───── they wait 65 % ─────────┘
+    """
+    named = [part for part in parts if part.key != REST]
+    works = [part for part in named if part.key in DEVICE_WORK]
+    waits = named[len(works) :]
+    if not waits or named[: len(works)] != works or named[0].key != "device_compute":
+        return []
+    cells = cells_of(tuple(_share(part) for part in parts), width)
+    line = Text(" " * INDENT, QUIET)
+    for label, group, used in (
+        ("devices work", works, cells[: len(works)]),
+        ("devices wait", waits, cells[len(works) : len(named)]),
+    ):
+        room, text = sum(used), f" {label} {format_ratio(math.fsum(_share(part) for part in group))} "
+        if room >= cell_len(text) + 2:
+            line.append("└" + text.center(room - 2, "─") + "┘")
+        else:
+            line.append("└" + "─" * (room - 2) + "┘" if room > 1 else "╵" * room)
+    return [line]
 
 
 def _legend(bars: Bars, parts: list[Bar], width: int, *, color: bool, has_values: bool = True) -> list[Text]:

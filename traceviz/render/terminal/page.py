@@ -14,7 +14,14 @@ from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import format_ratio, format_value
 from traceviz.render.figures.reading import text_figures, without_lanes
 from traceviz.render.figures.values import Curves, StackedBars
-from traceviz.render.first_screen import DETAILS, FirstScreen, first_screen, most_lines
+from traceviz.render.first_screen import (
+    DETAILS,
+    FirstScreen,
+    first_screen,
+    judged_bars,
+    leading_finding,
+    most_lines,
+)
 from traceviz.render.options import LEAST_WIDTH, MOST_WIDTH, RenderOptions, has_first_screen, select
 from traceviz.render.rows import absence, blocks_for_people, by_time_at_stake, not_measured, time_at_stake, times
 from traceviz.render.terminal.blocks import bars_lines, facts_lines, timeline_lines
@@ -34,7 +41,14 @@ from traceviz.render.terminal.lines import (
     wrap,
 )
 from traceviz.render.terminal.plot import series_lines
+from traceviz.render.verdict_text import (
+    FirstLines,
+    advice_from_evidence,
+    describe_absence_of_findings,
+    first_lines,
+)
 from traceviz.report import (
+    SCHEMA,
     Bars,
     Block,
     Fact,
@@ -64,8 +78,9 @@ _TITLE_KEYS = ("source", "trace", "path")
 
 
 def page(report: Report, options: RenderOptions) -> str:
-    """Render the whole report as text that fits ``options.width``."""
+    """Render the whole report as text that fits ``options.width``; of a selection of sections, only these."""
     width, pictures = _width(options), text_figures(report)
+    is_whole = report.schema == SCHEMA and options.sections is None
     notes = []
     if report.notes or report.skipped:
         notes = [rule("Notes", width)]
@@ -75,7 +90,8 @@ def page(report: Report, options: RenderOptions) -> str:
             notes += skipped_lines(names, reason, width, absence(report))
     parts = [
         header_lines(report.run, width),
-        [*verdict_lines(report, width), *summary_line(report.findings, width)],
+        [*verdict_lines(report, first_lines(report.verdict), width), *summary_line(report, width, is_whole=is_whole)],
+        *(bar_part(part, width, options) for part in (judged_bars(report) if is_whole else ())),
         *(section_lines(section, width, options, pictures.get(section.slug)) for section in report.sections),
         _findings(report, width),
         notes,
@@ -91,26 +107,29 @@ def _first_parts(
     quiet = [text for text in (screen.unseen, screen.more) if text]
     last = [line for note in screen.notes for line in note_lines(note, width)]
     last += [line for text in quiet for line in paragraph(sentence(text), width, first=" " * INDENT, style=QUIET)]
-    bars = [  # each below a heading like that of a section
-        [
-            rule(part.title, width, f"share of {part.whole}" if part.whole else ""),
-            *bars_lines(replace(part, title="", whole=""), width, color=options.color, is_short=True),
-        ]
-        for part in screen.bars
-    ]
+    bars = [bar_part(part, width, options) for part in screen.bars]
     found = []
-    if screen.findings:
-        found = [rule("Findings", width), *(line for one in screen.findings for line in finding_lines(one, width))]
+    if screen.findings or screen.others:
+        found = [
+            rule("Findings", width),
+            *(line for one in screen.findings for line in finding_lines(one, width, steps=one.advice)),
+        ]
         found += paragraph(sentence(screen.others), width, first=" " * INDENT, style=QUIET)
     return [
         ("header", header_lines(screen.run, width)),
-        ("verdict", verdict_lines(replace(report, verdict=screen.verdict), width)),
+        ("verdict", verdict_lines(report, screen.lines, width)),
         *(("bars", lines) for lines in bars),
         ("findings", found),
         *(("tables", section_lines(section, width, tables)) for section in screen.tables),
         ("gates", section_lines(screen.gates, width, options) if screen.gates else []),
         ("last", last),
     ]
+
+
+def bar_part(bars: Bars, width: int, options: RenderOptions) -> list[Text]:
+    """Draw a bar below a heading like that of a section."""
+    heading = rule(bars.title, width, f"share of {bars.whole}" if bars.whole else "")
+    return [heading, *bars_lines(replace(bars, title="", whole=""), width, color=options.color, is_short=True)]
 
 
 def _width(options: RenderOptions) -> int:
@@ -137,14 +156,19 @@ def _plain(fact: Fact) -> str:
     return sentence(format_value(fact.value, fact.unit))
 
 
-def verdict_lines(report: Report, width: int) -> list[Text]:
-    """Draw the main sentence, behind a bar in the colour of the worst finding."""
+def verdict_lines(report: Report, first: FirstLines, width: int) -> list[Text]:
+    """Draw headline, consequence and caveats, behind a bar in the colour of the worst finding, as is the figure."""
     worst = max((finding.severity for finding in report.findings), key=lambda severity: severity.rank, default=None)
     style = FINE_STYLE if worst in {None, Severity.INFO} else SEVERITY_STYLE[worst or Severity.INFO]
     if worst is not Severity.ERROR:
         style = _VERDICT_STYLE.get(report.verdict.code, style)
-    text = sentence(report.verdict.sentence)
-    return [Text.assemble((_GUTTER, style), (line.plain, STRONG)) for line in paragraph(text, width - len(_GUTTER))]
+    lines = []
+    for text in wrap(sentence(first.headline), width - len(_GUTTER)):
+        before, figure, after = first.split(text)
+        lines.append(Text.assemble((_GUTTER, style), (before, STRONG), (figure, style), (after, STRONG)))
+    for text, how in ((first.consequence, ""), (first.caveats, QUIET)):
+        lines += [Text.assemble((_GUTTER, style), (line, how)) for line in wrap(sentence(text), width - len(_GUTTER))]
+    return lines
 
 
 def section_lines(
@@ -195,22 +219,29 @@ def _findings(report: Report, width: int) -> list[Text]:
 _BODY = " " * (INDENT + 3)
 
 
-def summary_line(findings: tuple[Finding, ...], width: int) -> list[Text]:
-    """Return one sentence for the top of the page with the number of findings and their names."""
-    if not findings:
-        return []
-    names = ", ".join(
+def summary_line(report: Report, width: int, *, is_whole: bool) -> list[Text]:
+    """Return a sentence for the top of the page: what was found besides the headline, and where to read more."""
+    lead = leading_finding(report)
+    others = ", ".join(
         visible(finding.slug) + (f" ({format_ratio(finding.share)})" if finding.share else "")
-        for finding in by_time_at_stake(findings)
+        for finding in by_time_at_stake(report.findings)
+        if finding is not lead
     )
-    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}"
-    return paragraph(f"{count}, explained at the end: {names}", width, first=" " * INDENT)
+    if not report.findings:
+        text = describe_absence_of_findings(report) if is_whole else ""
+    elif not others:
+        text = f"Nothing else was found. Evidence and advice: {visible(report.findings[0].code)}, at the end."
+    else:
+        text = f"{'Also found' if lead else 'Found'}: {others}. Evidence and advice are at the end."
+    return paragraph(sentence(text), width, first=" " * INDENT)
 
 
-def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> list[Text]:
+def finding_lines(
+    finding: Finding, width: int, given: Collection[str] = (), *, steps: tuple[str, ...] | None = None
+) -> list[Text]:
     """Return heading with time at stake, message, evidence and advice; info findings show only their first advice.
 
-    Advice already ``given`` by findings above is not repeated.
+    Advice already ``given`` by findings above is not repeated; ``steps`` replace all of it.
     """
     mark = " " * INDENT + SEVERITY_MARK[finding.severity] + " "
     stake = sentence(time_at_stake(finding))
@@ -222,7 +253,7 @@ def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> 
             f"{visible(fact.label)}: {sentence(format_value(fact.value, fact.unit))}" for fact in finding.evidence
         )
         lines += paragraph(evidence, width, first=_BODY, style=QUIET)
-    for step in shown_advice(finding):
+    for step in shown_advice(finding) if steps is None else steps:
         if step not in given:
             lines += paragraph(sentence(step), width, first=_BODY + "• ")
     return lines
@@ -230,7 +261,8 @@ def finding_lines(finding: Finding, width: int, given: Collection[str] = ()) -> 
 
 def shown_advice(finding: Finding) -> tuple[str, ...]:
     """Return all advice of a finding with time at stake; of an info finding, only the most promising."""
-    return finding.advice[:1] if finding.severity is Severity.INFO else finding.advice
+    advice = advice_from_evidence(finding)
+    return advice[:1] if finding.severity is Severity.INFO else advice
 
 
 def note_lines(note: Note, width: int) -> list[Text]:

@@ -31,11 +31,13 @@ class Place:
         name: ``save_checkpoint (train.py:88)``, ``the script train.py (51.0 % of it in line 6)``, or ``torch.save``.
         time_ns: Time of the place within the part.
         samples: Number of samples behind ``time_ns``; ``None`` if a hook measured it.
+        line: The function with its line of most time: ``save_checkpoint (train.py:88)``; empty if no line is known.
     """
 
     name: str
     time_ns: int
     samples: int | None
+    line: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +99,7 @@ def find_leading_line(time: IntervalSet, samples: MainSamples) -> Place | None:
     row = tree.frames.row(inner, named=True)
     where = row["file"] if row["line"] is None else f"{row['file']}:{row['line']}"
     name = where if row["function"] == SCRIPT else f"{row['function']} ({where})"  # the time is for the line only
-    return Place(name, int(total[inner]), None)
+    return Place(name, int(total[inner]), None, name)
 
 
 def _find_sampled_places(part: str, time: IntervalSet, samples: MainSamples, hook: str) -> tuple[Place, ...]:
@@ -129,7 +131,8 @@ def _find_sampled_places(part: str, time: IntervalSet, samples: MainSamples, hoo
     for row in ordered.iter_rows(named=True):
         name = function_words(row["function"], row["file"], row["line"], row["of_line"] / row["time"])
         name = f"{hook} in {name}" if hook and row["hooked"] else name
-        found.append(Place(name, row["time"], round(row["samples"])))
+        line = function_words(row["function"], row["file"], row["line"], 1.0)
+        found.append(Place(name, row["time"], round(row["samples"]), line))
     return tuple(found)
 
 

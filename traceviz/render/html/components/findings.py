@@ -9,6 +9,7 @@ from markupsafe import Markup
 from traceviz.render.html.components.blocks import facts
 from traceviz.render.html.components.element import element, joined, prose, shown
 from traceviz.render.rows import not_measured, time_at_stake, times
+from traceviz.render.verdict_text import advice_from_evidence
 from traceviz.report import Finding, Note, Skipped
 from traceviz.report.findings.record import FindingRecord
 from traceviz.report.findings.registry import find_record
@@ -20,7 +21,7 @@ def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = Fals
     stake = time_at_stake(item)
     summary = element(
         "summary",
-        element("span", item.severity.value, class_=f"tv-severity tv-{item.severity.value}"),
+        element("span", item.severity.text, class_=f"tv-severity tv-{item.severity.value}"),
         " ",
         element("span", f"{shown(item.code)} {shown(item.slug)}", class_="tv-code"),
         " ",
@@ -28,7 +29,12 @@ def finding(item: Finding, places: Sequence[Place] = (), *, is_open: bool = Fals
         " ",
         element("span", prose(stake), class_="tv-stake") if stake else "",
     )
-    body = (facts(item.evidence, item.code), _list("What to do", item.advice), _places(places), _explained(item.code))
+    body = (
+        facts(item.evidence, item.code),
+        _list("What to do", advice_from_evidence(item)),
+        _places(places),
+        _explained(item.code),
+    )
     return element("details", summary, *body, class_="tv-finding", id_=f"finding-{shown(item.code)}", open=is_open)
 
 
@@ -78,7 +84,7 @@ def notes(items: Iterable[Note]) -> Markup:
     entries = joined(
         element(
             "li",
-            element("span", note.severity.value, class_=f"tv-severity tv-{note.severity.value}"),
+            element("span", note.severity.text, class_=f"tv-severity tv-{note.severity.value}"),
             " ",
             prose(f"{note.message}{times(note)}"),
         )

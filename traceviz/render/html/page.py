@@ -211,8 +211,10 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
     figures = _Section("tv-figures", "Figures", figure_parts(report))
     verdict = element("p", prose(report.verdict.sentence), class_="tv-verdict") if report.verdict.sentence else Markup()
     sections = [_Section("tv-verdict", "", verdict), *_reported(report, pictures)]
+    drawn = [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
+    sections += [section for section in drawn if section.slug == "timeline"]  # it shows the places of findings
     sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
-    sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
+    sections += [section for section in drawn if section.slug != "timeline"]
     sections += [_reported_section(item, content) for item in report.sections]
     sections.append(_Section("tv-skipped", absence(report).capitalize(), skipped(report.skipped)))
     sections.append(_Section("notes", "Notes", notes(report.notes), has_command=True))
@@ -281,7 +283,11 @@ def _reported(report: Report, pictures: Pictures | None) -> list[_Section]:
         )
         for position, item in enumerate(by_time_at_stake(report.findings))
     )
-    why = "" if any(section.slug == WHY for section in report.sections) else candidates(report.verdict)
+    why = (
+        ""
+        if any(section.slug == WHY for section in report.sections)
+        else candidates(report.verdict, frozenset(item.code for item in report.findings))
+    )
     folded = (
         element("details", element("summary", "What may take the time"), why, class_="tv-folded") if why else Markup()
     )
@@ -311,6 +317,7 @@ def _reported_section(section: Section, content: _Content) -> _Section:
         most=content.carried.rows,
         command=f"{prints} --section {section.slug} --format csv" if prints else "",
         has_script=True,
+        codes=frozenset(item.code for item in content.report.findings),
     )
     blocks = blocks_for_people(section.blocks)
     if content.report.schema == TREND:  # its figure shows them

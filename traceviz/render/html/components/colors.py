@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
+from itertools import count
 
 from traceviz.render.palette import ACCENT, BACKGROUND, BAD, COLORS, GOOD, LINE, PANEL, QUIET, SERIES, TEXT, WARNING
 
@@ -20,28 +20,15 @@ _OF_PAGES = {
 }
 
 
-_GREY = frozenset({"other", "unexplained", "unsampled", "profiler"})
-
-
 def fill(key: str, position: int) -> str:
     """Return the colour of ``key``; for an unknown key, the series colour of its ``position``."""
     return f"var({_property(key)})" if key in COLORS else f"var(--tv-series-{position % len(SERIES)})"
 
 
 def fills(keys: Sequence[str]) -> list[str]:
-    """Return the colours of ``keys``, which are drawn next to each other.
-
-    The first known key of a colour has it. Others take series colours that no known key uses. Keys for other and
-    unexplained time may all be grey.
-    """
-    first = {COLORS[key]: key for key in reversed(keys) if key in COLORS}
-    free = cycle([number for number, color in enumerate(SERIES) if color not in first] or range(len(SERIES)))
-    return [
-        f"var({_property(key)})"
-        if key in COLORS and (key == first[COLORS[key]] or key in _GREY)
-        else f"var(--tv-series-{next(free)})"
-        for key in keys
-    ]
+    """Return the colours of ``keys``: their own, or series colours in the order in which keys without one appear."""
+    unknown = count()
+    return [fill(key, 0 if key in COLORS else next(unknown)) for key in keys]
 
 
 def properties(root: str) -> str:

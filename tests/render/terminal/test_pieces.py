@@ -90,6 +90,20 @@ def test_names_told_apart_fit(names, width):
     assert max(map(cell_len, shown), default=0) <= width
 
 
+@given(st.lists(st.text("ab<", min_size=8, max_size=60), max_size=12), st.integers(12, 30))
+def test_different_names_never_look_the_same(names, width):
+    assert len(set(shorten_apart(names, width))) == len(set(names))
+
+
+def test_names_that_differ_twice_show_where():
+    names = ["pool_forward_kernel<float, 4, " + middle + ", long_tail_of_the_name>" for middle in ("a1", "a2", "b1")]
+    assert shorten_apart(names, 30) == [
+        "pool_forward…a1, long_tail_of…",
+        "pool_forward…a2, long_tail_of…",
+        "pool_forward…b1, long_tail_of…",
+    ]
+
+
 @given(st.text(max_size=60), st.integers(1, 50))
 def test_a_shortened_name_fits(name, width):
     assert cell_len(shorten(name, width)) <= width

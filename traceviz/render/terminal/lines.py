@@ -27,6 +27,8 @@ GAIN_STYLE, LOSS_STYLE = "green", "red"
 _SCALED_UNITS = frozenset({"ns", "bytes", "bytes/s", "joule", "per_second", "ratio"})
 _NUMBER_LIMIT = 20
 _WORDS_LIMIT = 40
+_LEAST_NUMBERED = 12
+"""Cells for a start of a name and its number."""
 _BREAK = re.compile(r"(?<!\d) | (?!(?:%|[nµm]?s|min|h|[kMGT]?B|[mkMG]?J)(?!\w))")
 """Places where a line may be broken: at spaces, but not between a number and its unit."""
 
@@ -69,6 +71,8 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
             _from_difference(name, looks[look], width, plain) if len(looks[look]) > 1 else look
             for look, name in zip(shown, names, strict=True)
         ]
+    if width < _LEAST_NUMBERED:
+        return shown
     numbers = {name: n for alike in _looks(names, shown).values() if len(alike) > 1 for n, name in enumerate(alike, 1)}
     return [
         shorten(look, width - len(f" ({numbers[name]})")) + f" ({numbers[name]})" if name in numbers else look
@@ -89,7 +93,7 @@ def _from_difference(name: str, alike: Iterable[str], width: int, plain: Callabl
     common = len(commonprefix([plain(visible(other)) for other in alike]))  # noqa: RUF071 (no paths)
     text = plain(visible(name))
     start = clip(text, width * 2 // 5)
-    if not len(start) < common < len(text):
+    if not len(start) < common < len(text) or width < _LEAST_NUMBERED:
         return shorten(name, width)
     room = width - cell_len(start) - 1
     rest = text[common:]

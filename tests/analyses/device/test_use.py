@@ -48,8 +48,10 @@ def test_the_timeline_is_divided_by_kind_and_time_of_several_kinds_counts_as_com
     result = DeviceUseAnalysis(slices=2).run(view)
     assert result.devices[0].kinds == ((0.5, 0.3), (0.3, 0.0), (0.2, 0.0))
     assert result.devices[0].timeline == (1.0, 0.3)
-    rows = USE.describe(result).blocks[-1].rows
-    assert rows == ((0, 0, 0.5, 0.3, 0.2), (0, 1, 0.3, 0.0, 0.0))
+    parts = USE.describe(result).blocks[-1].lanes[0].parts
+    assert [(key, shares) for key, _, shares in parts] == [
+        *(("device_compute", (0.5, 0.3)), ("communication", (0.3, 0.0)), ("copy", (0.2, 0.0)))
+    ]
 
 
 def test_an_idle_device_with_unexplained_gaps_is_a_finding():

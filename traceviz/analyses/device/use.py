@@ -48,8 +48,6 @@ KINDS = (
     ("copy", "copies and fills alone"),
 )
 """Kinds of device work, each with its label. Time in which several run counts as the first of them."""
-BY_KIND = "Utilisation over the capture, by kind"
-"""Title of the table with the parts of the utilisation."""
 
 _LAST_NS = np.nextafter(2.0**63, 0.0)
 """The last time of 64 bits that a float can hold. The next float is already 2**63."""
@@ -230,24 +228,21 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             )
             for d in result.devices
         )
-        lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
+        lanes = tuple(
+            Lane(
+                d.device,
+                d.timeline,
+                parts=tuple(
+                    (key, label, tuple(round(share, 2) for share in shares))
+                    for (key, label), shares in zip(KINDS, d.kinds, strict=True)
+                    if any(shares)
+                ),
+            )
+            for d in result.devices
+        )
         timeline = Timeline("Utilisation over the capture", *result.window, lanes)
         doubt = (Prose(result.doubt),) if result.doubt else ()
-        by_kind = Grid(
-            (
-                Column("number", "Device", "id", 0),
-                Column("slice", "Slice", "id", 0),
-                *(Column(key, label, "ratio", 0) for key, label in KINDS),
-            ),
-            tuple(
-                (number, at, *(round(share, 3) for share in parts))
-                for number, device in enumerate(result.devices)
-                for at, parts in enumerate(zip(*device.kinds, strict=True))
-            ),
-            BY_KIND,
-            audience="machine",
-        )
-        return Section(self.slug, self.title, (Facts(facts), *doubt, Grid(columns, rows), timeline, by_kind))
+        return Section(self.slug, self.title, (Facts(facts), *doubt, Grid(columns, rows), timeline))
 
 
 def _by_kind(trace: TraceView, device: int) -> tuple[IntervalSet, ...]:

@@ -23,7 +23,7 @@ from traceviz.render.figures.values import (
     StackedBars,
     StackedRow,
 )
-from traceviz.report import BY_STEP, EVERY_STEP, Bars, Report, Timeline
+from traceviz.report import BY_STEP, EVERY_STEP, Bars, Lane, Report, Timeline
 
 MOST_BARS = 120
 """Limit of the bars of a figure; with more steps, a bar is the mean of several consecutive ones."""
@@ -187,8 +187,7 @@ def utilization(report: Report) -> Figure | NoFigure:
         for lane in timeline.lanes
     ):
         return NoFigure("neither devices nor the host were busy in it, or nobody sampled them")
-    kinds = _by_kind(report)
-    panels = tuple(panel for slug, timeline in found for panel in _panels(slug, timeline, kinds))
+    panels = tuple(panel for slug, timeline in found for panel in _panels(slug, timeline))
     start = min(timeline.start_ns for _, timeline in found)
     end = max(timeline.end_ns for _, timeline in found)
     left_out = len(panels) - _MOST_LANES
@@ -213,41 +212,22 @@ _USE_KEYS = {_DEVICES: "device_compute", _HOST: "host_compute", _MEMORY: "alloca
 """Colour keys by section."""
 
 
-_Kinds = tuple[tuple[str, str, tuple[float, ...]], ...]
-"""Key and label of each kind of device work, with its shares over time."""
-
-
-def _by_kind(report: Report) -> dict[int, _Kinds]:
-    """Return the parts of the use of each device over time, by the position of the device."""
-    grid = grid_with(report, _DEVICES, "number", "slice")
-    if grid is None:
-        return {}
-    kinds = [column for column in grid.columns if column.unit == "ratio"]
-    found: dict[int, list[Row]] = {}
-    for row in rows(grid):
-        found.setdefault(int(quantity(row["number"])), []).append(row)
-    return {
-        device: tuple((one.name, one.label, tuple(quantity(row[one.name]) for row in of_device)) for one in kinds)
-        for device, of_device in found.items()
-    }
-
-
-def _panels(slug: str, timeline: Timeline, kinds: Mapping[int, _Kinds]) -> Iterator[Panel]:
-    for number, lane in enumerate(timeline.lanes):
+def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:
+    for lane in timeline.lanes:
         measured = [value for value in lane.values if value is not None]
         if measured:
             mean = "" if lane.whole else f"mean {format_ratio(sum(measured) / len(measured))}"
             label = f"memory of {lane.label}" if slug == _MEMORY else lane.label
             lines: tuple[Line, ...] = (Line(_USE_KEYS[slug], label, tuple(_points(timeline, lane.values)), "area"),)
-            if slug == _DEVICES and number in kinds:
-                lines = tuple(_stacked(timeline, kinds[number])) or lines
+            if lane.parts:
+                lines = tuple(_stacked(timeline, lane)) or lines
             yield Panel(Axis(label, "ratio", 0.0, 1.0), lines, full=lane.whole, remark=mean)
 
 
-def _stacked(timeline: Timeline, kinds: _Kinds) -> Iterator[Line]:
+def _stacked(timeline: Timeline, lane: Lane) -> Iterator[Line]:
     """Return a line for each kind that occurs, as high as it and the kinds before it: the highest is drawn first."""
-    sums = [sum(shares) for shares in zip(*(shares for *_, shares in kinds), strict=True)]
-    for key, label, shares in reversed(kinds):
+    sums = [sum(shares) for shares in zip(*(shares for *_, shares in lane.parts), strict=True)]
+    for key, label, shares in reversed(lane.parts):
         if max(shares, default=0.0) >= _LEAST:
             yield Line(key, label, tuple(_points(timeline, sums)), "stacked")
         sums = [total - share for total, share in zip(sums, shares, strict=True)]

@@ -47,7 +47,7 @@ def figure_parts(report: Report, *, for_telephones: bool = True) -> Markup:
     for figure, why in chain.from_iterable(_pieces(one) for one in found if one is not None):
         drawn = [
             element("div", Markup(svg(figure, _WIDTHS[name], standalone=False)), class_=name)  # noqa: S704 (escaped)
-            for name in (tuple(_WIDTHS) if for_telephones else (_WIDE,))
+            for name in (tuple(_WIDTHS) if for_telephones and not why else (_WIDE,))
         ]
         whole = element("figure", joined(drawn), class_="tv-drawn")
         if why:

@@ -285,9 +285,11 @@ def _stairs(points: Sequence[CurvePoint], of: Line, ink: Ink, frame: _Frame, ver
     for is_there, run in groupby(steps, lambda step: step[2] is not None):
         if not is_there:
             continue
-        stairs = [(begin, end, vertical.length - vertical.place(y or 0)) for begin, end, y in run]
-        begin, _, y = stairs[0]
-        top = f"M{begin:.1f} {y:.1f}" + "".join(f"V{height:.1f}H{end:.1f}" for _, end, height in stairs)
+        stairs = [(begin, end, f"{vertical.length - vertical.place(y or 0):.1f}") for begin, end, y in run]
+        begin, top = stairs[0][0], ""
+        for height, level in groupby(stairs, lambda stair: stair[2]):
+            end = list(level)[-1][1]
+            top += f"V{height}H{end:.1f}" if top else f"M{begin:.1f} {height}H{end:.1f}"
         if of.style != "steps":
             opacity = "0.28" if of.style == "area" else None
             yield element("path", d=f"{top}V{zero:.1f}H{begin:.1f}Z", fill=ink, fill_opacity=opacity)

@@ -113,7 +113,7 @@ def _rows(
     block: Grid, carried: tuple[Row, ...], positions: tuple[int, ...], first: int, codes: frozenset[str]
 ) -> Markup:
     columns = [block.columns[position] for position in positions]
-    cells = []
+    cells: list[list[Markup]] = []
     for position, column in zip(positions, columns, strict=True):
         values = [row[position] for row in carried]
         if column.unit in _TEXTS:

@@ -35,7 +35,7 @@ def properties(root: str) -> str:
     """Return all colours as custom properties of the selector ``root``, for light and dark pages."""
     light, dark = _declared()
     return (
-        f"{root} {{\n  color-scheme: light;\n{light}}}\n"
+        f"{root} {{\n  color-scheme: light;\n{light}{_same()}}}\n"
         f"@media (prefers-color-scheme: dark) {{\n"
         f'{root}:not([data-theme="light"]) {{\n  color-scheme: dark;\n{dark}}}\n}}\n'
         f'{root}[data-theme="dark"] {{\n  color-scheme: dark;\n{dark}}}\n'
@@ -46,7 +46,7 @@ def properties_in_others(root: str) -> str:
     """Return the same for foreign pages: dark if the page declares it, regardless of the system's preference."""
     light, dark = _declared()
     dark_roots = ",\n".join(f"{page} {root}" for page in _DARK_PAGES)
-    return f"{root} {{\n  color-scheme: light;\n{light}}}\n{dark_roots} {{\n  color-scheme: dark;\n{dark}}}\n"
+    return f"{root} {{\n  color-scheme: light;\n{light}{_same()}}}\n{dark_roots} {{\n  color-scheme: dark;\n{dark}}}\n"
 
 
 _DARK_PAGES = (
@@ -62,10 +62,21 @@ _DARK_PAGES = (
 
 def _declared() -> tuple[str, str]:
     """Return the declarations of all colours, for light and for dark pages."""
-    named = {_property(key): color for key, color in (_OF_PAGES | COLORS).items()}
+    named = {_property(key): color for key, color in (_OF_PAGES | COLORS).items() if _FIRST.get(color, key) == key}
     named |= {f"--tv-series-{number}": color for number, color in enumerate(SERIES)}
-    light = "".join(f"  {name}: {color.light};\n" for name, color in named.items())
-    return light, "".join(f"  {name}: {color.dark};\n" for name, color in named.items())
+    light = "".join(f"{name}:{color.light};" for name, color in named.items())
+    return light, "".join(f"{name}:{color.dark};" for name, color in named.items())
+
+
+_FIRST = {color: key for key, color in reversed(COLORS.items())}
+"""The first key of each colour; the properties of the others refer to its property."""
+
+
+def _same() -> str:
+    """Return the declarations of keys that have the colour of another key, in any theme."""
+    return "".join(
+        f"{_property(key)}:var({_property(_FIRST[color])});" for key, color in COLORS.items() if _FIRST[color] != key
+    )
 
 
 def _property(key: str) -> str:

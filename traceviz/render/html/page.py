@@ -234,7 +234,7 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
         element("div", class_="tv-live tv-unseen", role="status"),
         _raw("script", data, type="application/json", id="tv-report") if data else "",
         _raw("script", scripts, type="module"),
-        data_command=content.options.command or command(report),
+        data_command=shown(content.options.command) or command(report),
     )
 
 

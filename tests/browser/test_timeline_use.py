@@ -180,9 +180,11 @@ def test_paper_shows_the_lanes_from_the_top_on_and_the_screen_is_as_before(open_
     before = state(page, "[t.view.from, t.view.to, t.view.width, t.height, t.canvas.width]")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert state(page, "[t.view.width, t.height, t.canvas.width]") == [560, state(page, "t.layout.height"), 1120]
+    assert page.locator("img.tv-timeline-printed").evaluate("(one) => one.src.slice(0, 22)") == "data:image/png;base64,"
     shown = pixels(page, "classes")
     assert (shown[100], shown[1000]) == (rgb("input_wait"), rgb("device_compute"))
     page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("img.tv-timeline-printed").count() == 0
     assert state(page, "[t.view.from, t.view.to, t.view.width, t.height, t.canvas.width]") == before
 
 

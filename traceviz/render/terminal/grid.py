@@ -38,7 +38,6 @@ from traceviz.render.terminal.lines import (
 from traceviz.report import Column, Grid
 
 _GAP = 2
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _HEAD_LIMIT = 12
 _JOINT = re.compile(r"(?<=[_/=.-])(?=.)|(?<=[a-z])(?=[A-Z])")
 _LEAST_FOR_BARS = 60
@@ -148,7 +147,7 @@ def fit(tracks: list[Track], width: int) -> list[Track]:
 
 def _pair_name(column: Column) -> str:
     """Return the same name for the base and the new value of one quantity: without one, the other says little."""
-    return re.sub("^(base|new)(?=_)", "", column.name)
+    return column.name.removeprefix("base_").removeprefix("new_")
 
 
 def _is_long_name(track: Track) -> bool:
@@ -218,7 +217,8 @@ def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: 
 
 def _are_dates(cells: Sequence[str]) -> bool:
     """Return whether the cells are dates, which say nothing if they are cut."""
-    return any(map(_DATE.match, cells)) and all(_DATE.match(cell) or len(cell) < _LEAST for cell in cells)
+    dates = [cell[:4].isdigit() and cell[4:5] == cell[7:8] == "-" and cell[5:7].isdigit() for cell in cells]
+    return any(dates) and all(date or len(cell) < _LEAST for date, cell in zip(dates, cells, strict=True))
 
 
 def _style(column: Column, value: Value) -> str:

@@ -24,11 +24,7 @@ export function laneGroups(model) {
   const pinned = model.lanes.filter((lane) => PINNED_KINDS.has(lane.kind));
   const isShared = new Set(pinned.map((lane) => lane.group)).size > 1;
   if (isShared) groups.set(ALL_RANKS, { label: ALL_RANKS, lanes: pinned, curves: [], isShared });
-  for (const lane of model.lanes) {
-    const own = group(lane.group);
-    if (!isShared || !pinned.includes(lane)) own.lanes.push(lane);
-    if (lane.kind === "classes") own.classes = lane;
-  }
+  for (const lane of model.lanes) if (!isShared || !pinned.includes(lane)) group(lane.group).lanes.push(lane);
   model.curves.forEach((curve) => group(curve.group).curves.push(curve));
   return [...groups.values()];
 }
@@ -71,7 +67,8 @@ export function laneLayout(groups, folds, narrow) {
 }
 
 function closedStrip(group, y) {
-  const lane = group.classes ?? group.lanes[0];
+  const first = (kind) => group.lanes.find((one) => one.kind === kind);
+  const lane = first("classes") ?? first("device") ?? group.lanes[0];
   return { rows: lane?.rows ?? [], y: y + 4, height: ROW_HEIGHT };
 }
 

@@ -143,11 +143,15 @@ class TimelineView {
     this.sizer.style.height = `${height}px`;
     this.paintAgain();
     this.draw();
+    // Browsers do not print a canvas inside of a box that scrolls.
+    this.printed = timelineElement("img", { class: "tv-timeline-printed", src: this.canvas.toDataURL(), alt: "" });
+    this.stage.append(this.printed);
   }
 
   endPrinting() {
     if (!this.isPrinting) return;
     this.isPrinting = false;
+    this.printed.remove();
     this.sizer.style.height = `${this.layout.height}px`;
     this.view = this.beforePrinting.view;
     this.box.scrollTop = this.beforePrinting.top;

@@ -107,7 +107,13 @@ def difference(one: Color, other: Color, theme: str) -> float:
 STEP = tuple(known.key for known in CLASSES)
 CALLS = ("launch_call", "sync_call", "memory_call", "api_call", "os_call")
 RUN = tuple(PARTS)[:-2]
-IN_ORDER = {"step time": STEP, "calls": CALLS, "run": RUN, "copies": ("copy_h2d", "copy", "copy_d2h", "memset")}
+IN_ORDER = {
+    "rest": ("unexplained", "other"),
+    "step time": STEP,
+    "calls": CALLS,
+    "run": RUN,
+    "copies": ("copy_h2d", "copy", "copy_d2h", "memset"),
+}
 """Keys that are drawn in this order."""
 TOGETHER = {
     **IN_ORDER,

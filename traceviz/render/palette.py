@@ -64,7 +64,8 @@ COLORS: dict[str, Color] = {
     "host_blocked": Color("#242029", "#e56cc5"),
     **dict.fromkeys(("profiler", "profiler_overhead"), Color("#7e9084", "#ced7cc")),
     **dict.fromkeys(("host", "host_compute", "program"), Color("#484550", "#9aada1")),
-    **dict.fromkeys(("other", "unexplained", "unsampled", "thread"), Color("#5f6b59", "#6c6764")),
+    **dict.fromkeys(("unexplained", "unsampled", "thread"), Color("#5f6b59", "#6c6764")),
+    "other": Color("#9a938c", "#eaf6ea"),
     **dict.fromkeys(("idle", "before_first_work", "after_last_work"), Color("#8d949c", "#6f7583")),
     # causes of idle time, kinds of host work (traceviz.analyses.derived.causes.kinds)
     "blocking_copy": Color("#5d43a5", "#b8c771"),
@@ -77,7 +78,7 @@ COLORS: dict[str, Color] = {
     "python": Color("#15650c", "#a4ec96"),
     **dict.fromkeys(("python_wait", "wait", "waiting"), Color("#55a458", "#08c2d3")),
     "library": Color("#a255c1", "#d193f7"),
-    "native": Color("#2794a3", "#6ccdd8"),
+    "native": Color("#1f7c8a", "#6ccdd8"),
     "standard": Color("#505265", "#8599a4"),
     "logging": Color("#473538", "#e79789"),
     "serialization": Color("#9d2aa5", "#cb8cca"),

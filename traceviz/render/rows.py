@@ -91,7 +91,7 @@ def shown_rows(grid: Grid, top: int | None) -> ShownRows:
 def telling_columns(grid: Grid, shown: ShownRows) -> tuple[int, ...]:
     """Return the positions of the readable columns, without unimportant ones that are empty in the rows shown.
 
-    The column that names the rows comes before other columns of text.
+    The column that names the rows comes before less important columns of text.
     """
     columns = grid.columns
     present = [
@@ -100,7 +100,7 @@ def telling_columns(grid: Grid, shown: ShownRows) -> tuple[int, ...]:
         if columns[index].importance == 0 or any(row[index] not in {None, ""} for row in shown.rows)
     ]
     texts = [index for index in present if columns[index].unit == "text"]
-    if texts and texts[0] == present[0]:
+    if texts and texts[0] == present[0] and columns[texts[0]].importance > 1:
         named = min(texts, key=lambda index: columns[index].importance)
         present = [named, *(index for index in present if index != named)]
     return tuple(present)

@@ -11,7 +11,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from tests.conftest import REPOSITORY
-from traceviz.render.html.inline import style
+from traceviz.render.html.inline import module, style
 
 SAMPLES = REPOSITORY / "sample_traces"
 _TIMELINE = re.compile(r'<section [^>]*id="timeline".*?</section>', re.DOTALL)
@@ -40,7 +40,7 @@ def without_timeline(page: Path) -> int:
     text, sections = _TIMELINE.subn("", page.read_text(encoding="utf-8"))
     if not sections:
         return len(text.encode())
-    scripts = sum(file.stat().st_size for file in _ASSETS.glob("timeline*.js"))
+    scripts = sum(len(module(file.name).encode()) for file in _ASSETS.glob("timeline*.js"))
     return len(text.encode()) - scripts - len(style(["timeline.css"]).encode())
 
 

@@ -148,7 +148,7 @@ def test_a_folded_group_shows_its_classes_in_one_line(open_page: Open, tmp_path:
 
 def test_panning_moves_pixels_and_changes_none(open_page: Open, tmp_path: Path) -> None:
     page = opened_timeline(open_page, tmp_path, made_timeline(100_000)).page
-    act(page, "t.setView({...t.view, from: m.span * 0.3, to: m.span * 0.6})")
+    act(page, "t.folds.groups.clear(); t.layOut(); t.setView({...t.view, from: m.span * 0.3, to: m.span * 0.6})")
     before = pixels(page, "device")
     act(page, "t.pan(7)")
     assert pixels(page, "device")[10:-20] == before[17:-13]

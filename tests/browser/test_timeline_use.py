@@ -68,10 +68,11 @@ def test_search_counts_jumps_and_fades_the_others(open_page: Open, tmp_path: Pat
     page.keyboard.press("/")
     page.keyboard.type("ADD")
     page.keyboard.press("Enter")
-    assert texts(page, ".tv-timeline-matches")[0] == "2 spans, 600 µs in all"
+    assert texts(page, ".tv-timeline-matches")[0] == "1 of 2, 500 µs"
     assert state(page, "[t.selected.row.depth, t.selected.index]") == [1, 0]
     page.keyboard.press("Enter")
     assert state(page, "[t.selected.row.depth, t.selected.index]") == [0, 1]
+    assert texts(page, ".tv-timeline-matches")[0] == "2 of 2, 500 µs"
     page.keyboard.press("Enter")
     assert state(page, "[t.selected.row.depth, t.selected.index]") == [1, 0]
     shown = pixels(page, "device")
@@ -88,7 +89,7 @@ def test_search_counts_jumps_and_fades_the_others(open_page: Open, tmp_path: Pat
 def test_a_colour_of_the_legend_shows_its_spans_alone(open_page: Open, tmp_path: Path) -> None:
     page = opened_timeline(open_page, tmp_path, small_timeline()).page
     page.get_by_role("button", name="launch call").click()
-    assert texts(page, ".tv-timeline-matches")[0] == "2 spans, 15.0 µs in all"
+    assert texts(page, ".tv-timeline-matches")[0] == "2 spans, 15.0 µs"
     assert page.get_by_role("button", name="launch call").get_attribute("aria-pressed") == "true"
     page.get_by_role("button", name="launch call").click()
     assert texts(page, ".tv-timeline-matches")[0] == ""
@@ -96,7 +97,7 @@ def test_a_colour_of_the_legend_shows_its_spans_alone(open_page: Open, tmp_path:
 
 def test_found_spans_are_seen_among_ten_thousand_others(open_page: Open, tmp_path: Path) -> None:
     page = opened_timeline(open_page, tmp_path, made_timeline(100_000)).page
-    act(page, "t.searchFor('cudaStreamSynchronize')")
+    act(page, "t.folds.groups.clear(); t.layOut(); t.searchFor('cudaStreamSynchronize')")
     reds = [color for color in pixels(page, "api") if color == rgb("sync_call")]
     assert len(reds) > 100
 
@@ -171,6 +172,20 @@ def test_the_page_reads_without_script(open_page: Open, tmp_path: Path) -> None:
         "rank 0ops2160 µs16.0 %",
     ]
     assert len(NAMES) == 7
+
+
+def test_paper_shows_the_lanes_from_the_top_on_and_the_screen_is_as_before(open_page: Open, tmp_path: Path) -> None:
+    page = opened_timeline(open_page, tmp_path, small_timeline()).page
+    act(page, "t.setView({...t.view, from: 0, to: 400000})")
+    before = state(page, "[t.view.from, t.view.to, t.view.width, t.height, t.canvas.width]")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert state(page, "[t.view.width, t.height, t.canvas.width]") == [560, state(page, "t.layout.height"), 1120]
+    assert page.locator("img.tv-timeline-printed").evaluate("(one) => one.src.slice(0, 22)") == "data:image/png;base64,"
+    shown = pixels(page, "classes")
+    assert (shown[100], shown[1000]) == (rgb("input_wait"), rgb("device_compute"))
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("img.tv-timeline-printed").count() == 0
+    assert state(page, "[t.view.from, t.view.to, t.view.width, t.height, t.canvas.width]") == before
 
 
 def test_a_page_is_printed_as_it_is_seen(open_page: Open, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -124,6 +125,8 @@ def report(
     shown = api.why(document) if explains else api.what_if(document) if predicts else document
     layout = page.layout(output.path, _choose_sections(document, sections))
     layout = replace(layout, first_screen=not (everything or sections or explains or predicts), figure=output.figure)
+    if output.format_name == "html" and len(traces) == 1:
+        layout = replace(layout, command=f"traceviz report {shlex.quote(str(traces[0].absolute()))}")
     output.write(api.to_text(shown, output.format_name, layout, pictures))
     cli_gates.conclude(document, results, output.format_name)
     if require_verdict and document.verdict.code.is_blind:

@@ -187,7 +187,10 @@ def _block(block: Block) -> Object:
         case Bars():
             return {"type": "bars", **_plain(block)}
         case Timeline():
-            return {"type": "timeline", **_plain(block)}
+            lanes = [
+                {key: value for key, value in _plain(lane).items() if key != "parts" or value} for lane in block.lanes
+            ]
+            return {"type": "timeline", **_plain(block), "lanes": lanes}
         case Series():
             of_all = {"title": block.title, "unit": block.unit, "audience": block.audience}
             return {"type": "series", **of_all, **_plain(block)}
@@ -253,6 +256,7 @@ class _Lane(Struct):
     label: str
     values: tuple[Number | None, ...]
     whole: str = ""
+    parts: tuple[tuple[str, str, tuple[float, ...]], ...] = ()
 
 
 class _Timeline(Struct, tag_field="type", tag="timeline"):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from traceviz.core.sanitize import sentence, visible
-from traceviz.core.units import NOT_MEASURED, Value, format_change, format_ns, format_ratio, format_value
+from traceviz.core.units import NOT_MEASURED, Value, format_ns, format_ratio, format_value
 from traceviz.render.figures.reading import text_figures, without_lanes
 from traceviz.render.figures.values import Curves, StackedBars
 from traceviz.render.first_screen import FirstScreen, first_screen, judged_bars
@@ -21,6 +21,7 @@ from traceviz.render.rows import (
     bars_heading,
     blocks_for_people,
     by_time_at_stake,
+    cell_text,
     not_measured,
     number_of,
     shown_columns,
@@ -233,7 +234,7 @@ def _rest(rest: Row, hidden: int, positions: tuple[int, ...], columns: list[Colu
 
 
 def _cell(value: Value, column: Column) -> str:
-    return data((format_change if column.signed else format_value)(value, column.unit))
+    return data(cell_text(value, column))
 
 
 def _bars(bars: Bars) -> str:

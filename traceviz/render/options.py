@@ -33,6 +33,7 @@ class RenderOptions:
         figure: Name of the figure to draw (:data:`traceviz.render.figures.registry.FIGURES`) in formats that draw one;
             ``None`` for the most informative one.
         pixels: Width of that figure; ``None`` for 720.
+        command: Command that makes the report again from any folder, which a page offers to copy; empty if unknown.
     """
 
     width: int = 100
@@ -42,6 +43,7 @@ class RenderOptions:
     first_screen: bool = False
     figure: str | None = None
     pixels: int | None = None
+    command: str = ""
 
     def __post_init__(self) -> None:
         if self.top is not None and self.top < 1:

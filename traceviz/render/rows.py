@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from traceviz.core.units import Value, format_ns, format_ratio
+from traceviz.core.units import MINUS, Value, format_change, format_ns, format_ratio, format_value
 from traceviz.render.options import DEFAULT_TOP
 from traceviz.report import COMPARISON, Bars, Block, Column, Facts, Finding, Grid, Note, Report, Row, Series, Skipped
 
@@ -95,12 +95,51 @@ def shown_rows(grid: Grid, top: int | None) -> ShownRows:
 
 
 def telling_columns(grid: Grid, shown: ShownRows) -> tuple[int, ...]:
-    """Return the positions of the readable columns, without unimportant ones that are empty in the rows shown."""
-    return tuple(
+    """Return the positions of the readable columns, without unimportant ones that are empty in the rows shown.
+
+    The column that names the rows comes before less important columns of text.
+    """
+    columns = grid.columns
+    present = [
         index
         for index in shown_columns(grid)
-        if grid.columns[index].importance == 0 or any(row[index] not in {None, ""} for row in shown.rows)
-    )
+        if columns[index].importance == 0 or any(row[index] not in {None, ""} for row in shown.rows)
+    ]
+    texts = [index for index in present if columns[index].unit == "text"]
+    if texts and texts[0] == present[0] and columns[texts[0]].importance > 1:
+        named = min(texts, key=lambda index: columns[index].importance)
+        present = [named, *(index for index in present if index != named)]
+    return tuple(present)
+
+
+RARE = 4
+"""Columns of this importance or more are rarely needed."""
+
+
+def rare_columns(columns: Sequence[Column]) -> frozenset[int]:
+    """Return the positions of rarely needed columns that can be shown on demand; empty if fewer than two are."""
+    rare = frozenset(index for index, column in enumerate(columns) if index and column.importance >= RARE)
+    return rare if len(rare) > 1 else frozenset()
+
+
+def cell_text(value: Value, column: Column) -> str:
+    """Format a value of a column: a change has its sign, and a difference of shares is in points of percent."""
+    if not column.signed:
+        return format_value(value, column.unit)
+    if is_in_points(column) and isinstance(value, int | float) and not isinstance(value, bool):
+        return format_points(value)
+    return format_change(value, column.unit)
+
+
+def is_in_points(column: Column) -> bool:
+    """Return whether a column has differences of shares; its heading says so."""
+    return column.signed and column.unit == "ratio" and column.label.lower().endswith("points")
+
+
+def format_points(difference: float) -> str:
+    """Format a difference of two shares, ``+3.2``, in points of percent; the heading has the unit."""
+    text = f"{abs(difference) * 100:.1f}"
+    return text if float(text) == 0 else f"{'+' if difference > 0 else MINUS}{text}"
 
 
 def _fold_from(grid: Grid) -> int:

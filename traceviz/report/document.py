@@ -210,12 +210,14 @@ class Bars:
 class Lane:
     """One row of a timeline: a ratio 0 to 1 per equal slice of the span, ``None`` for slices that were not measured.
 
-    ``whole`` is the amount of the ratio 1, with its unit; empty for plain ratios.
+    ``whole`` is the amount of the ratio 1, with its unit; empty for plain ratios. ``parts`` add up to the values: key,
+    label and ratios of each kind.
     """
 
     label: str
     values: tuple[float | None, ...]
     whole: str = ""
+    parts: tuple[tuple[str, str, tuple[float, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

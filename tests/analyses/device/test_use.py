@@ -38,6 +38,22 @@ def test_the_timeline_gives_the_share_of_each_slice():
     assert DeviceUseAnalysis(slices=4).run(view).devices[0].timeline == (1.0, 0.0, 0.5, 0.0)
 
 
+def test_the_timeline_is_divided_by_kind_and_time_of_several_kinds_counts_as_computing():
+    """The first slice: computing to 50, communication to 80, a copy to 100. The second: a copy while a kernel runs."""
+    view = trace(
+        kernels=[(0, 50, "k"), (40, 40, "ncclKernel_AllReduce_RING_LL_Sum_float", {"stream": 8}), (100, 30, "k")],
+        memcpy=[(70, 30, "h2d", "pinned", "device", 1), (110, 10, "h2d", "pinned", "device", 1)],
+        span_ns=200,
+    )
+    result = DeviceUseAnalysis(slices=2).run(view)
+    assert result.devices[0].kinds == ((0.5, 0.3), (0.3, 0.0), (0.2, 0.0))
+    assert result.devices[0].timeline == (1.0, 0.3)
+    parts = USE.describe(result).blocks[-1].lanes[0].parts
+    assert [(key, shares) for key, _, shares in parts] == [
+        *(("device_compute", (0.5, 0.3)), ("communication", (0.3, 0.0)), ("copy", (0.2, 0.0)))
+    ]
+
+
 def test_an_idle_device_with_unexplained_gaps_is_a_finding():
     view = trace(kernels=[(i * 100, 20, "k") for i in range(10)], cuda_api=[], os_calls=[])
     (finding,) = USE.judge(USE.run(view))

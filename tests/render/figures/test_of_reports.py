@@ -118,6 +118,18 @@ def use_of(**timelines):
     return utilization(Report((Fact("source", "trace", "train.nsys-rep"),), Verdict(VerdictCode.NONE, ""), sections))
 
 
+def test_use_of_a_device_is_stacked_by_kind_with_computing_at_the_bottom():
+    parts = ("device_compute", "computing", (0.5, 0.25)), ("copy", "copies and fills alone", (0.25, 0.5))
+    found = use_of(device_use=Timeline("", 0, 2 * S, (Lane("GPU 0", (0.75, 0.75), parts=parts),)))
+    assert isinstance(found, Curves)
+    (panel,) = found.panels
+    assert [(line.key, line.style, [point.y for point in line.points]) for line in panel.lines] == [
+        ("copy", "stacked", [0.75, 0.75, None]),
+        ("device_compute", "stacked", [0.5, 0.25, None]),
+    ]
+    assert panel.remark == "mean 75.0 %"
+
+
 def test_a_device_and_2_metrics_of_the_host_are_3_panels_over_the_time_of_both():
     device = Timeline("", 0, 4 * S, (Lane("GPU 0", (0.0, 1.0)),))
     host = Timeline("", -2 * S, 8 * S, (Lane("CPU", (0.5, None), "16 cores"), Lane("memory", (0.1, 0.2), "42.1 GB")))

@@ -7,7 +7,7 @@ from traceviz.render.html import inline
 FILES = {
     "main.js": 'import { startReport } from "./report.js";\nimport {\n  one,\n} from "./dom.js";\n\nstart(1);\n',
     "report.js": 'import { one } from "./dom.js";\n\nexport function startReport(root) {\n  return one(root);\n}\n',
-    "dom.js": "export const one = 1;\nexport async function two() {}\n",
+    "dom.js": "// Elements.\nexport const one = 1; // 1\n  // two\nexport async function two() {}\n",
     "a.css": "/* Colours *\\ and ** more */\n.a { color: red; } /* one */\n.b { margin: 0; }\n",
     "a.js": 'import { b } from "./b.js";\n',
     "b.js": 'import { a } from "./a.js";\n',
@@ -21,7 +21,7 @@ def _files(monkeypatch):
 
 def test_three_modules_become_one_in_the_order_of_their_imports_each_once():
     assert inline.script("main.js", "report.js") == (
-        "const one = 1;\nasync function two() {}\nfunction startReport(root) {\n  return one(root);\n}\nstart(1);\n"
+        "const one = 1; // 1\nasync function two() {}\nfunction startReport(root) {\nreturn one(root);\n}\nstart(1);\n"
     )
 
 

@@ -174,6 +174,11 @@ def test_a_command_with_a_space_in_the_name_is_quoted():
     assert parsed(made(report)).one("body").attributes["data-command"] == "traceviz report 'my run; rm -rf'"
 
 
+def test_the_command_to_copy_works_from_any_folder_if_the_caller_knows_it():
+    root = parsed(made(sample_report(), command="traceviz report '/runs/my run'"))
+    assert root.one("body").attributes["data-command"] == "traceviz report '/runs/my run'"
+
+
 def test_a_comparison_has_no_command_that_one_name_could_tell():
     report = Report((Fact("source", "comparison", "a → b"),), Verdict(VerdictCode.NONE, "Faster."), schema=COMPARISON)
     root = parsed(made(report))

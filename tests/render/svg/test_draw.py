@@ -27,6 +27,7 @@ from traceviz.render.figures.values import (
     StackedBars,
     StackedRow,
 )
+from traceviz.render.palette import COLORS
 from traceviz.render.svg.draw import svg
 from traceviz.testing import HOSTILE_NAMES
 
@@ -148,9 +149,10 @@ def test_a_figure_has_a_title_and_a_description_that_it_is_labelled_by():
 def test_alone_it_has_both_colours_and_in_a_page_those_of_the_page():
     figure = StackedBars("t", "", Axis("", "ns"), (StackedRow("a", (Part("input_wait", "input wait", 5.0),)),))
     alone, inside = svg(figure), svg(figure, standalone=False)
-    assert 'fill="#c25a00"' in alone
-    assert ".tv-fill-input-wait{fill:#f59a4c}" in alone
-    assert 'fill="var(--tv-input-wait, #c25a00)"' in inside
+    waits = COLORS["input_wait"]
+    assert f'fill="{waits.light}"' in alone
+    assert f".tv-fill-input-wait{{fill:{waits.dark}}}" in alone
+    assert f'fill="var(--tv-input-wait, {waits.light})"' in inside
     assert ("<style" in alone, "<style" in inside) == (True, False)
     assert len(rectangles(alone)) == len(rectangles(inside)) == 1
 

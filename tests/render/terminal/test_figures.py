@@ -6,6 +6,7 @@ import pytest
 from rich.text import Text
 
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel, Part, StackedBars, StackedRow
+from traceviz.render.palette import SERIES
 from traceviz.render.terminal.figures import curves_lines, stacked_lines
 from traceviz.render.terminal.plot import HEIGHT, plot
 from traceviz.report import Level, Point, Series
@@ -91,7 +92,7 @@ def test_nothing_measured_or_no_room_is_nothing_drawn(empty):
 def test_marks_have_colours_where_there_is_colour():
     (legend, *_) = curves_lines(curves(line("a", (1, 1.0)), line("b", (2, 1.0))), 60, color=True)
     assert isinstance(legend, Text)
-    assert {str(span.style) for span in legend.spans} == {"color(75)", "color(214)"}
+    assert {str(span.style) for span in legend.spans} == {SERIES[0].dark, SERIES[1].dark}
 
 
 def bars(*rows):

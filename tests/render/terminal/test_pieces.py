@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from traceviz.core.sanitize import visible
 from traceviz.render.rows import by_time_at_stake, not_measured, shown_rows, time_at_stake, times
 from traceviz.render.terminal.blocks import bar, cells_of, resample, sparkline
+from traceviz.render.terminal.grid import grid_lines, shown_columns_at
 from traceviz.render.terminal.lines import shorten, shorten_apart, wrap
 from traceviz.render.text import simplify_signature
 from traceviz.report import Column, Finding, Grid, Note, Severity, Skipped
@@ -90,6 +91,20 @@ def test_names_told_apart_fit(names, width):
     assert max(map(cell_len, shown), default=0) <= width
 
 
+@given(st.lists(st.text("ab<", min_size=8, max_size=60), max_size=12), st.integers(12, 30))
+def test_different_names_never_look_the_same(names, width):
+    assert len(set(shorten_apart(names, width))) == len(set(names))
+
+
+def test_names_that_differ_twice_show_where():
+    names = ["pool_forward_kernel<float, 4, " + middle + ", long_tail_of_the_name>" for middle in ("a1", "a2", "b1")]
+    assert shorten_apart(names, 30) == [
+        "pool_forward…a1, long_tail_of…",
+        "pool_forward…a2, long_tail_of…",
+        "pool_forward…b1, long_tail_of…",
+    ]
+
+
 @given(st.text(max_size=60), st.integers(1, 50))
 def test_a_shortened_name_fits(name, width):
     assert cell_len(shorten(name, width)) <= width
@@ -147,3 +162,19 @@ def test_of_4_sections_3_whose_tables_are_not_there_share_a_line():
     together = ("kernels, copies, launch", "nothing of the kind is in this capture")
     assert not_measured(skipped) == [("steps", "no steps were found"), together]
     assert not_measured(skipped[:2]) == [(skip.slug, skip.reason) for skip in skipped[:2]]
+
+
+def test_base_and_new_of_one_quantity_are_shown_together_or_not_at_all():
+    columns = (Column("name", "Kernel", "text", 0), *(Column(f"{side}_ns", side, "ns", 2) for side in ("base", "new")))
+    grid = Grid(columns, (("gemm_of_a_long_name", 1_000, 2_000),))
+    assert [shown_columns_at(grid, width) for width in (42, 40, 28)] == [
+        ("name", "base_ns", "new_ns"),
+        ("name", "base_ns", "new_ns"),
+        ("name",),
+    ]
+
+
+def test_dates_are_whole():
+    columns = Column("name", "Trace", "text", 0), Column("recorded", "Recorded", "text", 0)
+    grid = Grid(columns, (("a_name_that_is_rather_long_for_a_page", "2026-05-17 10:30"),))
+    assert "2026-05-17 10:30" in grid_lines(grid, 40, None)[-1].plain

@@ -12,7 +12,8 @@ from traceviz.analyses.derived.capture.kind import why_idle_is_unknown, why_no_d
 from traceviz.analyses.derived.causes.attribution import host_causes
 from traceviz.analyses.derived.causes.kinds import KIND_LABELS
 from traceviz.analyses.derived.device.names import device_names
-from traceviz.analyses.derived.frames import bounds, having
+from traceviz.analyses.derived.device.work import communication_names, kernel_busy
+from traceviz.analyses.derived.frames import bounds, having, intervals
 from traceviz.analyses.derived.host.classes import IDLE_CLASSES, host_classes, sees_host
 from traceviz.analyses.derived.judged_time import judged_time, judged_words
 from traceviz.analyses.derived.statistics import ratio
@@ -41,6 +42,13 @@ RECORD_HOST = (
 
 _DURING = {"unexplained": "unexplained: no event of the host covers it"}
 
+KINDS = (
+    ("device_compute", "computing"),
+    ("communication", "communication alone"),
+    ("copy", "copies and fills alone"),
+)
+"""Kinds of device work, each with its label. Time in which several run counts as the first of them."""
+
 _LAST_NS = np.nextafter(2.0**63, 0.0)
 """The last time of 64 bits that a float can hold. The next float is already 2**63."""
 
@@ -57,6 +65,7 @@ class DeviceTime:
         judged_busy_ns: Busy part of that.
         concurrent_ns: Time with two or more kernels running.
         timeline: Utilisation per equal slice of the capture.
+        kinds: Its parts by :data:`KINDS`, which add up to it.
     """
 
     device: str
@@ -67,6 +76,7 @@ class DeviceTime:
     judged_busy_ns: int
     concurrent_ns: int
     timeline: tuple[float, ...]
+    kinds: tuple[tuple[float, ...], ...] = ()
 
     @property
     def idle_ns(self) -> int:
@@ -146,7 +156,10 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
         own_begin, own_end = trace.window_of_device(device)
         seen = busy.clip(own_begin, own_end)
         edges = np.minimum(np.linspace(begin, end, self.slices + 1), _LAST_NS).astype(np.int64)
-        shares = busy.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)
+        shares, *kinds = (
+            tuple(map(float, times.overlap(edges[:-1], edges[1:]) / np.maximum(np.diff(edges), 1)))
+            for times in (busy, *_by_kind(trace, device))
+        )
         kernels = having(trace.kernel_times, "device_id", device)
         return DeviceTime(
             device=name,
@@ -156,7 +169,8 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             judged_ns=judged.total,
             judged_busy_ns=busy.intersect(judged).total,
             concurrent_ns=concurrency(*bounds(kernels), at_least=2).total,
-            timeline=tuple(float(share) for share in shares),
+            timeline=shares,
+            kinds=tuple(kinds),
         )
 
     def judge(self, result: DeviceUse) -> tuple[Finding, ...]:
@@ -214,7 +228,33 @@ class DeviceUseAnalysis(Analysis[DeviceUse]):
             )
             for d in result.devices
         )
-        lanes = tuple(Lane(d.device, d.timeline) for d in result.devices)
+        lanes = tuple(
+            Lane(
+                d.device,
+                d.timeline,
+                parts=tuple(
+                    (key, label, tuple(round(share, 2) for share in shares))
+                    for (key, label), shares in zip(KINDS, d.kinds, strict=True)
+                    if any(shares)
+                ),
+            )
+            for d in result.devices
+        )
         timeline = Timeline("Utilisation over the capture", *result.window, lanes)
         doubt = (Prose(result.doubt),) if result.doubt else ()
         return Section(self.slug, self.title, (Facts(facts), *doubt, Grid(columns, rows), timeline))
+
+
+def _by_kind(trace: TraceView, device: int) -> tuple[IntervalSet, ...]:
+    """Return the disjoint busy times of a device, one per kind."""
+    busy, nothing = trace.device_busy[device], IntervalSet.empty()
+    kernels = kernel_busy(trace).get(device, nothing)
+    computes, communicates = kernels, nothing
+    if names := communication_names(trace):
+        is_named = pl.col("name").cast(pl.String).is_in(names)
+        columns = ("start_ns", "dur_ns", "device_id", is_named.alias("communicates"))
+        own = having(trace.frame("kernels", *columns), "device_id", device)
+        communicates = intervals(own.filter(pl.col("communicates")))
+        graphs = having(trace.frame("graphs", "start_ns", "dur_ns", "device_id"), "device_id", device)
+        computes = intervals(own.filter(~pl.col("communicates"))).union(intervals(graphs))
+    return computes, communicates.subtract(computes), busy.subtract(kernels)

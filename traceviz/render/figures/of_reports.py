@@ -208,7 +208,7 @@ def _title_of_use(slugs: set[str]) -> str:
     return f"Use of {' and '.join(filter(None, (of_devices, of_host)))} over time"
 
 
-_USE_KEYS = {_DEVICES: "device_compute", _HOST: "host_compute", _MEMORY: "copy"}
+_USE_KEYS = {_DEVICES: "device_compute", _HOST: "host_compute", _MEMORY: "allocation"}
 """Colour keys by section."""
 
 
@@ -218,15 +218,26 @@ def _panels(slug: str, timeline: Timeline) -> Iterator[Panel]:
         if measured:
             mean = "" if lane.whole else f"mean {format_ratio(sum(measured) / len(measured))}"
             label = f"memory of {lane.label}" if slug == _MEMORY else lane.label
-            line = Line(_USE_KEYS[slug], label, tuple(_points(timeline, lane)), "area")
-            yield Panel(Axis(label, "ratio", 0.0, 1.0), (line,), full=lane.whole, remark=mean)
+            lines: tuple[Line, ...] = (Line(_USE_KEYS[slug], label, tuple(_points(timeline, lane.values)), "area"),)
+            if lane.parts:
+                lines = tuple(_stacked(timeline, lane)) or lines
+            yield Panel(Axis(label, "ratio", 0.0, 1.0), lines, full=lane.whole, remark=mean)
 
 
-def _points(timeline: Timeline, lane: Lane) -> Iterator[CurvePoint]:
+def _stacked(timeline: Timeline, lane: Lane) -> Iterator[Line]:
+    """Return a line for each kind that occurs, as high as it and the kinds before it: the highest is drawn first."""
+    sums = [sum(shares) for shares in zip(*(shares for *_, shares in lane.parts), strict=True)]
+    for key, label, shares in reversed(lane.parts):
+        if max(shares, default=0.0) >= _LEAST:
+            yield Line(key, label, tuple(_points(timeline, sums)), "stacked")
+        sums = [total - share for total, share in zip(sums, shares, strict=True)]
+
+
+def _points(timeline: Timeline, values: Sequence[float | None]) -> Iterator[CurvePoint]:
     """Return one point at the start of each slice; its value holds until the next one."""
     span = timeline.end_ns - timeline.start_ns
-    for number, value in enumerate(lane.values):
-        yield CurvePoint(timeline.start_ns + span * number / len(lane.values), value)
+    for number, value in enumerate(values):
+        yield CurvePoint(timeline.start_ns + span * number / len(values), value)
     yield CurvePoint(timeline.end_ns, None)
 
 

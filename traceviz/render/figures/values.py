@@ -13,11 +13,12 @@ from typing import Literal
 from traceviz.core.units import Unit
 from traceviz.report import Better
 
-Style = Literal["line", "dashed", "steps", "area", "points"]
+Style = Literal["line", "dashed", "steps", "area", "stacked", "points"]
 """Style of a line.
 
 ``line`` connects its points. ``dashed`` is a level or a reference. ``steps`` and ``area`` hold each value until the
-next point; ``area`` is filled down to zero. ``points`` are drawn alone.
+next point; ``area`` is filled down to zero. So is ``stacked``, which covers what is behind it: the lines of a panel are
+sums, the highest first. ``points`` are drawn alone.
 """
 
 

@@ -6,14 +6,16 @@ small. The style sheet shows one of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
 
 from markupsafe import Markup
 
 from traceviz.core.registry import is_own
 from traceviz.render.figures.registry import FIGURES, figure_or_none, figures
-from traceviz.render.figures.values import Figure
-from traceviz.render.html.components.element import element, joined
+from traceviz.render.figures.values import Curves, Figure, Panel, StackedBars
+from traceviz.render.html.components.element import element, joined, shown
 from traceviz.render.svg.draw import svg
 from traceviz.report import COMPARISON, POPULATION, TREND, Report
 
@@ -41,11 +43,48 @@ def figure_parts(report: Report, *, for_telephones: bool = True) -> Markup:
         found = [figure_or_none(report, name) for name in (*_SHOWN[report.schema], *added)]
     else:
         found = [figure for _, figure in figures(report)]
-    parts = []
-    for figure in (one for one in found if one is not None):
+    parts, folds = [], []
+    for figure, why in chain.from_iterable(_pieces(one) for one in found if one is not None):
         drawn = [
             element("div", Markup(svg(figure, _WIDTHS[name], standalone=False)), class_=name)  # noqa: S704 (escaped)
-            for name in (tuple(_WIDTHS) if for_telephones else (_WIDE,))
+            for name in (tuple(_WIDTHS) if for_telephones and not why else (_WIDE,))
         ]
-        parts.append(element("figure", joined(drawn), class_="tv-drawn"))
-    return joined(parts)
+        whole = element("figure", joined(drawn), class_="tv-drawn")
+        if why:
+            summary = element("summary", f"{shown(figure.title)} ({why})")
+            folds.append(element("details", summary, whole, class_="tv-folded"))
+        else:
+            parts.append(whole)
+    return element("div", joined((*parts, *folds)), class_="tv-figures") if parts or folds else Markup()
+
+
+def _pieces(figure: Figure) -> Iterator[tuple[Figure, str]]:
+    """Return the figure in up to two pieces, with the reason to fold one: a single step, or curves that stay level."""
+    if isinstance(figure, StackedBars) and figure.upright and len(figure.rows) == 1:
+        yield figure, "one step"
+        return
+    if isinstance(figure, Curves) and not figure.marks:
+        level = tuple(panel for panel in figure.panels if is_level(panel))
+        rest = tuple(panel for panel in figure.panels if panel not in level)
+        if rest:
+            yield replace(figure, panels=rest), ""
+        if level:
+            yield replace(figure, panels=level, notes=() if rest else figure.notes), "level throughout"
+        return
+    yield figure, ""
+
+
+_LEVEL = 0.02
+"""Part of its axis, or of its largest value, within which a curve counts as level."""
+
+
+def is_level(panel: Panel) -> bool:
+    """Return whether all curves of the panel stay level. A curve with intervals or of one point does not count."""
+    for line in panel.lines:
+        values = [point.y for point in line.points if point.y is not None]
+        if len(values) < 2 or any(point.low is not None for point in line.points):
+            return False
+        whole = 1.0 if panel.axis.unit == "ratio" else max(map(abs, values))
+        if max(values) - min(values) > _LEVEL * whole:
+            return False
+    return bool(panel.lines)

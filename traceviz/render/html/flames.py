@@ -38,15 +38,6 @@ _LABELS = {
     "thread": "thread",
     "other": "other",
 }
-_SAME_COLOR = {
-    "thread": "other",
-    "backward": "communication",
-    "library": "memset",
-    "standard": "host_compute",
-    "native": "other",
-}
-"""Families without a colour of their own, with the key whose colour they use. The two are never adjacent."""
-
 _MOST_CHARACTERS = 200_000
 """Limit of the characters of all names and places together, unless 120 of each exceed it."""
 _WITHOUT_SCRIPT = (
@@ -105,9 +96,7 @@ def flame_data(flames: tuple[Flame, ...]) -> str:
     texts: dict[str, int] = {"": 0}
     families = {family: place for place, family in enumerate(dict.fromkeys(f for one in flames for f in one.families))}
     graphs = [_graph(flame, texts, families) for flame in flames]
-    colors = [
-        {"key": key, "label": _label(key), "color": fill(_SAME_COLOR.get(key, key), _place(key))} for key in families
-    ]
+    colors = [{"key": key, "label": _label(key), "color": fill(key, _place(key))} for key in families]
     document = {"version": 1, "texts": fitting(texts, _MOST_CHARACTERS), "families": colors, "flames": graphs}
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,7 +1,7 @@
 """Scripts and style sheets of a page: the files of ``assets``, joined into one text each.
 
 Scripts are ES modules that import each other. A page loads nothing, so the modules are concatenated, imported ones
-first, without ``import`` and ``export``. Top-level names are unique among all files.
+first, without ``import``, ``export``, comments and indentation. Top-level names are unique among all files.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 
 _IMPORT = re.compile(r'^import\s[^;"]*"\./(?P<name>[\w-]+\.js)";\n', re.MULTILINE)
+_SPACE = re.compile(r"^ *//.*\n|^ +", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=async |function|const|let|class)", re.MULTILINE)
 
 
@@ -22,7 +23,15 @@ def script(*entries: str) -> str:
     order: dict[str, None] = {}
     for entry in entries:
         order.update(dict.fromkeys(_with_imports(entry, ())))
-    return "\n".join(_EXPORT.sub("", _IMPORT.sub("", asset(name))).strip("\n") for name in order) + "\n"
+    return "\n".join(module(name).strip("\n") for name in order) + "\n"
+
+
+def module(name: str) -> str:
+    """Return the text of one module without imports, exports, lines of comments, and indentation.
+
+    A page is sent and stored, and these are a fifth of its scripts. No text in them spans lines.
+    """
+    return _SPACE.sub("", _EXPORT.sub("", _IMPORT.sub("", asset(name))))
 
 
 def style(names: Iterable[str]) -> str:

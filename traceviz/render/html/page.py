@@ -212,8 +212,10 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
     report, pictures = content.report, content.pictures
     figures = _Section("tv-figures", "Figures", figure_parts(report))
     sections = [_Section("tv-verdict", "", draw_first_lines(report.verdict)), *_reported(content)]
+    drawn = [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
+    sections += [section for section in drawn if section.slug == "timeline"]  # it shows the places of findings
     sections.insert(len(sections) if report.schema == SCHEMA else 1, figures)
-    sections += [_Section(part.name, part.title, part.markup(pictures)) for part in parts if pictures is not None]
+    sections += [section for section in drawn if section.slug != "timeline"]
     sections += [_reported_section(item, content) for item in report.sections]
     sections.append(_Section("tv-skipped", absence(report).capitalize(), skipped(report.skipped)))
     sections.append(_Section("notes", "Notes", notes(report.notes), has_command=True))
@@ -233,7 +235,7 @@ def _body(content: _Content, parts: tuple[Part, ...], data: str, scripts: str) -
         element("div", class_="tv-live tv-unseen", role="status"),
         _raw("script", data, type="application/json", id="tv-report") if data else "",
         _raw("script", scripts, type="module"),
-        data_command=command(report),
+        data_command=shown(content.options.command) or command(report),
     )
 
 
@@ -285,7 +287,11 @@ def _reported(content: _Content) -> list[_Section]:
     )
     absence_text = describe_absence_of_findings(report) if content.options.sections is None else ""
     absent = element("p", prose(absence_text)) if absence_text else Markup()
-    why = "" if any(section.slug == WHY for section in report.sections) else candidates(report.verdict)
+    why = (
+        ""
+        if any(section.slug == WHY for section in report.sections)
+        else candidates(report.verdict, frozenset(item.code for item in report.findings))
+    )
     folded = (
         element("details", element("summary", "What may take the time"), why, class_="tv-folded") if why else Markup()
     )
@@ -315,6 +321,7 @@ def _reported_section(section: Section, content: _Content) -> _Section:
         most=content.carried.rows,
         command=f"{prints} --section {section.slug} --format csv" if prints else "",
         has_script=True,
+        codes=frozenset(item.code for item in content.report.findings),
     )
     blocks = blocks_for_people(section.blocks)
     if content.report.schema == TREND:  # its figure shows them

@@ -59,10 +59,10 @@ def timeline_parts(pictures: Pictures) -> Markup:
         _about(timeline),
         _bar(),
         element("ul", class_="tv-timeline-legend", aria_label="Colours"),
-        frame,
+        element("div", frame, element("div", class_="tv-timeline-panel"), class_="tv-timeline-body"),
+        element("p", class_="tv-timeline-copied tv-timeline-matches", role="status"),
         element("p", _COARSE, class_="tv-timeline-coarse", hidden=True),
         element("p", class_="tv-timeline-live tv-unseen", aria_live="polite"),
-        element("div", class_="tv-timeline-panel"),
         _help(),
         _lanes(timeline),
         *data,
@@ -126,8 +126,7 @@ def _bar() -> Markup:
         class_="tv-timeline-buttons tv-timeline-copy",
     )
     helping = element("span", _button("help", "?", "Keys and gestures"), class_="tv-timeline-buttons")
-    copied = element("span", class_="tv-timeline-copied tv-timeline-matches", role="status")
-    return element("div", *groups, search, matches, copy, helping, copied, class_="tv-timeline-bar", hidden=True)
+    return element("div", *groups, search, matches, copy, helping, class_="tv-timeline-bar", hidden=True)
 
 
 def _button(act: str, text: str, name: str) -> Markup:

@@ -66,7 +66,10 @@ class _Frame:
 
 
 def keys(figure: Curves) -> tuple[Key, ...]:
-    """Return the legend; empty if the names stand at the curves, or there is only one."""
+    """Return the legend; empty if the names stand at the curves, or there is only one. Lanes have their names."""
+    if stacked := _stacked_lines(figure):
+        colours = inks(line.key for line in stacked)
+        return tuple(Key(colours[line.key], line.label) for line in stacked)
     if (
         len(figure.lines) < 2
         or _is_direct(figure)
@@ -109,11 +112,17 @@ def draw(figure: Curves, width: float, height: float | None) -> Drawing:
 
 def _is_lane(panel: Panel) -> bool:
     """Return whether a panel shows ratios over time, which need little height."""
-    return bool(panel.lines) and all(of.style == "area" for of in panel.lines)
+    return bool(panel.lines) and all(of.style in {"area", "stacked"} for of in panel.lines)
 
 
 def _is_direct(figure: Curves) -> bool:
-    return len(figure.panels) == 1 and 2 <= len(figure.lines) <= _DIRECT
+    return len(figure.panels) == 1 and 2 <= len(figure.lines) <= _DIRECT and not _stacked_lines(figure)
+
+
+def _stacked_lines(figure: Curves) -> tuple[Line, ...]:
+    """Return one line for each kind of the stacks, the lowest first."""
+    lines = (line for panel in figure.panels for line in reversed(panel.lines) if line.style == "stacked")
+    return tuple({line.key: line for line in lines}.values())
 
 
 def _panel_height(figure: Curves, height: float | None) -> float:
@@ -192,7 +201,7 @@ def _line(  # noqa: PLR0917 (what is drawn, and where)
         for is_there, run in groupby(points, lambda point: point.y is not None)
         if is_there
     ]
-    if of.style in {"steps", "area"}:
+    if of.style in {"steps", "area", "stacked"}:
         yield from _stairs(points, of, ink, frame, vertical)
         return
     if any(point.low is not None for point in points):
@@ -276,11 +285,16 @@ def _stairs(points: Sequence[CurvePoint], of: Line, ink: Ink, frame: _Frame, ver
     for is_there, run in groupby(steps, lambda step: step[2] is not None):
         if not is_there:
             continue
-        stairs = [(begin, end, vertical.length - vertical.place(y or 0)) for begin, end, y in run]
-        begin, _, y = stairs[0]
-        top = f"M{begin:.1f} {y:.1f}" + "".join(f"V{height:.1f}H{end:.1f}" for _, end, height in stairs)
-        if of.style == "area":
-            yield element("path", d=f"{top}V{zero:.1f}H{begin:.1f}Z", fill=ink, fill_opacity="0.28")
+        stairs = [(begin, end, f"{vertical.length - vertical.place(y or 0):.1f}") for begin, end, y in run]
+        begin, top = stairs[0][0], ""
+        for height, level in groupby(stairs, lambda stair: stair[2]):
+            end = list(level)[-1][1]
+            top += f"V{height}H{end:.1f}" if top else f"M{begin:.1f} {height}H{end:.1f}"
+        if of.style != "steps":
+            opacity = "0.28" if of.style == "area" else None
+            yield element("path", d=f"{top}V{zero:.1f}H{begin:.1f}Z", fill=ink, fill_opacity=opacity)
+        if of.style == "stacked":
+            continue
         yield element("path", d=top, fill="none", stroke=ink, stroke_width=1.5)
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import NOT_MEASURED, format_ns, format_ratio, format_value
+from traceviz.render.palette import Color, colors
 from traceviz.render.rows import DEVICE_WORK, REST, bars_heading, number_of
 from traceviz.render.terminal.lines import INDENT, QUIET, aligned, pad, paragraph, shorten, widest
 from traceviz.report import Bar, Bars, Facts, Timeline
@@ -132,8 +133,6 @@ class _Column:
 
 _FILLS = "█░▓╱▒═▚·╳─▀┊"
 """Fills of a stacked bar without colour, ordered so that neighbours differ."""
-_COLORS = (75, 214, 36, 175, 221, 26, 167, 109, 141, 179, 66, 245)
-"""Colours of fills, from the 256-colour palette; neighbours differ for colour-blind readers too."""
 _GAP = 2
 _COLUMNS = 3
 _VALUE_LIMIT = 18
@@ -148,9 +147,11 @@ def bars_lines(bars: Bars, width: int, *, color: bool, is_short: bool = False) -
     zero = [visible(part.label) for part in bars.bars if _share(part) <= 0]
     lines = paragraph(sentence(bars_heading(bars)), width, first=" " * INDENT, style=QUIET)
     if parts:
-        legend = _legend(bars, parts, width - INDENT, color=color)
-        shorter = _legend(bars, parts, width - INDENT, color=color, has_values=False) if is_short else legend
-        lines += [_stack(parts, width - INDENT, color=color), *_groups(parts, width - INDENT)]
+        known = colors(part.key for part in bars.bars) if color else {}
+        fills = [fill(index, known.get(part.key)) for index, part in enumerate(parts)]
+        legend = _legend(bars, parts, width - INDENT, fills)
+        shorter = _legend(bars, parts, width - INDENT, fills, has_values=False) if is_short else legend
+        lines += [_stack(parts, width - INDENT, fills), *_groups(parts, width - INDENT)]
         lines += min(legend, shorter, key=len)
     if zero:
         lines += paragraph(f"none: {', '.join(zero)}", width, first=" " * INDENT, style=QUIET)
@@ -161,17 +162,14 @@ def _share(part: Bar) -> float:
     return number_of(part.share)
 
 
-def fill(index: int, *, color: bool) -> tuple[str, str]:
-    """Return character and style of the part at ``index``."""
-    if color:
-        return "█", f"color({_COLORS[index % len(_COLORS)]})"
-    return _FILLS[index % len(_FILLS)], ""
+def fill(index: int, color: Color | None) -> tuple[str, str]:
+    """Return character and style of the part at ``index``: a colour of the palette, or a pattern without colours."""
+    return (_FILLS[index % len(_FILLS)], "") if color is None else ("█", color.dark)
 
 
-def _stack(parts: list[Bar], width: int, *, color: bool) -> Text:
+def _stack(parts: list[Bar], width: int, fills: list[tuple[str, str]]) -> Text:
     line = Text(" " * INDENT)
-    for index, cells in enumerate(cells_of(tuple(_share(part) for part in parts), width)):
-        character, style = fill(index, color=color)
+    for (character, style), cells in zip(fills, cells_of(tuple(_share(part) for part in parts), width), strict=True):
         line.append(character * cells, style)
     return line
 
@@ -203,7 +201,9 @@ def _groups(parts: list[Bar], width: int) -> list[Text]:
     return [line]
 
 
-def _legend(bars: Bars, parts: list[Bar], width: int, *, color: bool, has_values: bool = True) -> list[Text]:
+def _legend(
+    bars: Bars, parts: list[Bar], width: int, fills: list[tuple[str, str]], *, has_values: bool = True
+) -> list[Text]:
     """Return one entry per part (fill, label, value, share), in as many columns as fit, read downwards."""
     values = [shorten(value, _VALUE_LIMIT) for value in aligned([part.value for part in parts], bars.unit)]
     shares = aligned([_share(part) for part in parts], "ratio")
@@ -217,7 +217,7 @@ def _legend(bars: Bars, parts: list[Bar], width: int, *, color: bool, has_values
     for index, part in enumerate(parts):
         line = lines[index % height]
         line.append(" " * _GAP if index >= height else "")
-        line.append(*fill(index, color=color))
+        line.append(*fills[index])
         line.append(" " + pad(shorten(part.label, label_width), label_width))
         line.append(pad(values[index], value_width, right=True) if has_values else "")
         line.append(" " * _GAP + pad(shares[index], share_width, right=True))

@@ -13,6 +13,7 @@ from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import format_value
 from traceviz.render.figures.reading import MOST_PANELS
 from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, Panel, StackedBars
+from traceviz.render.palette import SERIES, colors
 from traceviz.render.terminal.blocks import cells_of, fill
 from traceviz.render.terminal.lines import INDENT, QUIET, clip, pad, paragraph, shorten, shorten_apart, widest
 
@@ -22,8 +23,6 @@ LOW_HEIGHT = 7
 """Rows of each plot if there are several panels."""
 MARKS = "•×+o*#%@"
 """Marks of curves, in order; further curves are only in the table."""
-COLORS = (75, 214, 36, 175, 221, 26, 167, 109)
-"""Colours of curves, from the 256-colour palette."""
 _THREAD, _DASH, _STROKE, _CUT = "·", "╌", "│", "↑"
 _LEAST_CELLS = 16
 _CLOSE = 6
@@ -142,7 +141,7 @@ def _mark(index: int) -> str:
 
 
 def _style(index: int | None, *, color: bool) -> str:
-    return f"color({COLORS[index % len(COLORS)]})" if color and index is not None else ""
+    return SERIES[index % len(SERIES)].dark if color and index is not None else ""
 
 
 def _plot(panel: Panel, x: Axis, width: int, height: int) -> list[list[Cell]]:
@@ -305,19 +304,20 @@ def stacked_lines(figure: StackedBars, width: int, *, color: bool) -> list[Text]
     cells = width - INDENT - label_width - 1
     if longest <= 0 or cells < _LEAST_OF_BARS:
         return []
-    places = {key: place for place, (key, _) in enumerate(figure.classes)}
+    known = colors(key for key, _ in figure.classes) if color else {}
+    fills = {key: fill(place, known.get(key)) for place, (key, _) in enumerate(figure.classes)}
     lines = paragraph(sentence(figure.axis.label), width, first=" " * INDENT, style=QUIET)
     for label, row in zip(labels, figure.rows, strict=True):
         line = Text(" " * INDENT + pad(label, label_width) + " ")
         shares = tuple(part.value / longest for part in row.parts)
         for part, count in zip(row.parts, cells_of(shares, cells), strict=True):
-            character, style = fill(places[part.key], color=color)
+            character, style = fills[part.key]
             line.append(character * count, style)
         lines.append(line)
-    return [*lines, *_legend_of_bars(figure, width - INDENT, color=color)]
+    return [*lines, *_legend_of_bars(figure, width - INDENT, list(fills.values()))]
 
 
-def _legend_of_bars(figure: StackedBars, width: int, *, color: bool) -> list[Text]:
+def _legend_of_bars(figure: StackedBars, width: int, fills: list[tuple[str, str]]) -> list[Text]:
     """Return fills and names, in as many columns as fit, read downwards."""
     names = shorten_apart([label for _, label in figure.classes], max(width - 2, 1))
     entry = 2 + widest(names)
@@ -327,7 +327,7 @@ def _legend_of_bars(figure: StackedBars, width: int, *, color: bool) -> list[Tex
     for place, name in enumerate(names):
         line = lines[place % height]
         line.append(" " * _GAP if place >= height else "")
-        line.append(*fill(place, color=color))
+        line.append(*fills[place])
         line.append(" " + pad(name, entry - 2))
     return lines
 

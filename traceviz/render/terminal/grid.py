@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
@@ -10,7 +11,17 @@ from rich.text import Text
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import Value
-from traceviz.render.rows import ShownRows, bar_ratios, is_share, number_of, shown_columns, shown_rows, telling_columns
+from traceviz.render.rows import (
+    ShownRows,
+    bar_ratios,
+    cell_text,
+    is_in_points,
+    is_share,
+    number_of,
+    shown_columns,
+    shown_rows,
+    telling_columns,
+)
 from traceviz.render.terminal.blocks import bar, bar_from_axis
 from traceviz.render.terminal.lines import (
     GAIN_STYLE,
@@ -117,7 +128,8 @@ def fit(tracks: list[Track], width: int) -> list[Track]:
         elif importance <= _BEFORE_NAMES and any(map(_is_long_name, kept)):
             kept = [replace(track, least=_SHORT_NAME) if _is_long_name(track) else track for track in kept]
         else:
-            del kept[droppable]
+            dropped = _pair_name(kept[droppable].column)
+            kept = [track for track in kept if track.column.importance == 0 or _pair_name(track.column) != dropped]
     # Even the columns that always stay may not fit: then only the first one stays.
     while len(kept) > 1 and _line_width(kept) - sum(max(t.width - _LEAST, 0) for t in kept if t.is_text) > width:
         kept.pop()
@@ -131,6 +143,11 @@ def fit(tracks: list[Track], width: int) -> list[Track]:
         spare -= granted
         roomy.append(replace(track, width=track.width + granted))
     return roomy
+
+
+def _pair_name(column: Column) -> str:
+    """Return the same name for the base and the new value of one quantity: without one, the other says little."""
+    return column.name.removeprefix("base_").removeprefix("new_")
 
 
 def _is_long_name(track: Track) -> bool:
@@ -172,7 +189,11 @@ def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: 
     values = [row[index] for row in shown.rows]
     # The row of the sums of hidden rows is blank in columns without a sum.
     rest = [shown.rest[index]] if shown.rest is not None else []
-    if names_rows and rest:
+    if is_in_points(column):
+        cells = [
+            "" if rest == [None] and n == len(values) else cell_text(v, column) for n, v in enumerate([*values, *rest])
+        ]
+    elif names_rows and rest:
         cells = [*aligned(values, column.unit), f"other ({shown.hidden:,})"]
     elif rest == [None]:
         cells = [*aligned(values, column.unit, signed=column.signed), ""]
@@ -189,9 +210,15 @@ def _track(grid: Grid, shown: ShownRows, index: int, width: int, *, names_rows: 
         styles=tuple(_style(column, value) for value in values),
         width=text_width,
         bar_width=(_WIDE_BAR if width >= _WIDE_PAGE else _NARROW_BAR) + column.signed,  # the axis takes a cell
-        least=min(text_width, least) if is_text and column.shorten else text_width,
+        least=min(text_width, least) if is_text and column.shorten and not _are_dates(cells) else text_width,
         names_rows=names_rows,
     )
+
+
+def _are_dates(cells: Sequence[str]) -> bool:
+    """Return whether the cells are dates, which say nothing if they are cut."""
+    dates = [cell[:4].isdigit() and cell[4:5] == cell[7:8] == "-" and cell[5:7].isdigit() for cell in cells]
+    return any(dates) and all(date or len(cell) < _LEAST for date, cell in zip(dates, cells, strict=True))
 
 
 def _style(column: Column, value: Value) -> str:

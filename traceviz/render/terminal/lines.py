@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os.path import commonprefix
 
 from rich.cells import cell_len
@@ -27,7 +27,8 @@ GAIN_STYLE, LOSS_STYLE = "green", "red"
 _SCALED_UNITS = frozenset({"ns", "bytes", "bytes/s", "joule", "per_second", "ratio"})
 _NUMBER_LIMIT = 20
 _WORDS_LIMIT = 40
-_APART_ROUNDS = 2
+_LEAST_NUMBERED = 12
+"""Cells for a start of a name and its number."""
 _BREAK = re.compile(r"(?<!\d) | (?!(?:%|[nµm]?s|min|h|[kMGT]?B|[mkMG]?J)(?!\w))")
 """Places where a line may be broken: at spaces, but not between a number and its unit."""
 
@@ -59,26 +60,40 @@ def shorten_apart(names: Sequence[str], width: int) -> list[str]:
     """Shorten all names by :func:`shorten`; names that would then look equal show their difference instead.
 
     The common start of ``elementwise_kernel<128, 2, Copy<...>>`` and ``elementwise_kernel<128, 2, Multiply<...>>`` is
-    cut short, so that ``Copy`` and ``Multiply`` stay visible.
+    cut short, so that ``Copy`` and ``Multiply`` stay visible. Names whose differences have no room are numbered.
     """
     shown = [shorten(name, width) for name in names]
-    for _ in range(_APART_ROUNDS):
-        looks: dict[str, set[str]] = {}
-        for look, name in zip(shown, names, strict=True):
-            looks.setdefault(look, set()).add(name)
+    for plain in (simplify_signature, simplify_signature, str, str):
+        looks = _looks(names, shown)
+        if all(len(alike) == 1 for alike in looks.values()):
+            return shown
         shown = [
-            _from_difference(name, looks[look], width) if len(looks[look]) > 1 else look
+            _from_difference(name, looks[look], width, plain) if len(looks[look]) > 1 else look
             for look, name in zip(shown, names, strict=True)
         ]
-    return shown
+    if width < _LEAST_NUMBERED:
+        return shown
+    numbers = {name: n for alike in _looks(names, shown).values() if len(alike) > 1 for n, name in enumerate(alike, 1)}
+    return [
+        shorten(look, width - len(f" ({numbers[name]})")) + f" ({numbers[name]})" if name in numbers else look
+        for look, name in zip(shown, names, strict=True)
+    ]
 
 
-def _from_difference(name: str, alike: set[str], width: int) -> str:
+def _looks(names: Sequence[str], shown: Sequence[str]) -> dict[str, dict[str, None]]:
+    """Return the different names behind each look, in order. Names that are equal when visible count as one."""
+    looks: dict[str, dict[str, None]] = {}
+    for look, name in zip(shown, names, strict=True):
+        looks.setdefault(look, {})[name] = None
+    return looks
+
+
+def _from_difference(name: str, alike: Iterable[str], width: int, plain: Callable[[str], str]) -> str:
     """Cut ``name`` where it starts to differ from the names in ``alike``, and keep a little of its start."""
-    common = len(commonprefix([simplify_signature(visible(other)) for other in alike]))  # noqa: RUF071 (no paths)
-    text = simplify_signature(visible(name))
+    common = len(commonprefix([plain(visible(other)) for other in alike]))  # noqa: RUF071 (no paths)
+    text = plain(visible(name))
     start = clip(text, width * 2 // 5)
-    if not len(start) < common < len(text):
+    if not len(start) < common < len(text) or width < _LEAST_NUMBERED:
         return shorten(name, width)
     room = width - cell_len(start) - 1
     rest = text[common:]

@@ -17,7 +17,7 @@ function tablesStart(box) {
     heads: [...box.querySelectorAll("thead th")],
     original: rows,
     rows,
-    texts: rows.map((row) => row.textContent.toLowerCase()),
+    texts: rows.map(tablesText),
     shown: rows.filter((row) => !row.classList.contains("tv-more")).length,
     isFolded: rows.some((row) => row.classList.contains("tv-more")),
     words: [],
@@ -27,6 +27,7 @@ function tablesStart(box) {
   if (rows.length > 1) table.heads.forEach((head, column) => tablesAddSort(table, head, column));
   if (rows.length >= TABLES_LEAST_TO_FILTER) tablesAddFilter(table);
   if (table.isFolded) tablesAddFold(table);
+  tablesAddColumns(table);
   tablesLayOut(table);
   return {
     box,
@@ -70,6 +71,30 @@ function tablesAddFold(table) {
     tablesLayOut(table);
   });
   table.box.querySelector(".tv-scroll").after(table.more);
+}
+
+// All texts of a row, also those of names that are shortened.
+function tablesText(row) {
+  const names = [...row.querySelectorAll(".tv-name")].map((name) => name.title);
+  return [row.textContent, ...names].join(" ").toLowerCase();
+}
+
+// Rarely needed columns are behind a button.
+function tablesAddColumns(table) {
+  const rare = table.heads.flatMap((head, column) => (head.classList.contains("tv-rare") ? [column] : []));
+  if (!rare.length) return;
+  for (const row of table.box.querySelectorAll("tbody tr, tfoot tr")) {
+    for (const column of rare) row.cells[column]?.classList.add("tv-rare");
+  }
+  const more = made("button", { type: "button", className: "tv-button tv-fold" });
+  const show = (isFew) => {
+    table.box.classList.toggle("tv-few", isFew);
+    more.textContent = isFew ? `${rare.length} more columns` : "Fewer columns";
+    more.setAttribute("aria-expanded", String(!isFew));
+  };
+  more.addEventListener("click", () => show(!table.box.classList.contains("tv-few")));
+  show(true);
+  (table.more ?? table.box.querySelector(".tv-scroll")).after(more);
 }
 
 function tablesAddFilter(table) {

@@ -7,7 +7,7 @@ export function startTerms(root) {
   const tip = made("div", { className: "tv-tip", id: "tv-tip", hidden: true });
   tip.setAttribute("role", "tooltip");
   root.body.append(tip);
-  for (const term of root.querySelectorAll(".tv-term[title], .tv-sort[title]")) {
+  for (const term of root.querySelectorAll(".tv-term[title], .tv-sort[title], .tv-name[title]")) {
     if (!term.title) continue;
     term.dataset.meaning = term.title;
     term.removeAttribute("title");

@@ -2,6 +2,7 @@
 
 import { count, duration } from "./format.js";
 import { colorSwatch, timelineElement } from "./timeline-dom.js";
+import { foundNumber } from "./timeline-search.js";
 
 const SEARCH_WAIT_MILLISECONDS = 120;
 
@@ -46,23 +47,30 @@ function listenToSearch(timeline, input) {
   });
 }
 
-// One button for each family of names; `chosen` is the one whose spans are shown alone.
-export function putLegend(place, model, colors, chosen, choose) {
-  const entries = model.families.map(({ label }, family) => {
-    const attributes = { type: "button", "aria-pressed": String(chosen === family) };
-    const button = timelineElement("button", attributes, colorSwatch(colors[family]), label);
+// One button for each family of names in view, by type of lane; `chosen` is the one whose spans are shown alone.
+export function putLegend(place, model, groups, colors, chosen, choose) {
+  const entry = (family) => {
+    const attributes = { type: "button", "aria-pressed": String(chosen === family), "data-family": String(family) };
+    const button = timelineElement("button", attributes, colorSwatch(colors[family]), model.families[family].label);
     button.addEventListener("click", () => choose(family));
     return timelineElement("li", {}, button);
-  });
-  const focused = [...place.children].findIndex((entry) => entry.contains(document.activeElement));
-  place.replaceChildren(...entries);
+  };
+  const focused = place.contains(document.activeElement) ? document.activeElement.dataset.family : null;
+  const lists = groups.map(([title, families]) => timelineElement(
+    "li", {}, timelineElement("span", { class: "tv-timeline-of" }, title),
+    timelineElement("ul", { "aria-label": title }, ...families.map(entry)),
+  ));
+  place.replaceChildren(...lists);
   // The button that was pressed is a new one now.
-  entries[focused]?.firstChild.focus();
+  if (focused !== null) place.querySelector(`[data-family="${focused}"]`)?.focus();
+  // It never gets lower: what is below would move while one pans.
+  place.style.minHeight = `${place.offsetHeight}px`;
 }
 
-// How many spans a search found, and their time.
-export function matchText(model, found, text) {
+// Which of the found spans is selected, how many there are, and the time that they cover.
+export function matchText(model, found, text, selected) {
   if (!found.count) return `no span has “${text.slice(0, 60)}”`;
-  const some = `${count(found.count)} spans, ${duration(found.time)} in all`;
+  const number = foundNumber(model, found, selected);
+  const some = `${number ? `${count(number)} of ${count(found.count)}` : `${count(found.count)} spans`}, ${duration(found.time)}`;
   return model.isWhole ? some : `${some}, of those in the page`;
 }

@@ -1,6 +1,7 @@
 // Colours from the theme of the page: each name has that of its family, a little lighter or darker by name, so that
 // neighbours of one family differ.
 
+import { firstEndingAfter, firstFrom } from "./timeline-rows.js";
 import { opacity, PixelBin } from "./timeline-strips.js";
 
 const TIMELINE_SERIES = 12;
@@ -20,15 +21,43 @@ export function themeColors(element) {
   };
 }
 
-// For each family of the model its colour; families without one of their own take those of the series that no other
-// family has.
+// For each family of the model its colour; families without one of their own take those of the series, in order.
 export function familyColors(model, theme) {
   const own = model.families.map(({ key }) => theme.family(key));
   const series = Array.from({ length: TIMELINE_SERIES }, (_, position) => theme.series(position));
-  const free = series.filter((color) => !own.includes(color));
-  const left = free.length ? free : series;
   let unknown = 0;
-  return own.map((color) => color || left[unknown++ % left.length]);
+  return own.map((color) => color || series[unknown++ % series.length]);
+}
+
+const LANE_TYPES = [
+  ["Run", new Set(["steps", "phases"])],
+  ["Where the time went", new Set(["classes"])],
+  ["Devices", new Set(["device", "device_ops", "collectives"])],
+  ["Program", new Set(["ranges", "ops", "stacks"])],
+  ["Calls", new Set(["api", "os"])],
+];
+const LEGEND_CELLS = 300;
+
+// Families that the drawn lanes have in view, as [title, families] by type of lane. Where a row has levels, their cells
+// stand for its spans.
+export function familiesInView(model, layout, { from, to }) {
+  const drawn = new Set(layout.items.flatMap((item) => item.strips.flatMap((strip) => strip.rows)));
+  return LANE_TYPES.map(([title, kinds]) => {
+    const found = new Set();
+    for (const row of drawn) {
+      if (kinds.has(row.lane.kind)) for (const name of namesInView(row, from, to)) found.add(model.familyOf[name]);
+    }
+    return [title, [...found].sort((one, other) => one - other)];
+  }).filter(([, families]) => families.length);
+}
+
+function namesInView(row, from, to) {
+  const level = row.levels.findLast(({ width }) => width * LEGEND_CELLS <= to - from);
+  if (level) {
+    const first = firstFrom(level.cells, Math.floor(from / level.width), level.count);
+    return new Set(level.names.subarray(first, firstFrom(level.cells, Math.ceil(to / level.width), level.count)));
+  }
+  return new Set(row.names.subarray(firstEndingAfter(row, from), firstFrom(row.starts, to, row.count)));
 }
 
 // What strips and texts are painted with; `found` has 1 for each name that stays coloured, null where all do.

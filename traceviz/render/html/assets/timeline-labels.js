@@ -23,12 +23,13 @@ function itemLabel(item, fold) {
 const LABELS = {
   group: ({ group, closed }, fold) =>
     foldButton(group.label || "all", closed, `group ${group.label}`, () => fold(group)),
-  lane: ({ lane, closed }, fold) => (lane.rows.length > 1 ? laneButton(lane, closed, fold) : plainLabel(lane.label)),
+  lane: ({ lane, label, closed }, fold) =>
+    (lane.rows.length > 1 ? laneButton(lane, label, closed, fold) : plainLabel(label)),
   curve: ({ curve }) => curveLabel(curve),
 };
 
-function laneButton(lane, closed, fold) {
-  const button = foldButton(lane.label, closed, `lane ${lane.key}`, () => fold(lane));
+function laneButton(lane, label, closed, fold) {
+  const button = foldButton(label, closed, `lane ${lane.key}`, () => fold(lane));
   if (closed) button.append(timelineElement("span", { class: "tv-timeline-rows" }, `${lane.rows.length} rows`));
   return button;
 }

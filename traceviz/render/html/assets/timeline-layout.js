@@ -8,22 +8,33 @@ const LANE_ROOM = 5;
 const CURVE_HEIGHT = 38;
 const LABEL_LINE = 16;
 const OPEN_ROWS = 12;
+const ALL_RANKS = "all ranks";
+const PINNED_WORDS = { steps: "steps", classes: "time" };
+const PINNED_KINDS = new Set(Object.keys(PINNED_WORDS));
 const OPEN_GROUPS_ROWS = 240;
 
-// Groups with their lanes and curves, in the order in which they first occur.
+// Groups with their lanes and curves, in the order in which they first occur. Of several ranks, the steps and the
+// classes of time stand together at the top, where ranks can be compared.
 export function laneGroups(model) {
   const groups = new Map();
   const group = (label) => {
     if (!groups.has(label)) groups.set(label, { label, lanes: [], curves: [] });
     return groups.get(label);
   };
-  model.lanes.forEach((lane) => group(lane.group).lanes.push(lane));
+  const pinned = model.lanes.filter((lane) => PINNED_KINDS.has(lane.kind));
+  const isShared = new Set(pinned.map((lane) => lane.group)).size > 1;
+  if (isShared) groups.set(ALL_RANKS, { label: ALL_RANKS, lanes: pinned, curves: [], isShared });
+  for (const lane of model.lanes) if (!isShared || !pinned.includes(lane)) group(lane.group).lanes.push(lane);
   model.curves.forEach((curve) => group(curve.group).curves.push(curve));
   return [...groups.values()];
 }
 
 // What is folded at first: lanes of many rows, and groups behind so many rows that nobody would scroll to them.
 export function firstFolds(groups) {
+  if (groups[0]?.isShared) {
+    const many = groups.flatMap((group) => group.lanes.filter((lane) => lane.rows.length > OPEN_ROWS));
+    return { lanes: new Set(many), groups: new Set(groups.slice(1).map((group) => group.label)) };
+  }
   const lanes = new Set(groups.flatMap((group) => group.lanes.filter((lane) => lane.rows.length > OPEN_ROWS)));
   let rows = 0;
   const closed = groups.filter((group, position) => {
@@ -46,14 +57,18 @@ export function laneLayout(groups, folds, narrow) {
     const closed = folds.groups.has(group.label);
     add({ kind: "group", group, closed, height: GROUP_HEIGHT, strips: closed ? [closedStrip(group, y)] : [] });
     if (closed) continue;
-    group.lanes.forEach((lane) => add(laneItem(lane, folds.lanes.has(lane), y, narrow)));
+    for (const lane of group.lanes) {
+      const label = group.isShared ? `${lane.group} ${PINNED_WORDS[lane.kind]}` : lane.label;
+      add({ ...laneItem(lane, folds.lanes.has(lane), y, narrow), label });
+    }
     group.curves.forEach((curve) => add(curveItem(curve, narrow)));
   }
   return { items, height: y };
 }
 
 function closedStrip(group, y) {
-  const lane = group.lanes.find((one) => one.kind === "classes") ?? group.lanes[0];
+  const first = (kind) => group.lanes.find((one) => one.kind === kind);
+  const lane = first("classes") ?? first("device") ?? group.lanes[0];
   return { rows: lane?.rows ?? [], y: y + 4, height: ROW_HEIGHT };
 }
 
@@ -76,6 +91,11 @@ export function itemAt(layout, y) {
   const item = layout.items.find((one) => y >= one.y && y < one.y + one.height);
   const strip = item?.strips.find((one) => y >= one.y - 1 && y < one.y + one.height + 1);
   return { item, strip };
+}
+
+// The group that has `lane`.
+export function groupOf(groups, lane) {
+  return groups.find((group) => group.lanes.includes(lane));
 }
 
 // The strip that shows `row`; null where its group is folded away.

@@ -1,5 +1,7 @@
 // Where spans of a row are: rows are in order of time and their spans do not overlap, so that their ends ascend too.
 
+const ALMOST_ALL = 0.9;
+
 // The first span that ends after `time`, or begins at it or later.
 export function firstEndingAfter(row, time) {
   let low = 0;
@@ -55,6 +57,20 @@ export function spanEnd(span) {
 
 export function spanName(model, span) {
   return model.names[span.row.names[span.index]];
+}
+
+// From the first to the last steady step of any rank; null without steps, or where they take almost all of the time.
+export function steadyTime(model) {
+  const family = model.families.findIndex(({ key }) => key === "step");
+  let [from, to] = [Infinity, -Infinity];
+  for (const row of model.lanes.filter((lane) => lane.kind === "steps").flatMap((lane) => lane.rows)) {
+    for (let i = 0; i < row.count; i++) {
+      if (model.familyOf[row.names[i]] !== family) continue;
+      from = Math.min(from, row.starts[i]);
+      to = Math.max(to, row.starts[i] + row.durations[i]);
+    }
+  }
+  return to > from && to - from < ALMOST_ALL * model.span ? { from, to } : null;
 }
 
 // Where every event of [from, to] is in the page: everywhere, or inside of one stretch of detail.

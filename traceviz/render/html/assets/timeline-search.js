@@ -18,14 +18,39 @@ function searchResult(model, names) {
   const rows = new Map();
   let count = 0;
   let time = 0;
-  for (const row of model.rows) {
-    const found = foundIn(row, names);
-    if (!found.length) continue;
-    rows.set(row, found);
-    count += found.length;
-    for (let i = 0; i < found.length; i++) time += row.durations[found[i]];
+  for (const lane of model.lanes) {
+    const parts = lane.rows.map((row) => [row, foundIn(row, names)]).filter(([, found]) => found.length);
+    for (const [row, found] of parts) {
+      rows.set(row, found);
+      count += found.length;
+    }
+    time += foundTime(parts);
   }
   return { names, rows, count, time };
+}
+
+// The time that found spans of one lane cover: one inside of another counts once.
+function foundTime(parts) {
+  const all = parts.flatMap(([row, found]) => Array.from(found, (i) => [row.starts[i], row.starts[i] + row.durations[i]]));
+  if (parts.length > 1) all.sort(([one], [other]) => one - other);
+  let time = 0;
+  let end = -1;
+  for (const [from, to] of all) {
+    time += Math.max(0, to - Math.max(from, end));
+    end = Math.max(end, to);
+  }
+  return time;
+}
+
+// The number of `span` among the found ones in order of time, from 1; 0 where it is none of them.
+export function foundNumber(model, found, span) {
+  const place = model.rows.indexOf(span?.row);
+  if (!span || !found.names[span.row.names[span.index]]) return 0;
+  let number = 1;
+  for (const [row, indices] of found.rows) {
+    number += firstAt(row, indices, spanStart(span), model.rows.indexOf(row) < place);
+  }
+  return number;
 }
 
 function foundIn(row, names) {

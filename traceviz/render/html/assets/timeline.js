@@ -3,17 +3,17 @@
 import { copyText } from "./copy.js";
 import { duration } from "./format.js";
 import { listenToBar, matchText, putLegend } from "./timeline-bar.js";
-import { familyColors, themeColors, timelinePaint } from "./timeline-colors.js";
+import { familiesInView, familyColors, themeColors, timelinePaint } from "./timeline-colors.js";
 import { readTimeline } from "./timeline-data.js";
 import { timelineElement } from "./timeline-dom.js";
 import { TimelineDrawing } from "./timeline-draw.js";
 import { listenToTimeline } from "./timeline-input.js";
 import { putLabels } from "./timeline-labels.js";
-import { AXIS_HEIGHT, firstFolds, laneGroups, laneLayout, stripOf } from "./timeline-layout.js";
+import { AXIS_HEIGHT, firstFolds, groupOf, laneGroups, laneLayout, stripOf } from "./timeline-layout.js";
 import { drawOverlay } from "./timeline-overlay.js";
 import { TimelineOverview } from "./timeline-overview.js";
 import { spanPanel, windowPanel } from "./timeline-panel.js";
-import { hasEvents, spanEnd, spanStart } from "./timeline-rows.js";
+import { hasEvents, spanEnd, spanStart, steadyTime } from "./timeline-rows.js";
 import {
   boundedView, clockSeconds, fittedView, pannedView, perPixel, pixelAt, timeAt, wholeView, zoomedView,
 } from "./timeline-scale.js";
@@ -26,6 +26,11 @@ import { underPoint } from "./timeline-under.js";
 
 const NARROW_PIXELS = 640;
 const ZOOM_MILLISECONDS = 160;
+const LEGEND_WAIT_MILLISECONDS = 250;
+const COPIED_MILLISECONDS = 1500;
+// On paper, the drawing has this width in CSS pixels, and at most this height, so that it fits on one page.
+const PRINTED_WIDTH = 560;
+const PRINTED_HEIGHT = 860;
 // Spans of these kinds are windows of time: what happened inside of them is what one wants to know.
 const WINDOW_KINDS = new Set(["steps", "ranges", "ops", "phases", "device_ops", "stacks", "classes", "os"]);
 
@@ -60,7 +65,8 @@ class TimelineView {
     this.frame = 0;
     this.isDrawn = false;
     this.buildStage();
-    this.view = wholeView(model.span, 1);
+    const steady = steadyTime(model);
+    this.view = steady ? fittedView(steady.from, steady.to, model.span, 1) : wholeView(model.span, 1);
     this.listen();
     this.paintAgain();
     this.resize();
@@ -87,14 +93,14 @@ class TimelineView {
 
   listen() {
     listenToTimeline(this.box, this.overlay, this);
-    this.box.addEventListener("scroll", () => this.drawSoon());
+    this.box.addEventListener("scroll", () => (this.hideTooltip(), this.drawSoon()));
     // At the next frame: a resize may change the layout, which an observer must not do while it is told of one.
     new ResizeObserver(() => requestAnimationFrame(() => this.resize())).observe(this.box);
     const themed = () => this.paintAgain();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themed);
     new MutationObserver(themed).observe(document.documentElement, { attributeFilter: ["data-theme", "class"] });
-    addEventListener("beforeprint", () => (themed(), this.draw()));
-    addEventListener("afterprint", themed);
+    addEventListener("beforeprint", () => this.startPrinting());
+    addEventListener("afterprint", () => this.endPrinting());
     document.addEventListener("traceviz:show", ({ detail }) => this.show(detail.start, detail.end, detail.lane));
     listenToBar(this, this.element);
   }
@@ -102,6 +108,7 @@ class TimelineView {
   // Sizes and places
 
   resize() {
+    if (this.isPrinting) return;
     const narrow = this.element.clientWidth < NARROW_PIXELS;
     if (narrow !== this.narrow) {
       this.narrow = narrow;
@@ -112,29 +119,62 @@ class TimelineView {
     const height = this.box.clientHeight;
     const ratio = devicePixelRatio || 1;
     if (width === this.view.width && height === this.height && ratio === this.ratio) return;
+    const isOther = ratio !== this.ratio;
+    this.sizeStage(width, height, ratio);
+    this.overview.canvas.style.width = `${width}px`;
+    const isWhole = this.view.to - this.view.from >= this.model.span;
+    this.view = isWhole ? wholeView(this.model.span, width) : { ...this.view, width };
+    if (isOther) this.paintAgain();
+    this.overview.fill(this.paint, width, ratio);
+    // A canvas of a new size is empty: until the next frame it would be seen to be.
+    this.draw();
+  }
+
+  // Paper shows the lanes from the top on, at its own width, whatever is scrolled here.
+  startPrinting() {
+    this.isPrinting = true;
+    this.beforePrinting = { view: this.view, top: this.box.scrollTop };
+    const last = this.layout.items.filter((item) => item.y + item.height <= PRINTED_HEIGHT).at(-1);
+    const height = last ? last.y + last.height : Math.min(this.layout.height, PRINTED_HEIGHT);
+    this.box.scrollTop = 0;
+    this.motion = null;
+    this.view = { ...this.view, width: PRINTED_WIDTH };
+    this.sizeStage(PRINTED_WIDTH, height, Math.max(2, this.ratio));
+    this.sizer.style.height = `${height}px`;
+    this.paintAgain();
+    this.draw();
+    // Browsers do not print a canvas inside of a box that scrolls.
+    this.printed = timelineElement("img", { class: "tv-timeline-printed", src: this.canvas.toDataURL(), alt: "" });
+    this.stage.append(this.printed);
+  }
+
+  endPrinting() {
+    if (!this.isPrinting) return;
+    this.isPrinting = false;
+    this.printed.remove();
+    this.sizer.style.height = `${this.layout.height}px`;
+    this.view = this.beforePrinting.view;
+    this.box.scrollTop = this.beforePrinting.top;
+    this.height = null;
+    this.resize();
+    this.paintAgain();
+  }
+
+  sizeStage(width, height, ratio) {
     for (const canvas of [this.canvas, this.overlay]) {
       canvas.width = Math.round(width * ratio);
       canvas.height = Math.round(height * ratio);
       canvas.style.height = `${height}px`;
     }
     this.stage.style.height = `${height}px`;
-    this.overview.canvas.style.width = `${width}px`;
-    const isWhole = this.view.to - this.view.from >= this.model.span;
-    this.view = isWhole ? wholeView(this.model.span, width) : { ...this.view, width };
-    this.height = height;
-    if (ratio !== this.ratio) {
-      this.ratio = ratio;
-      this.paintAgain();
-    }
-    this.overview.fill(this.paint, width, ratio);
-    // A canvas of a new size is empty: until the next frame it would be seen to be.
-    this.draw();
+    [this.height, this.ratio] = [height, ratio];
   }
 
   layOut() {
     this.layout = laneLayout(this.groups, this.folds, this.narrow);
     this.sizer.style.height = `${this.layout.height}px`;
     putLabels(this.labels, this.layout, (folded) => this.fold(folded));
+    this.legendSoon();
     this.drawSoon();
   }
 
@@ -158,7 +198,16 @@ class TimelineView {
   }
 
   putLegend() {
-    putLegend(this.part("legend"), this.model, this.colors, this.found?.family, (family) => this.searchFamily(family));
+    if (!this.layout) return;
+    const groups = familiesInView(this.model, this.layout, this.view);
+    const choose = (family) => this.searchFamily(family);
+    putLegend(this.part("legend"), this.model, groups, this.colors, this.found?.family, choose);
+  }
+
+  // Once what is in view stays the same for a moment.
+  legendSoon() {
+    clearTimeout(this.legendTimer);
+    this.legendTimer = setTimeout(() => this.putLegend(), LEGEND_WAIT_MILLISECONDS);
   }
 
   // Drawing: at most once a frame
@@ -204,6 +253,8 @@ class TimelineView {
   setView(view) {
     this.motion = null;
     this.view = view;
+    this.hideTooltip();
+    this.legendSoon();
     this.drawSoon();
   }
 
@@ -278,17 +329,17 @@ class TimelineView {
     const span = nearest.find((one) => spanStart(one) === from && spanEnd(one) === to);
     if (span) this.select(span);
     else this.selectWindow(from, to);
-    if (lane?.rows.length) this.bringIntoView(lane.rows[0]);
-    this.part("frame").scrollIntoView({ block: "center" });
+    if (lane?.rows.length) this.bringIntoView(span?.row ?? lane.rows[0], true);
+    this.part("body").scrollIntoView({ block: "start" });
     this.box.focus({ preventScroll: true });
   }
 
-  bringIntoView(row) {
-    if (!stripOf(this.layout, row)) {
-      this.folds.groups.delete(row.lane.group);
-      this.layOut();
-    }
+  // Scroll to a row, or, if it is to be near the top, so far that it is in the upper third.
+  bringIntoView(row, isNearTop = false) {
+    const group = groupOf(this.groups, row.lane);
+    if (this.folds.groups.delete(group.label)) this.layOut();
     const { y, height } = stripOf(this.layout, row);
+    if (isNearTop && y > this.height / 3) this.box.scrollTop = y - AXIS_HEIGHT - 2 * height;
     if (y < this.box.scrollTop + AXIS_HEIGHT) this.box.scrollTop = y - AXIS_HEIGHT - height;
     if (y + height > this.box.scrollTop + this.height) this.box.scrollTop = y + 2 * height - this.height;
   }
@@ -306,6 +357,12 @@ class TimelineView {
       placeTooltip(this.tooltip, frame, x + stage.left - frame.left, y + stage.top - frame.top);
     }
     this.drawMarks();
+  }
+
+  // What moves under the pointer is not covered.
+  hideTooltip() {
+    this.tooltip.hidden = true;
+    this.under = null;
   }
 
   click(x, y) {
@@ -346,6 +403,7 @@ class TimelineView {
     this.bringIntoView(span.row);
     this.keepInView(from, to);
     this.say(spokenSpan(this.model, span));
+    this.sayFound();
     this.tellWindow(from, to);
   }
 
@@ -444,10 +502,15 @@ class TimelineView {
   }
 
   setFound(found, text) {
-    this.found = found;
-    this.part("matches").textContent = found ? matchText(this.model, found, text) : "";
+    this.found = found && { ...found, text };
+    this.sayFound();
     this.putLegend();
     this.paintFound();
+  }
+
+  sayFound() {
+    const { found } = this;
+    this.part("matches").textContent = found ? matchText(this.model, found, found.text, this.selected) : "";
   }
 
   next(isForward) {
@@ -463,6 +526,9 @@ class TimelineView {
     const isCopied = await copyText(command);
     // Where a browser refuses, the text is there to be copied by hand.
     this.part("copied").textContent = isCopied ? `Copied: ${command}` : command;
+    const button = this.part("copy").firstChild;
+    button.textContent = isCopied ? "Copied" : "See below";
+    setTimeout(() => (button.textContent = "Copy command"), COPIED_MILLISECONDS);
   }
 
   help() {

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from traceviz.core.units import Value, format_change, format_value
+from traceviz.core.units import Value, format_value
 from traceviz.render.html.components.charts import bars, series, timeline
 from traceviz.render.html.components.element import element, joined, line, name, number, prose, shown, term
-from traceviz.render.rows import ShownRows, bar_ratios, shown_columns, shown_rows, telling_columns
+from traceviz.render.rows import (
+    ShownRows,
+    bar_ratios,
+    cell_text,
+    rare_columns,
+    shown_columns,
+    shown_rows,
+    telling_columns,
+)
+from traceviz.render.terminal.lines import shorten_apart
 from traceviz.render.why import candidates_grid
 from traceviz.report import Bars, Block, Column, Fact, Facts, Grid, Prose, Row, Series, Timeline, Verdict
 
@@ -28,8 +38,9 @@ def facts(items: Iterable[Fact], slug: str = "") -> Markup:
 
 _TEXTS = frozenset({"text", "bool"})
 _BAR = 60
-_NARROW = 40
-"""Texts of up to this many characters are not broken within words."""
+_LONGEST = 44
+"""Limit of the characters of a name in a table; a longer one is shortened in the middle, with all of it on hover."""
+_CODE = re.compile(r"\bTV\d{3}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,7 @@ class GridStyle:
         most: Limit of rows in the page.
         command: Command that prints the other rows; empty if the page cannot name one.
         has_script: True if a script folds and unfolds the table. Without one, folded rows are omitted.
+        codes: Codes of findings that the page has; a text of one of them is a link.
     """
 
     top: int | None = None
@@ -51,6 +63,7 @@ class GridStyle:
     most: int = 1000
     command: str = ""
     has_script: bool = False
+    codes: frozenset[str] = frozenset()
 
 
 def grid(block: Grid, style: GridStyle) -> Markup:
@@ -66,15 +79,21 @@ def grid(block: Grid, style: GridStyle) -> Markup:
     positions = telling_columns(block, ShownRows(carried, 0, None))
     columns = [block.columns[position] for position in positions]
     caption = element("caption", title or line(style.caption) or "Table", class_="tv-unseen")
+    rare = rare_columns(columns) if style.has_script else frozenset()
     heads = joined(
-        element("th", term(column.label, column.name, style.slug), scope="col", class_=_class_of(column))
-        for column in columns
+        element(
+            "th",
+            term(column.label, column.name, style.slug),
+            scope="col",
+            class_=" ".join(filter(None, (_class_of(column), "tv-rare" if index in rare else ""))) or None,
+        )
+        for index, column in enumerate(columns)
     )
     table = element(
         "table",
         caption,
         element("thead", element("tr", heads)),
-        element("tbody", _rows(block, carried, positions, first)),
+        element("tbody", _rows(block, carried, positions, first, style.codes)),
         _foot(folded, positions, columns),
         class_="tv-grid",
     )
@@ -90,37 +109,62 @@ def grid(block: Grid, style: GridStyle) -> Markup:
     return element("div", heading, region, elsewhere, class_=kind)
 
 
-def _rows(block: Grid, carried: tuple[Row, ...], positions: tuple[int, ...], first: int) -> Markup:
+def _rows(
+    block: Grid, carried: tuple[Row, ...], positions: tuple[int, ...], first: int, codes: frozenset[str]
+) -> Markup:
     columns = [block.columns[position] for position in positions]
-    ratios = [
-        bar_ratios(column, [row[position] for row in block.rows]) if column.bar else None
-        for position, column in zip(positions, columns, strict=True)
-    ]
-    heads = [not number and column.unit == "text" for number, column in enumerate(columns)]
-    lines = []
-    for index, row in enumerate(carried):
-        parts = zip(positions, columns, ratios, heads, strict=True)
-        cells = [_cell(row[at], column, of[index] if of else None, is_head=head) for at, column, of, head in parts]
-        lines.append(element("tr", joined(cells), class_="tv-more" if index >= first else None))
-    return joined(lines)
+    cells: list[list[Markup]] = []
+    for position, column in zip(positions, columns, strict=True):
+        values = [row[position] for row in carried]
+        if column.unit in _TEXTS:
+            is_head = not cells and column.unit == "text"
+            cells.append(_texts([cell_text(value, column) for value in values], column, codes, is_head=is_head))
+        else:
+            ratios = bar_ratios(column, [row[position] for row in block.rows]) if column.bar else (None,) * len(values)
+            cells.append([_cell(value, column, ratio) for value, ratio in zip(values, ratios, strict=False)])
+    return joined(
+        element("tr", joined(row), class_="tv-more" if index >= first else None)
+        for index, row in enumerate(zip(*cells, strict=True))
+    )
 
 
 def _class_of(column: Column) -> str | None:
     return None if column.unit in _TEXTS else "tv-number"
 
 
-def _cell(value: Value, column: Column, ratio: float | None, *, is_head: bool) -> Markup:
-    text = (format_change if column.signed else format_value)(value, column.unit)
+def _texts(texts: list[str], column: Column, codes: frozenset[str], *, is_head: bool) -> list[Markup]:
+    """Draw a column of texts: names on one line that differ where the names do, sentences broken into lines."""
+    whole = [shown(text) for text in texts]
+    # A sentence says nothing without its middle.
+    short = shorten_apart(whole, _LONGEST) if column.shorten and not any(map(_is_prose, whole)) else whole
     tag, scope = ("th", "row") if is_head else ("td", None)
-    if column.unit in _TEXTS:
-        return element(tag, name(text), scope=scope, class_="tv-wide" if len(text) > _NARROW else None)
+    drawn = []
+    for text, all_of_it in zip(short, whole, strict=True):
+        if text != all_of_it:
+            content: Markup = element("span", text, class_="tv-name", title=all_of_it, tabindex=0)
+        elif all_of_it in codes and _CODE.fullmatch(all_of_it):
+            content = element("a", all_of_it, href=f"#finding-{all_of_it}")
+        else:
+            content = escape(all_of_it)
+        drawn.append(element(tag, content, scope=scope, class_="tv-wide" if len(text) > _LONGEST else None))
+    return drawn
+
+
+def _is_prose(text: str) -> bool:
+    """Return whether a long text is a sentence and not a name: mostly words of letters."""
+    words = text.split()
+    return len(text) > _LONGEST and len(words) > 4 and sum(map(str.isalpha, words)) > len(words) * 0.6
+
+
+def _cell(value: Value, column: Column, ratio: float | None) -> Markup:
     base = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     drawn = _bar(ratio, signed=column.signed) if ratio is not None and base is not None else ""
     direction = ""
     if column.better and base:
         direction = " tv-gain" if (base < 0) == (column.better == "lower") else " tv-loss"
     kind = f"tv-number{direction}{' tv-barred' if drawn else ''}"
-    return element(tag, drawn, shown(text), class_=kind, data_value="" if base is None else repr(base), scope=scope)
+    text = shown(cell_text(value, column))
+    return element("td", drawn, text, class_=kind, data_value="" if base is None else repr(base))
 
 
 def _bar(ratio: float, *, signed: bool) -> Markup:
@@ -150,11 +194,12 @@ def _foot(folded: ShownRows, positions: tuple[int, ...], columns: list[Column]) 
     return element("tfoot", element("tr", joined(cells)), class_="tv-rest")
 
 
-def candidates(verdict: Verdict) -> Markup:
+def candidates(verdict: Verdict, codes: frozenset[str] = frozenset()) -> Markup:
     """Draw a table of the candidates for the verdict; empty if there are none."""
     if not verdict.candidates:
         return Markup()
-    return grid(candidates_grid(verdict), GridStyle(caption="What may take the time, and how sure that is", slug="why"))
+    style = GridStyle(caption="What may take the time, and how sure that is", slug="why", codes=codes)
+    return grid(candidates_grid(verdict), style)
 
 
 def block(item: Block, style: GridStyle) -> Markup:

@@ -24,14 +24,15 @@ def bars(block: Bars, slug: str = "") -> Markup:
     parts = [(part, color) for part, color in zip(block.bars, colors, strict=True) if part.share > 0]
     heads = ("Part", False), ("Value", True), ("Share", True)
     head = joined(element("th", text, scope="col", class_="tv-number" if right else None) for text, right in heads)
-    body = element("tbody", joined(_part(part, color, block.unit, slug) for part, color in parts))
-    legend = element("table", element("thead", element("tr", head)), body, class_="tv-legend") if parts else ""
+    entries = element("tbody", joined(_part(part, color, block.unit, slug) for part, color in parts))
+    legend = element("table", element("thead", element("tr", head)), entries, class_="tv-legend") if parts else ""
     # Parts that take no time are listed below the legend.
     empty = [part for part in block.bars if part.share <= 0]
     names = Markup(", ").join(term(part.label, part.key, slug) for part in empty)
     nothing = element("p", f"{_part_value(empty[0], block.unit)}: ", names, class_="tv-none") if empty else ""
     caption = element("figcaption", heading)
-    return element("figure", caption, _stacked(block, parts, heading), legend, nothing, class_="tv-bars")
+    body = element("div", _stacked(block, parts, heading), element("div", legend, nothing), class_="tv-parts")
+    return element("figure", caption, body, class_="tv-bars")
 
 
 def _stacked(block: Bars, parts: list[tuple[Bar, str]], heading: str) -> Markup:

@@ -396,6 +396,36 @@ def test_equal_stacks_have_one_number_and_a_new_line_another(hook: Any) -> None:
     )
 
 
+def test_what_a_library_does_for_a_hook_of_ours_is_not_the_program_s(hook: Any) -> None:
+    interning = hook("stacks.interning").Interning([], hook("stacks.frame_names").Places("/"))
+
+    def save() -> int:
+        number: int = interning.number(sys._getframe())
+        return number
+
+    def of_program() -> int:
+        return save()
+
+    assert of_program() >= 0
+    assert hook("status").guarded(of_program)() == -1
+
+
+def test_the_thread_that_runs_a_part_works_for_it_only_within_the_function_that_runs_it(hook: Any) -> None:
+    interning = hook("stacks.interning").Interning([], hook("stacks.frame_names").Places("/"))
+
+    def part(*, is_around: bool) -> int:
+        number: int = interning.number(sys._getframe(), is_around=is_around)
+        return number
+
+    def runs_part() -> int:
+        return part(is_around=True)
+
+    interning.outside = runs_part.__code__
+    assert runs_part() >= 0
+    assert part(is_around=True) == -1  # it prepares the recording: traceviz writes its manifest here
+    assert part(is_around=False) >= 0  # another thread of the program
+
+
 @dataclass
 class Timed:
     native: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from traceviz.core.units import UNITS, Unit, Value, counted, format_value
+from traceviz.core.units import UNITS, Unit, Value, counted, format_speed, format_value
 from traceviz.render.figures.reading import Row, about, column, grid_with, number, quantity, rows, text, timelines
 from traceviz.render.figures.values import (
     Axis,
@@ -26,6 +26,8 @@ from traceviz.report import AMOUNTS_OF_LANES, CLASSES_OF_SIDES, PARTS_OF_SIDES, 
 
 _EFFECT = "effect"
 _BASE = "base"
+_DIFFERENT = frozenset({"faster", "slower"})
+"""Verdicts that state a speed-up."""
 
 
 def sides(report: Report) -> Intervals | NoFigure:
@@ -63,17 +65,14 @@ def sides(report: Report) -> Intervals | NoFigure:
 
 def _beside(time: Value, speedup: Value, verdict: str) -> str:
     """Return ``6.27 s · 2.78× faster``; for a side without a time, the reason: ``crashed: out of memory``."""
-    factor = None if verdict == _BASE else number(speedup)
-    judged = verdict if factor is None else f"{format_value(factor, 'factor')} {verdict}"
+    factor = number(speedup)
+    judged = verdict if factor is None or verdict not in _DIFFERENT else format_speed(factor)
     return judged if number(time) is None else f"{format_value(time, 'ns')} · {judged}"
 
 
 def _detail(low: Value, high: Value) -> str:
-    ends = [number(end) for end in (low, high)]
-    if None in ends:
-        return ""
-    first, last = (format_value(end, "factor") for end in ends)
-    return f"speed-up {first} to {last}, 95 % interval"
+    ends = [end for value in (low, high) if (end := number(value)) is not None]
+    return f"{' to '.join(map(format_speed, ends))}, 95 % interval" if len(ends) == 2 else ""
 
 
 def classes(report: Report) -> StackedBars | NoFigure:

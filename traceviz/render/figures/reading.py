@@ -164,7 +164,13 @@ def _short(label: str) -> str:
 
 
 _NAMES: Mapping[str, Mapping[str, str]] = {
-    COMPARISON: {"curve": "curve", "scaling": "scaling", "cuda_api": "api", "resources": "resources"},
+    COMPARISON: {
+        "curve": "curve",
+        "scaling": "scaling",
+        "quality": "quality",
+        "cuda_api": "api",
+        "resources": "resources",
+    },
     POPULATION: {"cuda_api": "frameworks"},
 }
 """Name of the figure of a section, by the schema of the report and the slug of the section."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from _json import encode_basestring_ascii as quoted
 
+from ..status import GUARDED
 from .frame_names import NATIVE, OURS, function_of, module_of
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
@@ -77,16 +78,29 @@ class Interning:
         self.stepping: dict[int, CodeType] = {}
         """By the number of a stack: the outermost function in it that may end a step of the program, by its name."""
 
-    def number(self, frame: FrameType | None) -> int:
-        """Return the number of the stack with this innermost frame; -1 if all of it is ours."""
+    def number(self, frame: FrameType | None, *, is_around: bool = False) -> int:
+        """Return the number of the stack with this innermost frame; -1 if the thread does not work for the program.
+
+        That is so if all frames are ours, or if one of our guarded functions is among them: a library that writes
+        a file for us works for us.
+
+        Args:
+            frame: The innermost frame.
+            is_around: True for the thread that runs the sampled part: it does other work if ``outside`` is not among
+                its callers, such as preparing the recording.
+        """
         frames: list[FrameType] = []
         outside = self.outside
         while frame is not None and len(frames) < FARTHEST:
             if frame.f_code is outside:
-                frame = None
+                frame, is_around = None, False
                 break
+            if frame.f_code is GUARDED:
+                return -1
             frames.append(frame)
             frame = frame.f_back
+        if is_around and outside is not None and frame is None:
+            return -1
         if len(frames) > DEEPEST:
             frames[DEEPEST - OUTERMOST :] = frames[-OUTERMOST:] if frame is None else ()
         stack, known = -1, self._known

@@ -69,13 +69,14 @@ class _Thread:
     """A thread of the program, and its unfinished row."""
 
     __slots__ = (
-        *("cpu_ns", "end_ns", "name", "native", "number", "ran_lately", "ran_ns", "row_cpu_ns"),
+        *("cpu_ns", "end_ns", "is_main", "name", "native", "number", "ran_lately", "ran_ns", "row_cpu_ns"),
         *("samples", "seen", "stack", "start_ns", "state", "used_ns"),
     )
 
-    def __init__(self, number: int, native: int | None) -> None:
+    def __init__(self, number: int, native: int | None, *, is_main: bool) -> None:
         self.number = number
         self.native = native
+        self.is_main = is_main
         self.name = ""
         self.cpu_ns: int | None = None
         self.used_ns: int | None = None
@@ -213,6 +214,11 @@ class Sampler:
         kept = {getattr(_signal, name) for name in _SYNCHRONOUS if hasattr(_signal, name)}
         _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - kept)
         self._own, self._native = get_ident(), get_native_id()
+        try:  # other profilers show this thread by its name in the system
+            with open(f"/proc/self/task/{self._native}/comm", "w", encoding="ascii") as comm:  # noqa: PTH123
+                comm.write("traceviz")
+        except OSError:
+            pass
         due = _monotonic_ns()
         while True:
             if self._is_lost:
@@ -309,7 +315,7 @@ class Sampler:
         if thread is None or thread.native != native:
             if thread is not None:
                 self._close(thread)
-            thread = self._threads[ident] = _Thread(self._numbers, native)
+            thread = self._threads[ident] = _Thread(self._numbers, native, is_main=ident == self._main)
             self._numbers += 1
             self._name(ident, thread)  # at once: it may have ended when all are written
         before, thread.cpu_ns = thread.cpu_ns, cpu
@@ -333,7 +339,7 @@ class Sampler:
         """
         last, used = self._last_ns, thread.used_ns
         stays = used == 0 and thread.seen and self._clock_is_exact
-        stack = thread.stack if stays else self._interning.number(frame)
+        stack = thread.stack if stays else self._interning.number(frame, is_around=thread.is_main)
         if self._interning.stepping and (code := self._interning.stepping.get(stack)) is not None:
             # Search for the loop of an unknown framework.
             if self._seeker is None and self.make_seeker is not None:
@@ -423,7 +429,7 @@ class Sampler:
         if name != thread.name:
             thread.name = name
             native = "null" if thread.native is None else str(thread.native)
-            is_main = "true" if ident == self._main else "false"
+            is_main = "true" if thread.is_main else "false"
             self._lines.append(f'["thread",{thread.number},{native},{quoted(name[:100])},{is_main},{ident}]\n')
 
     def _status(self, state: str) -> str:

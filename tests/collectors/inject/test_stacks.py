@@ -410,20 +410,23 @@ def test_what_a_library_does_for_a_hook_of_ours_is_not_the_program_s(hook: Any) 
     assert hook("status").guarded(of_program)() == -1
 
 
-def test_the_thread_that_runs_a_part_works_for_it_only_within_the_function_that_runs_it(hook: Any) -> None:
+def test_the_function_that_records_a_part_works_for_the_program_only_within_the_part(hook: Any) -> None:
     interning = hook("stacks.interning").Interning([], hook("stacks.frame_names").Places("/"))
 
-    def part(*, is_around: bool) -> int:
-        number: int = interning.number(sys._getframe(), is_around=is_around)
+    def work() -> int:
+        number: int = interning.number(sys._getframe())
         return number
 
-    def runs_part() -> int:
-        return part(is_around=True)
+    def runs(function: Any) -> int:
+        found: int = function()
+        return found
 
-    interning.outside = runs_part.__code__
-    assert runs_part() >= 0
-    assert part(is_around=True) == -1  # it prepares the recording: traceviz writes its manifest here
-    assert part(is_around=False) >= 0  # another thread of the program
+    def records() -> tuple[int, int]:
+        return work(), runs(work)  # before the part, where traceviz writes its manifest, and in it
+
+    interning.outside, interning.around = runs.__code__, records.__code__
+    before, within = runs(records)  # a notebook runs the cell with the magic in the same way
+    assert (before, within >= 0, work() >= 0) == (-1, True, True)
 
 
 @dataclass

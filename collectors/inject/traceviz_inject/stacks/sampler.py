@@ -69,14 +69,13 @@ class _Thread:
     """A thread of the program, and its unfinished row."""
 
     __slots__ = (
-        *("cpu_ns", "end_ns", "is_main", "name", "native", "number", "ran_lately", "ran_ns", "row_cpu_ns"),
+        *("cpu_ns", "end_ns", "name", "native", "number", "ran_lately", "ran_ns", "row_cpu_ns"),
         *("samples", "seen", "stack", "start_ns", "state", "used_ns"),
     )
 
-    def __init__(self, number: int, native: int | None, *, is_main: bool) -> None:
+    def __init__(self, number: int, native: int | None) -> None:
         self.number = number
         self.native = native
-        self.is_main = is_main
         self.name = ""
         self.cpu_ns: int | None = None
         self.used_ns: int | None = None
@@ -152,10 +151,13 @@ class Sampler:
         self.facts: dict[str, int] = {}
         """Facts about the whole process, by name."""
 
-    def leave_out(self, threads: frozenset[int], outside: CodeType | None) -> None:
-        """Sample a part of a process, even if short, without these threads and without the callers of this function."""
+    def leave_out(self, threads: frozenset[int], outside: CodeType | None, around: CodeType | None) -> None:
+        """Sample a part of a process, even if short, without these threads and without the callers of ``outside``.
+
+        What ``around`` does is not part of it, either.
+        """
         self.apart, self.is_wanted = threads, True
-        self._interning.outside = outside
+        self._interning.outside, self._interning.around = outside, around
 
     def start(self) -> None:
         """Start or continue."""
@@ -315,7 +317,7 @@ class Sampler:
         if thread is None or thread.native != native:
             if thread is not None:
                 self._close(thread)
-            thread = self._threads[ident] = _Thread(self._numbers, native, is_main=ident == self._main)
+            thread = self._threads[ident] = _Thread(self._numbers, native)
             self._numbers += 1
             self._name(ident, thread)  # at once: it may have ended when all are written
         before, thread.cpu_ns = thread.cpu_ns, cpu
@@ -339,7 +341,7 @@ class Sampler:
         """
         last, used = self._last_ns, thread.used_ns
         stays = used == 0 and thread.seen and self._clock_is_exact
-        stack = thread.stack if stays else self._interning.number(frame, is_around=thread.is_main)
+        stack = thread.stack if stays else self._interning.number(frame)
         if self._interning.stepping and (code := self._interning.stepping.get(stack)) is not None:
             # Search for the loop of an unknown framework.
             if self._seeker is None and self.make_seeker is not None:
@@ -429,7 +431,7 @@ class Sampler:
         if name != thread.name:
             thread.name = name
             native = "null" if thread.native is None else str(thread.native)
-            is_main = "true" if thread.is_main else "false"
+            is_main = "true" if ident == self._main else "false"
             self._lines.append(f'["thread",{thread.number},{native},{quoted(name[:100])},{is_main},{ident}]\n')
 
     def _status(self, state: str) -> str:

@@ -21,6 +21,7 @@ from traceviz.compare.report.change_table import Cell, change_table
 from traceviz.compare.report.effect_section import effect_section
 from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
 from traceviz.compare.report.whole_runs import learning_curves, measures_by_side, quality_by_side
+from traceviz.compare.sides.sides import grid, rows
 from traceviz.compare.tables.sections import TABLES, table_sections
 from traceviz.report import (
     COMPARISON,
@@ -36,6 +37,7 @@ from traceviz.report import (
     Skipped,
     Verdict,
 )
+from traceviz.trace.names.cuda_names import in_words_of_hip, is_of_hip
 
 _OF_THE_WHOLE = frozenset({"measures", "quality"})
 """Sections of changes that are about whole runs, as the verdict may be. They come before the parts of a step."""
@@ -118,6 +120,9 @@ def _changes(comparison: Comparison, slug: str, title: str, blocks_of: BlocksOfP
     if several and slug in _PAIRS_FOR_MACHINES:
         of_pairs = [replace(block, audience="machine") for block in of_pairs if isinstance(block, Facts | Grid)]
     blocks = [*several, *of_pairs]
+    if slug == "cuda_api" and _are_of_hip(comparison):
+        blocks = [replace(one, title=in_words_of_hip(one.title)) if isinstance(one, Grid) else one for one in blocks]
+        title = in_words_of_hip(title)
     why_not = pairs[0][2]
     if not blocks:
         return Skipped(slug, why_not, () if _is_recorded(comparison, slug) else (slug,))
@@ -160,6 +165,12 @@ def _of_pair(comparison: Comparison, pair: Pair, blocks: Iterable[Block]) -> Ite
             yield replace(block, audience=block.audience if audience == "all" else audience)
         elif audience == "all":
             yield block
+
+
+def _are_of_hip(comparison: Comparison) -> bool:
+    """Return whether no side called CUDA, and some called HIP."""
+    calls = [row["name"] for side in comparison.sides for row in rows(grid(side.reports[0], "cuda_api", ""))[:1]]
+    return bool(calls) and all(is_of_hip(str(name)) for name in calls)
 
 
 def _is_recorded(comparison: Comparison, slug: str) -> bool:

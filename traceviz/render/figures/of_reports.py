@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from traceviz.core.units import Value, counted, format_ratio, format_value
-from traceviz.render.figures.reading import Row, about, grid_with, number, of_trace, quantity, rows, timelines
+from traceviz.render.figures.reading import Row, about, api_name, grid_with, number, of_trace, quantity, rows, timelines
 from traceviz.render.figures.values import (
     Axis,
     CurvePoint,
@@ -305,16 +305,16 @@ def api(report: Report) -> Figure | NoFigure:
     """Draw a bar for each function with at least 1 % of the time of all calls, and one for the rest."""
     grid = grid_with(report, _API, "name", "calls", "total_ns", "share_of_api")
     if grid is None:
-        return NoFigure("no CUDA call was recorded")
+        return NoFigure("no call of the device's API was recorded")
     calls = sorted(rows(grid), key=lambda call: -quantity(call["share_of_api"]))
     shown = [call for call in calls if quantity(call["share_of_api"]) >= LEAST_SHARE][:_MOST_CALLS]
     rest = calls[len(shown) :]
     total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
     count = counted(sum(int(quantity(call["calls"])) for call in calls), "call")
     return RankedBars(
-        title="CUDA API time by function",
+        title=f"{api_name(report)} time by function",
         subtitle=", ".join(filter(None, (count, f"{total} on all threads", of_trace(report)))),
-        axis=Axis("share of CUDA API time", "ratio"),
+        axis=Axis(f"share of {api_name(report)} time", "ratio"),
         bars=(*_bars(shown), *_rest(rest)),
     )
 

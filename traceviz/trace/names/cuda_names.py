@@ -71,14 +71,13 @@ def api_kind(name: str) -> ApiKind:
 
 
 _OF_HIP = (
-    (r"\bCUDA_MODULE_LOADING=LAZY or EAGER", "HIP_ENABLE_DEFERRED_LOADING=1 or 0"),
-    (r"\bCUDA_VISIBLE_DEVICES\b", "HIP_VISIBLE_DEVICES"),
-    (r"\bPYTORCH_CUDA_ALLOC_CONF\b", "PYTORCH_HIP_ALLOC_CONF"),
-    (r"\bCUDA(?= (?:API|calls?|functions?|graphs?)\b|:)", "HIP"),
-    (r"\bcuda(?=[A-Z])", "hip"),
+    (re.compile(r"\bCUDA_MODULE_LOADING=LAZY or EAGER"), "HIP_ENABLE_DEFERRED_LOADING=1 or 0"),
+    (re.compile(r"\bCUDA_VISIBLE_DEVICES\b"), "HIP_VISIBLE_DEVICES"),
+    (re.compile(r"\bPYTORCH_CUDA_ALLOC_CONF\b"), "PYTORCH_HIP_ALLOC_CONF"),
+    (re.compile(r"\bCUDA(?= (?:API|calls?|functions?|graphs?)\b|:)"), "HIP"),
+    (re.compile(r"\bcuda(?=[A-Z])"), "hip"),
 )
-"""What HIP calls the same: patterns of texts about CUDA, and their replacements. Modules such as ``torch.cuda`` keep
-their names."""
+"""Texts about CUDA, and the words of HIP for them. Modules such as ``torch.cuda`` keep their names."""
 
 
 def is_of_hip(name: str) -> bool:
@@ -89,5 +88,5 @@ def is_of_hip(name: str) -> bool:
 def in_words_of_hip(text: str) -> str:
     """Return a text about CUDA in the words of HIP: ``HIP API``, ``hipMemcpyAsync``."""
     for pattern, word in _OF_HIP:
-        text = re.sub(pattern, word, text)
+        text = pattern.sub(word, text)
     return text

@@ -6,6 +6,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from traceviz.core.errors import UnknownFormatError
+from traceviz.core.files import explain_missing
 from traceviz.core.registry import Registry, instance_of
 from traceviz.parsers.base import HEAD_BYTES, Match, Reader
 from traceviz.parsers.kineto.readers import KinetoReader
@@ -94,6 +95,6 @@ def read_head(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(HEAD_BYTES)
     except FileNotFoundError:
-        raise UnknownFormatError(f"No such file: {path}.", fix="Check the path.") from None
+        raise UnknownFormatError(f"No such file: {path}.", explain_missing(path), "Check the path.") from None
     except (OSError, ValueError) as error:
         raise UnknownFormatError(f"{path} cannot be opened.", str(error)) from error

@@ -305,22 +305,30 @@ def analyze(
     *,
     read: ReadOptions | None = None,
 ) -> Report:
-    """Analyse a trace: tables, a file or folder, or a list of those of one job's ranks.
+    """Analyse a trace and return its report: verdict, findings, and sections with tables.
 
-    >>> traceviz.analyze("trace.nsys-rep").verdict.sentence
-    >>> traceviz.analyze(["rank0.json.gz", "rank1.json.gz"], sections=["collectives"])
+    >>> report = traceviz.analyze("trace.nsys-rep")
+    >>> report.verdict.sentence
+    >>> report.rows("kernels")[0]["name"]
+    >>> traceviz.analyze(["rank0.json.gz", "rank1.json.gz"], sections=["communication"])
 
-    Of a path, only what the sections need is read; :func:`report_on` can also select a part of the trace.
+    Of files, only the parts that the sections need are read. To analyse one device, one rank or an interval, use
+    :func:`report_on`.
 
     Args:
-        trace: Result of :func:`open_trace`, or its arguments.
-        options: Facts about the program from the user.
-        sections: Slugs of the sections to make; ``None`` for all.
+        trace: A file or folder that ``traceviz report`` reads; a list of those of one job's ranks; or the tables that
+            :func:`traceviz.open` returned.
+        options: Facts about the program that the trace does not state, such as the ranges that are steps.
+        sections: Slugs of the sections to make, such as ``kernels``; ``None`` for all.
         read: Options for reading, if ``trace`` is a path or a list of paths.
 
+    Returns:
+        The report. It shows itself in notebooks; :func:`to_text` renders it in any format.
+
     Raises:
-        UsageError: a section does not exist, ``trace`` has another type, or is tables and ``read`` is given.
-        TracevizError: as :func:`open_trace`, and as :func:`traceviz.analyses.run.analyze`.
+        UsageError: a section does not exist; ``trace`` has another type; or ``read`` is given for tables.
+        UnknownFormatError: there is no such file, or no reader recognises it.
+        TracevizError: the trace is damaged, cannot be read, or needs more memory than is available.
     """
     if isinstance(trace, str | Path):
         return report_on(trace, sections=sections, options=options, read=read)

@@ -52,10 +52,12 @@ class Around:
     Args:
         threads: Threads by their identifiers in Python.
         code: The function that runs the part; its callers are not shown either.
+        recorder: The function that records the part: it calls ``code``, and its own work is not shown.
     """
 
     threads: frozenset[int] = frozenset()
     code: CodeType | None = None
+    recorder: CodeType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ def recorded_part(run: Prepared, around: Around, tell: Tell) -> Iterator[Part]:
             while RESOURCES in plan.collectors and not description.exists() and time.monotonic() < due:
                 time.sleep(0.01)
             stacks_hz = plan.stacks_hz if STACKS in plan.collectors else 0.0
-            hooks.begin(str(settings), stacks_hz, around.threads, around.code)
+            hooks.begin(str(settings), stacks_hz, around.threads, around.code, around.recorder)
         except BaseException:
             stop_companions(companions)
             raise

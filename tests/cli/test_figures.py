@@ -46,7 +46,10 @@ def test_a_comparison_of_2_sides_has_their_classes(tmp_path):
         (["--figure", "steps"], "--figure steps is a picture, and --format terminal shows none"),
         (["--figure", "stairs", "--format", "svg"], "There is no figure 'stairs'."),
         (["--figure", "classes", "--format", "svg"], "Figures 'classes' are of comparisons."),
-        (["--figure", "api", "--format", "svg"], "This report has no figure 'api': no CUDA call was recorded."),
+        (
+            ["--figure", "api", "--format", "svg"],
+            "This report has no figure 'api': no call of the device's API was recorded.",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_with_exit_code_2(arguments, words):
@@ -57,7 +60,7 @@ def test_what_cannot_be_drawn_is_refused_with_exit_code_2(arguments, words):
 
 def test_a_terminal_gets_no_svg_and_a_file_does(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    with pytest.raises(UsageError, match=r"nothing to read in a terminal\. Write it to a file: -o figure\.svg\."):
+    with pytest.raises(UsageError, match=r"Cannot print an SVG to a terminal\. Write it to a file: -o figure\.svg\."):
         check_destination("svg", None, opens=False)
     check_destination("svg", tmp_path / "steps.svg", opens=False)
     check_destination("terminal", None, opens=False)
@@ -65,7 +68,7 @@ def test_a_terminal_gets_no_svg_and_a_file_does(monkeypatch, tmp_path):
 
 def test_help_names_the_figures_of_a_command_and_which_is_drawn_where_none_is_named():
     said = {
-        ("report",): "Figure of an SVG: steps, utilization, api (the first of these that there is).",
+        ("report",): "Figure of an SVG: steps, utilization, quality, api (default: the first that exists).",
         ("compare",): "Figure of an SVG: curve, scaling, sides, classes, ",
         ("archive", "report"): "Figure of an SVG: frameworks, verdicts, ",
         ("archive", "trend"): "Figure of an SVG: trend.",

@@ -1,6 +1,7 @@
 """The command line as a user sees it: exit codes, what goes to stdout and what to stderr."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 from tests.analyses.builders import tables
@@ -460,3 +462,79 @@ def test_a_folder_with_a_trace_per_rank_is_read_as_a_whole_and_one_of_strangers_
     done = run("report", tmp_path)
     assert done.returncode == 3
     assert "Name a trace inside the folder" in done.stderr
+
+
+def _commands(group, path=()):
+    """Yield every command of the program, with its names."""
+    for name in group.commands:
+        command = group.load(name) if hasattr(group, "load") else group.commands[name]
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+def test_help_states_every_default_in_one_form():
+    for names, command in _commands(main):
+        for option in (one for one in command.params if isinstance(one, click.Option)):
+            words = option.help or ""
+            has_value = not option.is_flag and not option.multiple and isinstance(option.default, str | int | float)
+            if has_value and option.default != "":
+                assert "(default: " in words, (names, option.name)
+            assert not re.search(r"\(\d[\d,%:]*\)|\(newest\)|\[default", words), (names, option.name)
+
+
+def test_every_section_option_takes_a_name():
+    metavars = {
+        names: option.metavar
+        for names, command in _commands(main)
+        for option in command.params
+        if option.name == "sections"
+    }
+    assert set(metavars) >= {
+        ("report",),
+        ("compare",),
+        ("archive", "report"),
+        ("archive", "trend"),
+        ("archive", "show"),
+    }
+    assert set(metavars.values()) == {"NAME"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("report", "--sectin", "x"), "error: No such option '--sectin'. Did you mean '--section'?"),
+        (("frob",), "error: No such command 'frob'."),
+        (("report", "gone.json"), "error: No such file: gone.json."),
+    ],
+)
+def test_errors_begin_in_one_spelling(words, said):
+    stderr = run(*words).stderr
+    assert said in stderr.splitlines()
+    assert "Error:" not in stderr
+
+
+def test_a_missing_file_names_the_folder_and_the_nearest_name(tmp_path):
+    (tmp_path / "slow.pt.trace.json").touch()
+    said = run("report", tmp_path / "slo.pt.trace.json").stderr
+    assert f"Looked in {tmp_path}. Did you mean {tmp_path / 'slow.pt.trace.json'}?" in said
+    assert f"There is no folder {tmp_path / 'a' / 'b'}; {tmp_path} exists." in run("report", tmp_path / "a/b/x").stderr
+    (tmp_path / "empty").mkdir()
+    assert f"  Looked in {tmp_path / 'empty'}.\n" in run("report", tmp_path / "empty" / "x").stderr
+
+
+def test_a_device_of_a_trace_without_devices_is_refused_with_the_reason(tmp_path):
+    save(tables(host_ops=[(0, 10, "op")]), tmp_path / "host")
+    done = run("report", tmp_path / "host", "--device", "3")
+    assert done.stderr.splitlines() == [
+        "error: There is no device 3.",
+        "  The trace holds no work of a device, or does not number its devices.",
+        "  Leave out --device.",
+    ]
+
+
+def test_explain_names_the_nearest_finding():
+    assert "The nearest is TV902 (profiler-overhead)." in run("explain", "TV999").stderr
+    assert "The nearest is TV101 (input-bound)." in run("explain", "input-bond").stderr
+    assert run("explain", "zzz").stderr.splitlines()[1:] == ["  List all of them: traceviz explain."]

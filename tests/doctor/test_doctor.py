@@ -203,8 +203,9 @@ def test_an_unknown_collector_is_a_mistake_in_use(machine):
     assert CliRunner().invoke(main, ["doctor", "--with", "nysys"]).exit_code == 2
 
 
-def test_json_holds_every_check_and_who_is_not_ready(machine):
-    document = json.loads(CliRunner().invoke(main, ["doctor", "--with", "gone,good", "--json"]).stdout)
+@pytest.mark.parametrize("options", [["--json"], ["--format", "json"]])
+def test_json_holds_every_check_and_who_is_not_ready(machine, options):
+    document = json.loads(CliRunner().invoke(main, ["doctor", "--with", "gone,good", *options]).stdout)
     assert (document["kind"], document["version"], document["not_ready"]) == ("traceviz.doctor", 1, ["gone"])
     assert [check["name"] for check in document["checks"]][:2] == ["good", "gone"]
     assert set(document["checks"][0]) == {"group", "name", "condition", "detail", "fix"}

@@ -110,6 +110,12 @@ def test_stacks_name_lines_of_the_cell_and_leave_the_kernels_own_threads_out(ran
     assert threads.isdisjoint({"Heartbeat", "IOPub", "Control"})
 
 
+def test_nothing_that_traceviz_does_around_the_cell_is_in_its_stacks(ran: Ran) -> None:
+    files = set(traceviz.open(ran.folder / "first").to_pandas("stack_frames")["file"])
+    assert "cell" in files
+    assert [name for name in files if name.startswith(("traceviz/notebook/", "collectors/"))] == []
+
+
 def test_two_recorded_cells_are_compared_and_archived_as_runs_are(ran: Ran) -> None:
     assert ran.outputs["compared"].errors == ()
     assert "traceviz.to_text(comparison)" in ran.outputs["compared"].plain

@@ -22,9 +22,9 @@ from traceviz.analyses.registry import Entry, Shared, entries, shared_by
 from traceviz.core.process.cores import usable_cores
 from traceviz.core.registry import find_fault_of_plugin, is_own, plugin_error, warn_of_plugin
 from traceviz.core.units import Unit
-from traceviz.report import Fact, Finding, Note, Report, Section, Severity, Skipped
+from traceviz.report import Block, Fact, Facts, Finding, Grid, Note, Prose, Report, Section, Severity, Skipped
 from traceviz.report.findings.registry import record_of
-from traceviz.trace.names.cuda_names import api_kind
+from traceviz.trace.names.cuda_names import api_kind, in_words_of_hip, is_of_hip
 from traceviz.trace.names.kernel_names import catalogue
 from traceviz.trace.tables import TraceTables
 from traceviz.untrusted.errors import foreign_errors_in_words
@@ -111,20 +111,52 @@ def analyze_view(trace: TraceView, sections: Collection[str] | None = None) -> R
     for finding in say_once(ranked):  # the verdict states the caveat itself
         is_doubtful = bool(doubt) and record_of(finding.code).compares_clocks
         with_caveat.append(replace(finding, message=f"{finding.message} {doubt}") if is_doubtful else finding)
-    return Report(
-        run=(*facts, Fact("devices", "devices", _devices_in_words(trace))),
-        verdict=verdict(trace, results, ranked),
-        sections=tuple(described),
-        findings=tuple(with_caveat),
-        skipped=tuple(skipped),
-        notes=(
-            *notes,
-            *(
-                Note(row["code"], Severity(row["severity"]), row["message"], row["count"])
-                for row in tables.arrow("notes").to_pylist()
+    return _with_words_of_its_api(
+        Report(
+            run=(*facts, Fact("devices", "devices", _devices_in_words(trace))),
+            verdict=verdict(trace, results, ranked),
+            sections=tuple(described),
+            findings=tuple(with_caveat),
+            skipped=tuple(skipped),
+            notes=(
+                *notes,
+                *(
+                    Note(row["code"], Severity(row["severity"]), row["message"], row["count"])
+                    for row in tables.arrow("notes").to_pylist()
+                ),
             ),
-        ),
+        )
     )
+
+
+def _with_words_of_its_api(report: Report) -> Report:
+    """Return the report in the words of HIP, if the program called that: *HIP API*, ``hipMemcpyAsync``."""
+    calls = (row[0] for grid in report.grids("cuda_api") if grid.columns[0].name == "name" for row in grid.rows[:1])
+    if not is_of_hip(str(next(calls, ""))):
+        return report
+    sections = tuple(
+        replace(
+            section, title=in_words_of_hip(section.title), blocks=tuple(map(_block_in_words_of_hip, section.blocks))
+        )
+        for section in report.sections
+    )
+    findings = tuple(
+        replace(finding, message=in_words_of_hip(finding.message), advice=tuple(map(in_words_of_hip, finding.advice)))
+        for finding in report.findings
+    )
+    return replace(report, sections=sections, findings=findings)
+
+
+def _block_in_words_of_hip(block: Block) -> Block:
+    match block:
+        case Grid():
+            columns = tuple(replace(column, label=in_words_of_hip(column.label)) for column in block.columns)
+            return replace(block, title=in_words_of_hip(block.title), columns=columns)
+        case Facts():
+            return replace(block, facts=tuple(replace(one, label=in_words_of_hip(one.label)) for one in block.facts))
+        case Prose():
+            return replace(block, text=in_words_of_hip(block.text))
+    return block
 
 
 @dataclass(frozen=True, slots=True)

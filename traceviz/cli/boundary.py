@@ -30,6 +30,8 @@ DEFECT = 70
 """Exit code if traceviz itself is at fault (``EX_SOFTWARE`` of sysexits.h)."""
 OWN_FAILURE = 125
 """Exit code if ``collect`` itself failed, as with ``timeout``; otherwise it ends with the program's exit code."""
+_OF_CLICK = "Error: "
+"""Start of click's messages; all of ours start with ``error:``."""
 DEBUG = "TRACEVIZ_DEBUG"
 """Environment variable that enables tracebacks."""
 
@@ -71,7 +73,12 @@ def complain_of_usage(error: click.ClickException) -> None:
     else:
         message = sentence(bounded(error.format_message()))
         click.UsageError(message, getattr(error, "ctx", None)).show(page)
-    say(Lines.of(*page.getvalue().splitlines()))
+    lines = page.getvalue().splitlines()
+    at = next((place for place, line in enumerate(lines) if line.startswith(_OF_CLICK)), len(lines))
+    for usage in (Lines.of(*lines[:at]),) * (at > 0):
+        say(usage)
+    if at < len(lines):
+        _say_error(lines[at].removeprefix(_OF_CLICK), *lines[at + 1 :])
 
 
 def conclude(error: BaseException, command: click.Command, arguments: Sequence[str]) -> int:

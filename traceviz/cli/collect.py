@@ -101,17 +101,17 @@ _recording_options = option_group(
         default="auto",
         metavar="NAMES",
         help="Collectors, separated by commas: jax, nsys, nvtx, py-spy, resources, stacks, tensorflow, torch; "
-        "or auto: all that are ready, but for py-spy.",
+        "or auto: all that are ready, but for py-spy (default: auto).",
     ),
     click.option("-o", "--output", type=click.Path(path_type=Path), metavar="RUN", help="Run folder to create."),
-    click.option("--name", default="", help="Name of the run (the program's name)."),
+    click.option("--name", default="", help="Name of the run (default: the program's name)."),
     click.option(
         "--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A tag to find the run by; may be repeated."
     ),
     click.option(
         "--steps",
         metavar="FIRST:END",
-        help="Steps to record, counted from 0, up to but without END (10:30); nsys records all.",
+        help="Steps to record, counted from 0, up to but without END; nsys records all (default: 10:30).",
     ),
     click.option("--delay", type=Time(), help="Begin this long after the start, e.g. 30s, not at a step."),
     click.option("--duration", type=Time(), help="Record this long, e.g. 10s, not a number of steps."),
@@ -119,14 +119,16 @@ _recording_options = option_group(
         "--nvtx",
         type=click.Choice(["auto", "off"]),
         default="auto",
-        help="NVTX ranges around steps and input, for nsys.",
+        help="NVTX ranges around steps and input, for nsys (default: auto).",
     ),
-    click.option("--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Resource samples per second (10)."),
+    click.option(
+        "--rate", type=click.FloatRange(0.1, 100.0), default=10.0, help="Resource samples per second (default: 10)."
+    ),
     click.option(
         "--stacks-rate",
         type=click.FloatRange(0.0, 1000.0),
         default=100.0,
-        help="Samples of Python's stacks per second at most (100); 0 for none.",
+        help="Samples of Python's stacks per second at most; 0: none (default: 100).",
     ),
     click.option("--nsys-args", default="", metavar="ARGS", help="Flags for `nsys profile`; they override ours."),
     click.option(

@@ -143,7 +143,9 @@ _how_options = option_group(
     click.option(
         "--by", metavar="TAG,TAG", help="Group runs, or folders of runs, into sides by the values of these tags."
     ),
-    click.option("--base", default="", metavar="NAME", help="Side to compare the others with (the first), e.g. 32."),
+    click.option(
+        "--base", default="", metavar="NAME", help="Side to compare the others with, e.g. 32 (default: the first)."
+    ),
     click.option(
         "--per",
         default="",
@@ -154,11 +156,13 @@ _how_options = option_group(
         "--measure",
         default="",
         metavar="NAME,NAME",
-        help="What the verdict is about: step (total where a side has no steps), total, training, epoch or start. "
-        "Tables show other measures, too: samples-per-second, latency-p95, energy, val_accuracy, ...",
+        help="What the verdict is about: step, total, training, epoch or start (default: step, or total if a side has "
+        "no steps). Tables show other measures, too: samples-per-second, latency-p95, energy, val_accuracy, ...",
     ),
     click.option("--same-work", is_flag=True, help="Vouch that steps do the same work, though kernel shapes differ."),
-    click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller differences count as no change (1%)."),
+    click.option(
+        "--min-effect", default="1%", metavar="SHARE", help="Smaller differences count as no change (default: 1%)."
+    ),
 )
 
 
@@ -166,7 +170,7 @@ _how_options = option_group(
 @click.argument("sides", nargs=-1, type=Source(), metavar="BASE NEW...")
 @_how_options
 @_tables_options
-@click.option("--section", "sections", multiple=True, metavar="SLUG", help="Show only this section; may be repeated.")
+@click.option("--section", "sections", multiple=True, metavar="NAME", help="Only this section; may be repeated.")
 @output_options(COMPARISON)
 @part_options
 @reading_options

@@ -21,9 +21,18 @@ from traceviz.parsers.base import ReadOptions
 
 @click.command()
 @click.argument("trace", required=False, type=Source())
-@click.option("--with", "collectors", default="auto", metavar="NAMES", help="Collectors that must be ready.")
-@click.option("--python", metavar="PROGRAM", help="The Python that runs the program (python on PATH).")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--with", "collectors", default="auto", metavar="NAMES", help="Collectors that must be ready (default: auto)."
+)
+@click.option("--python", metavar="PROGRAM", help="The Python that runs the program (default: python on PATH).")
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["terminal", "json"]),
+    default="terminal",
+    help="Format of the checks (default: terminal).",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP)
 @reading_options
 @click.pass_context
@@ -36,6 +45,7 @@ def doctor(
     python: str | None,
     width: int | None,
     read: ReadOptions,
+    format_name: str,
     as_json: bool,
 ) -> None:
     """Say what can be recorded here and how to enable the rest; with TRACE, what it can and cannot answer.
@@ -54,7 +64,8 @@ def doctor(
         with progress_bar_on_stderr() as progress:
             tables = api.open_trace(trace, read=replace(read, progress=progress))
         diagnosis = examine_trace(tables, trace.name)
-    text = to_json(diagnosis) if as_json else to_text(diagnosis, width or page_width(), color=wants_color())
+    is_json = as_json or format_name == "json"
+    text = to_json(diagnosis) if is_json else to_text(diagnosis, width or page_width(), color=wants_color())
     click.echo(text, nl=False)
     ctx.exit(diagnosis.exit_code)
 

@@ -82,10 +82,12 @@ class _Bar:
 
 
 PIPED_WIDTH = 100
-FORMATS_HELP = "terminal, csv, github, html, json, junit, markdown or svg."
+FORMATS_HELP = "terminal, csv, github, html, json, junit, markdown or svg (default: terminal)."
 PAGE_WIDTH = click.IntRange(LEAST_WIDTH, MOST_WIDTH)
-WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped)."
-PICTURE_WIDTH_HELP = "Columns of the page, up to 1000 (the terminal's, or 100 when piped); pixels of an SVG (720)."
+WIDTH_HELP = "Columns of the page, up to 1000 (default: those of the terminal, 100 if piped)."
+PICTURE_WIDTH_HELP = (
+    "Columns of the page, up to 1000 (default: those of the terminal, 100 if piped); of an SVG, pixels (default: 720)."
+)
 OPEN_HELP = "Open the page in a browser; implies --format html."
 HTML, SVG, TERMINAL = "html", "svg", "terminal"
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -304,15 +306,17 @@ _reading_options = option_group(
     click.option(
         "--reader", metavar="NAME", help="Read TRACE as this format, instead of recognising it by its content."
     ),
-    click.option("--run", metavar="NAME", help="Run to read if TRACE is a log folder of several (newest)."),
+    click.option(
+        "--run", metavar="NAME", help="Run to read if TRACE is a log folder of several (default: the newest)."
+    ),
     click.option("--max-size", type=Size(), help="Largest JSON to read, by its unpacked size, e.g. 200GB."),
-    click.option("--max-memory", type=Size(), help="Most memory to take for reading, e.g. 8GB (what is free)."),
+    click.option("--max-memory", type=Size(), help="Memory limit for reading, e.g. 8GB (default: all free memory)."),
     click.option(
         *("--no-cache", "cache"),
         is_flag=True,
         flag_value=False,
         default=True,
-        help="Export nsys reports anew, and keep nothing.",
+        help="Export nsys reports again, and keep nothing.",
     ),
 )
 
@@ -351,11 +355,11 @@ def check_destination(format_name: str, output: Path | None, *, opens: bool) -> 
         return
     if format_name == HTML:
         raise UsageError(
-            "A page of HTML is nothing to read in a terminal.",
+            "Cannot print a page of HTML to a terminal.",
             fix="Write it to a file: -o report.html; or open it in a browser: --open.",
         )
     if format_name == SVG:
-        raise UsageError("An SVG is nothing to read in a terminal.", fix="Write it to a file: -o figure.svg.")
+        raise UsageError("Cannot print an SVG to a terminal.", fix="Write it to a file: -o figure.svg.")
 
 
 def check_figure_format(figure: str | None, format_name: str) -> None:
@@ -383,7 +387,7 @@ def figure_option(*schemas: str) -> Callable[[Any], Any]:
     def completed(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
         return [name for name in known if name.startswith(begun)]
 
-    listed = ", ".join(known) + " (the first of these that there is)" * (len(known) > 1)
+    listed = ", ".join(known) + " (default: the first that exists)" * (len(known) > 1)
     return click.option(
         "--figure", metavar="NAME", callback=chosen, shell_complete=completed, help=f"Figure of an SVG: {listed}."
     )
@@ -421,7 +425,7 @@ part_options = option_group(
 page_options = option_group(
     "page",
     PageOptions,
-    click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, with small ones folded)."),
+    click.option("--top", type=click.IntRange(min=1), help="Rows per table (default: 10, with small ones folded)."),
     click.option("--width", type=PAGE_WIDTH, help=PICTURE_WIDTH_HELP),
 )
 """Options of commands that print a page of tables, as ``page``: :class:`PageOptions`."""

@@ -41,14 +41,17 @@ if TYPE_CHECKING:
 @output_options(SCHEMA)
 @part_options
 @click.option(
-    "--basis", default="traceviz", metavar="NAME", help="Classes of step time: traceviz, xprof, tensorboard, kineto."
+    "--basis",
+    default="traceviz",
+    metavar="NAME",
+    help="Classes of step time: traceviz, xprof, tensorboard or kineto (default: traceviz).",
 )
 @page_options
 @click.option(
     "--timeline-events",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Events in the timeline of a page (1,000,000); of more, levels of detail show the rest. 0 for no timeline.",
+    help="Events in the timeline of a page; levels of detail show further ones. 0: no timeline (default: 1,000,000).",
 )
 @click.option("--why", "explains", is_flag=True, help="Only why the first sentence says what it says.")
 @click.option(

@@ -17,8 +17,10 @@ _SENTENCES = 10
 @click.command()
 @click.argument("folder", required=False, type=Source(), metavar="[FOLDER]")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only runs with this tag; may be repeated.")
-@click.option("--limit", type=click.IntRange(min=1), help="Runs at most (terminal and markdown: 20; others: all).")
-@page_options("terminal, csv, html, json or markdown.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Runs at most (default: 20 in terminal and markdown, else all)."
+)
+@page_options("terminal, csv, html, json or markdown (default: terminal).")
 def runs(folder: Path | None, *, tags: tuple[str, ...], limit: int | None, page: PageOptions) -> None:
     """List the runs below FOLDER (traceviz-runs), the newest first: what ran, how long, how it ended, its verdict.
 

@@ -42,10 +42,12 @@ _REFUSED = {
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--repeats", type=click.IntRange(min=1), help="Runs of each setting, instead of what FILE says.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Runs side by side (1).")
+@click.option("--repeats", type=click.IntRange(min=1), help="Runs of each setting (default: what FILE says).")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, metavar="N", help="Runs side by side (default: 1).")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers run them, e.g. tcp://host:8786.")
-@click.option("--seed", type=int, metavar="N", help="Number that decides the order of the runs (another each time).")
+@click.option(
+    "--seed", type=int, metavar="N", help="Number that decides the order of the runs (default: another each time)."
+)
 @click.option("--retry-failed", is_flag=True, help="Make runs again that failed, were killed or timed out.")
 @click.option("--retry-changed", is_flag=True, help="Replace runs whose command has changed in FILE since.")
 @click.option("--dry-run", is_flag=True, help="Print which commands would run and how long that may take; run nothing.")

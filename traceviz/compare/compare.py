@@ -90,6 +90,14 @@ class PathChange:
     changed: tuple[Changed, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A side in the ranking, and the verdict on it against the fastest side; ``None`` for the fastest itself."""
+
+    side: Side
+    against_fastest: Judgement | None
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Shown):
     """Compared sides; the first is the base of all others.
@@ -102,6 +110,8 @@ class Comparison(Shown):
         basis: The figure that the verdicts are about.
         by: Tags whose values define the sides; empty if the user named the sides.
         left_out: Runs that lack one of these tags.
+        ranking: The base and the sides that were judged against it, the fastest first; empty for two sides, or if none
+            was judged. Sides with another model tag than the base are not in it.
     """
 
     shown_as: ClassVar[str] = "comparison"
@@ -112,24 +122,35 @@ class Comparison(Shown):
     basis: Basis = STEP
     by: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    ranking: tuple[Ranked, ...] = ()
 
     def __repr__(self) -> str:
         return f"Comparison({', '.join(repr(side.label[:100]) for side in self.sides)})"
 
     @property
     def shown(self) -> Pair:
-        """The pair that is shown in full: the end of a path, else the fastest side that can be judged.
+        """The pair that is shown in full: the fastest side that can be judged, with the base.
 
-        If none can be judged, it is the fastest side that does the same work. Sides with the base's model tag come
-        before others. In a cross table, so do sides of the row or column within which it compares.
+        If none can be judged, it is the end of a path, or the fastest side that does the same work. Sides with the
+        base's model tag come before others. In a cross table, so do sides of the row or column within which it
+        compares.
         """
-        if not self.by:
+        judged = _judged(self.pairs)
+        if not self.by and not judged:
             return self.pairs[-1]
-        judged = [pair for pair in self.pairs if pair.judgement.outcome is not Outcome.UNKNOWN]
         alike = [pair for pair in self.pairs if not _forbidding(pair.remarks, "verdict")]
-        fixed = {"row": self.by[:1], "column": self.by[1:2]}.get(self.options.tables.against, ())
+        fixed = _fixed_tags(self.by, self.options)
         candidates = _of_same_work(judged, fixed) or _of_same_work(alike, fixed) or judged or alike or self.pairs[:1]
         return max(candidates, key=lambda pair: pair.judgement.effect.speedup if pair.judgement.effect else 0.0)
+
+
+def _judged(pairs: Sequence[Pair]) -> list[Pair]:
+    return [pair for pair in pairs if pair.judgement.outcome is not Outcome.UNKNOWN]
+
+
+def _fixed_tags(by: Sequence[str], options: CompareOptions) -> Sequence[str]:
+    """Return the tags of a cross table within whose values it compares."""
+    return {"row": by[:1], "column": by[1:2]}.get(options.tables.against, ())
 
 
 def _of_same_work(pairs: Sequence[Pair], fixed: Sequence[str]) -> list[Pair]:
@@ -182,7 +203,22 @@ def compare(
 
     is_path = len(scaled) > 2 and not by
     path = tuple(_path_change(*change, options, basis) for change in pairwise(scaled)) if is_path else ()
-    return Comparison(scaled, pairs, path, options, basis, tuple(by), tuple(left_out))
+    ranked = _of_same_work(_judged(pairs), _fixed_tags(by, options)) if len(pairs) > 1 else []
+    ranking = _rank(base, ranked, options, basis) if ranked else ()
+    return Comparison(scaled, pairs, path, options, basis, tuple(by), tuple(left_out), ranking)
+
+
+def _rank(base: Side, pairs: Sequence[Pair], options: CompareOptions, basis: Basis) -> tuple[Ranked, ...]:
+    """Rank the base and the new sides of judged pairs by their speed-ups, and judge each against the fastest."""
+    speeds = [(1.0, base), *((pair.judgement.speedup or 0.0, pair.new) for pair in pairs)]
+    fastest, *others = (side for _, side in sorted(speeds, key=lambda one: -one[0]))
+    of_base = {pair.new.label: pair.judgement for pair in pairs} if fastest is base else {}
+    judgements = (
+        of_base.get(side.label)
+        or _judge_and_attribute(fastest, side, remarks(fastest, side, options, basis), options.limits, basis)[0]
+        for side in others
+    )
+    return (Ranked(fastest, None), *(Ranked(side, one) for side, one in zip(others, judgements, strict=True)))
 
 
 def _path_change(before: Side, after: Side, options: CompareOptions, basis: Basis) -> PathChange:

@@ -75,10 +75,20 @@ class UsageError(TracevizError):
     def unknown(cls, kind: str, name: str, known: Iterable[str]) -> UsageError:
         """Make the error for an unknown ``kind``: it lists the existing names and suggests the nearest."""
         names = sorted(set(known), key=lambda known_name: (len(known_name) * known_name.isdecimal(), known_name))
+        if not names:
+            return cls(f"There is no {kind} {name!r}.", f"No {kind} is known here.")
         near = _nearest(name, names)
         suggestion = f"Did you mean {' or '.join(map(repr, near))}?" if near else ""
         separator = "; " if any("," in known_name for known_name in names) else ", "
         return cls(f"There is no {kind} {name!r}.", suggestion, f"Known: {separator.join(names)}.")
+
+
+class NotInReportError(UsageError, KeyError):
+    """The report has no such section, table or fact."""
+
+    def __str__(self) -> str:
+        """Return the sentences; a ``KeyError`` would show them in quotes."""
+        return Exception.__str__(self)
 
 
 class OutputExistsError(UsageError):

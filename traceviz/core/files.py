@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 
 from traceviz.core.errors import OutputError, OutputExistsError, UsageError
@@ -81,6 +83,24 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
             temporary.replace(path)
     finally:
         drop(temporary)
+
+
+_MOST_ENTRIES = 10_000
+"""Entries of a folder that are searched for a similar name."""
+
+
+def explain_missing(path: Path) -> str:
+    """Return the folder in which a missing file was looked for, and the name there that is most like it."""
+    folder = Path(os.path.abspath(path)).parent  # noqa: PTH100 (resolve() would follow links)
+    try:
+        names = [entry.name for entry in islice(os.scandir(folder), _MOST_ENTRIES)]
+    except FileNotFoundError:
+        parent = next(parent for parent in folder.parents if parent.exists())
+        return f"There is no folder {folder}; {parent} exists."
+    except OSError as error:
+        return f"{folder} cannot be read: {error.strerror}."
+    near = get_close_matches(path.name, names, 1)
+    return f"Looked in {folder}.{f' Did you mean {path.parent / near[0]}?' if near else ''}"
 
 
 def check_file_free(path: Path, *, force: bool) -> None:

@@ -187,6 +187,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def format_speed(speedup: float) -> str:
+    """Format a speed-up: ``2.79× faster``; one below 1 as its inverse, ``1.25× slower``."""
+    is_faster = speedup >= 1
+    return f"{format_value(speedup if is_faster else 1 / speedup, 'factor')} {'faster' if is_faster else 'slower'}"
+
+
 def format_ratio(value: float) -> str:
     """Return a ratio in percent: ``12.3 %``. Nonzero values within 0.05 % of zero read ``<0.1 %``, ``−<0.1 %``."""
     if 0 < value < 0.0005:

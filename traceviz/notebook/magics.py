@@ -132,7 +132,7 @@ def _magic(line: str, cell: str) -> Recorded | None:
     shell.compile.ast_parse(shell.transform_cell(cell))  # raises before recording if the cell is not valid Python
     try:
         options = cell_options(words)
-        around = Around(frozenset(threads_of_kernel()), InteractiveShell.run_code.__code__)
+        around = Around(frozenset(threads_of_kernel()), InteractiveShell.run_code.__code__, _magic.__code__)
         with recorded_here(options, around=around, tell=_say) as part:
             part.error = _run(shell, cell)
         recorded = with_report(part)

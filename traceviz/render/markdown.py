@@ -155,17 +155,17 @@ def _entity(character: str) -> str:
 
 
 def _section(section: Section, top: int | None, picture: Curves | StackedBars | None = None) -> str:
-    drawn = _picture(picture) if picture else ""
+    drawn = _picture(picture, section.title) if picture else ""
     blocks = without_lanes(section.blocks, picture) if drawn else section.blocks
     shown = [_block(block, top) for block in blocks_for_people(blocks)]
     return _joined([f"## {prose(section.title or section.slug)}", drawn, *shown])
 
 
-def _picture(picture: Curves | StackedBars) -> str:
+def _picture(picture: Curves | StackedBars, title: str) -> str:
     """Draw the picture of the terminal, without colour."""
     from traceviz.render.terminal.figures import picture_lines  # noqa: PLC0415 (rich takes 0.1 s to import)
 
-    drawn = [line.plain.rstrip() for line in picture_lines(picture, _PICTURE_CELLS, color=False)]
+    drawn = [line.plain.rstrip() for line in picture_lines(picture, _PICTURE_CELLS, color=False, title=title)]
     return "\n".join(("```text", *drawn, "```")) if drawn else ""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from traceviz.core.errors import UsageError
+from traceviz.core.errors import NotInReportError
 from traceviz.core.lazy_module import Later
 from traceviz.core.notebook_repr import Shown
 from traceviz.core.units import Unit, Value, counted
@@ -430,12 +430,15 @@ class Report(Shown):
         """Return the section with this slug.
 
         Raises:
-            KeyError: no such section; :attr:`skipped` may give the reason.
+            NotInReportError: there is no such section; a ``KeyError`` that lists those that exist, or gives the reason.
         """
         for section in self.sections:
             if section.slug == slug:
                 return section
-        raise KeyError(slug)
+        skipped = next((skip.reason for skip in self.skipped if skip.slug == slug), "")
+        if skipped:
+            raise NotInReportError(f"There is no section {slug}: {skipped.rstrip('.')}.")
+        raise NotInReportError.unknown("section", slug, [section.slug for section in self.sections])
 
     def blocks(self, slug: str) -> Iterator[Block]:
         """Return the blocks of the section with this slug; empty if there is no such section."""
@@ -453,20 +456,18 @@ class Report(Shown):
         """Return the value of fact ``key`` in section ``slug``.
 
         Raises:
-            KeyError: no such section or fact.
+            NotInReportError: there is no such section or fact; it is a ``KeyError``.
         """
-        for block in self.section(slug).blocks:
-            if isinstance(block, Facts):
-                for fact in block.facts:
-                    if fact.key == key:
-                        return fact.value
-        raise KeyError(f"{slug}.{key}")
+        for fact in self.facts(slug):
+            if fact.key == key:
+                return fact.value
+        raise NotInReportError(f"The report has no fact {slug}.{key}.", fix=f"See report.section({slug!r}).")
 
     def rows(self, slug: str) -> list[dict[str, Value]]:
         """Return the rows of the first grid of section ``slug``, each as column name to value in base units.
 
         Raises:
-            KeyError: no such section.
+            NotInReportError: there is no such section; a ``KeyError`` that lists those that exist, or gives the reason.
         """
         for block in self.section(slug).blocks:
             if isinstance(block, Grid):
@@ -478,22 +479,18 @@ class Report(Shown):
         """Return a table of section ``slug``: the one with this title, else the first.
 
         Raises:
-            UsageError: there is no such section or table; the message lists those that exist, or gives the reason.
+            NotInReportError: there is no such section or table; it lists those that exist, or gives the reason.
         """
-        skipped = next((skip.reason for skip in self.skipped if skip.slug == slug), "")
-        if skipped:
-            raise UsageError(f"There is no section {slug}: {skipped.rstrip('.')}.")
-        if slug not in {section.slug for section in self.sections}:
-            raise UsageError.unknown("section", slug, [section.slug for section in self.sections])
+        self.section(slug)
         grids = list(self.grids(slug))
         if not grids:
-            raise UsageError(f"Section {slug} has no table.", fix=f"See report.facts({slug!r}).")
+            raise NotInReportError(f"Section {slug} has no table.", fix=f"See report.facts({slug!r}).")
         if title is None:
             return grids[0]
         for grid in grids:
             if grid.title == title:
                 return grid
-        raise UsageError.unknown(f"table of section {slug}", title, [grid.title for grid in grids])
+        raise NotInReportError.unknown(f"table of section {slug}", title, [grid.title for grid in grids])
 
     def to_polars(self, slug: str, title: str | None = None) -> pl.DataFrame:
         """Return all rows of :meth:`grid` as a polars ``DataFrame``, in base units.

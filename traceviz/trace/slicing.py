@@ -63,7 +63,10 @@ def _device_ids(tables: TraceTables, ordinal: int) -> list[int]:
     devices = tables.arrow("devices").to_pylist()
     ids = [d["device_id"] for d in devices if d["ordinal"] == ordinal]
     if not ids:
-        known = (str(d["ordinal"]) for d in devices if d["ordinal"] is not None)
+        known = [str(d["ordinal"]) for d in devices if d["ordinal"] is not None]
+        if not known:
+            why = "The trace holds no work of a device, or does not number its devices."
+            raise UsageError(f"There is no device {ordinal}.", why, "Leave out --device.")
         raise UsageError.unknown("device", str(ordinal), known)
     return ids
 

@@ -111,7 +111,9 @@ def _install_all() -> None:
         _begin_with_frameworks(_STATE["settings"])
 
 
-def begin(path: str, stacks_hz: float, threads: frozenset[int], outside: CodeType | None) -> None:
+def begin(
+    path: str, stacks_hz: float, threads: frozenset[int], outside: CodeType | None, around: CodeType | None = None
+) -> None:
     """Record from now on.
 
     Args:
@@ -119,6 +121,7 @@ def begin(path: str, stacks_hz: float, threads: frozenset[int], outside: CodeTyp
         stacks_hz: Samples of stacks per second; 0 for none.
         threads: Threads that are not part of the recording.
         outside: The function that runs the recorded part.
+        around: The function that records it: what it does before and after the part is not part of the recording.
 
     Raises:
         RuntimeError: a recording is in progress.
@@ -136,7 +139,7 @@ def begin(path: str, stacks_hz: float, threads: frozenset[int], outside: CodeTyp
     _STATE["settings"] = settings
     CLOCK.start_over()
     if stacks_hz:
-        recording.begin(run, stacks_hz, (threads, outside))
+        recording.begin(run, stacks_hz, (threads, outside, around))
         recording.clock_of_steps()
     if _SEATS:
         _begin_with_frameworks(settings)

@@ -2,8 +2,13 @@
 
 import pytest
 
-from tests.analyses.builders import trace
+from tests.analyses.builders import tables, trace
 from traceviz.analyses.launch.cuda_api import CudaApiAnalysis
+from traceviz.analyses.run import analyze
+from traceviz.render.figures.registry import figure
+from traceviz.render.options import RenderOptions
+from traceviz.render.registry import renderer
+from traceviz.trace.names.cuda_names import in_words_of_hip
 
 ANALYSIS = CudaApiAnalysis()
 STEPS = [(1000 + i * 1000, 1000, f"step {i}") for i in range(5)]
@@ -277,6 +282,23 @@ def test_a_wait_outside_of_any_operation_has_no_cause():
     (finding,) = sync_findings(**waiting("cudaDeviceSynchronize"))
     assert "mostly cudaDeviceSynchronize)" in finding.message
     assert "cause" not in {fact.key for fact in finding.evidence}
+
+
+@pytest.mark.parametrize("api", ["HIP", "CUDA"])
+def test_a_report_has_the_words_of_the_api_that_the_program_called(api):
+    literals = waiting("cudaStreamSynchronize", op="aten::nonzero")
+    calls = [(begin, dur, name.replace("cuda", api.lower()), *more) for begin, dur, name, *more in literals["cuda_api"]]
+    report = analyze(tables(**{**literals, "cuda_api": calls}))
+    assert report.section("cuda_api").title == f"{api} API time share"
+    assert figure(report, "api").title == f"{api} API time by function"
+    text = renderer("terminal").render(report, RenderOptions(100))
+    assert ("CUDA" in text, "HIP" in text) == (api == "CUDA", api == "HIP")
+
+
+def test_words_of_hip_leave_modules_and_kernels_as_they_are():
+    text = "CUDA: cudaMemcpyAsync; torch.cuda.synchronize; CUDAFunctor_add; CUDA graphs; mse_kernel_cuda"
+    said = "HIP: hipMemcpyAsync; torch.cuda.synchronize; CUDAFunctor_add; HIP graphs; mse_kernel_cuda"
+    assert in_words_of_hip(text) == said
 
 
 def test_hip_calls_are_judged_like_those_of_cuda():

@@ -49,13 +49,19 @@ def test_a_picture_keeps_a_value_until_the_next_and_begins_with_the_first():
     values = [(300, "loss", 4.0), (500, "loss", 2.0), (700, "loss", 1.0)]
     told = section([(100, "lr", 1.0), *values, (900, "lr", 1.0)], slices=8)
     (picture,) = [block for block in told.blocks if isinstance(block, Timeline)]
-    assert picture.lanes[0].values == (None, 1.0, 1.0, 0.5, 0.5, 0.25, 0.25, 0.25)
-    assert (picture.lanes[0].whole, picture.start_ns, picture.end_ns) == ("4", 0, 800)
+    assert picture.lanes[0].values == (None, 1.0, 1.0, 1 / 3, 1 / 3, 0.0, 0.0, 0.0)
+    assert (picture.lanes[0].whole, picture.start_ns, picture.end_ns) == ("1 to 4", 0, 800)
 
 
-def test_figures_without_direction_and_negative_ones_have_0_pictures():
+def test_figures_without_direction_and_those_that_do_not_change_have_0_pictures():
     values = [(10 * number, name, -1.0) for number in range(4) for name in ("noise", "elbo loss")]
     assert [block for block in section(values).blocks if isinstance(block, Timeline)] == []
+
+
+def test_a_negative_loss_is_scaled_to_its_values():
+    told = section([(number, "elbo loss", -10.0 - number) for number in (0, 1, 2)], slices=2)
+    (picture,) = [block for block in told.blocks if isinstance(block, Timeline)]
+    assert (picture.lanes[0].values, picture.lanes[0].whole) == ((0.5, 0.0), "−12 to −10")
 
 
 def test_a_training_that_diverged_at_its_end_is_said_so():

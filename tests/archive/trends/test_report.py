@@ -113,14 +113,37 @@ def test_runs_of_several_programs_are_warned_of():
     assert "--per framework" in prose
 
 
-def test_a_gate_that_fails_on_a_mixture_says_so():
+def mixed(column):
     rows = nightly(SLOWER)
     for place, row in enumerate(rows):
-        row["framework"] = "ab"[place >= 12]
-    judged = trend(catalogue_of(*rows), "step_median")
+        row[column] = "ab"[place >= 12]
+    return trend(catalogue_of(*rows), "step_median")
+
+
+@pytest.mark.parametrize(("column", "kinds"), [("framework", "frameworks"), ("gpu", "kinds of devices")])
+def test_runs_of_several_frameworks_or_devices_are_not_judged(column, kinds):
+    judged = mixed(column)
+    why = f"its runs are of 2 {kinds}, which do not compare"
     (result,) = gate(judged, 0.05)
-    assert (result.outcome, result.why) == (Outcome.FAILED, "the runs are of 2 frameworks")
-    assert document(judged).verdict.sentence.endswith(" The runs are of 2 frameworks.")
+    assert (result.outcome, result.why) == (Outcome.UNKNOWN, why)
+    report = document(judged)
+    assert (report.verdict.code, report.verdict.sentence) == ("cannot-judge", f"Cannot judge step_median: {why}.")
+    assert any(f"use --per {column}" in block.text for block in report.blocks("trend") if isinstance(block, Prose))
+    assert judged.groups[0].changes == ()
+
+
+def test_a_gate_that_fails_on_several_jobs_says_so():
+    judged = mixed("job")
+    (result,) = gate(judged, 0.05)
+    assert (result.outcome, result.why) == (Outcome.FAILED, "the runs are of 2 jobs")
+    assert document(judged).verdict.sentence.endswith(" The runs are of 2 jobs.")
+
+
+def test_of_groups_only_the_one_with_several_devices_is_not_judged():
+    rows = [*nightly(SLOWER, framework="JAX", gpu="A"), *nightly(SLOWER, framework="PyTorch", gpu="A")]
+    rows[0]["gpu"] = "B"
+    groups = trend(catalogue_of(*rows), "step_median", per="framework").groups
+    assert [(one.group, str(one.direction)) for one in groups] == [("PyTorch", "regression"), ("JAX", "cannot judge")]
 
 
 @pytest.mark.parametrize(("limit", "outcome", "code"), [(0.05, Outcome.FAILED, 1), (0.15, Outcome.PASSED, 0)])

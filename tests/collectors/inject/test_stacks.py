@@ -396,6 +396,39 @@ def test_equal_stacks_have_one_number_and_a_new_line_another(hook: Any) -> None:
     )
 
 
+def test_what_a_library_does_for_a_hook_of_ours_is_not_the_program_s(hook: Any) -> None:
+    interning = hook("stacks.interning").Interning([], hook("stacks.frame_names").Places("/"))
+
+    def save() -> int:
+        number: int = interning.number(sys._getframe())
+        return number
+
+    def of_program() -> int:
+        return save()
+
+    assert of_program() >= 0
+    assert hook("status").guarded(of_program)() == -1
+
+
+def test_the_function_that_records_a_part_works_for_the_program_only_within_the_part(hook: Any) -> None:
+    interning = hook("stacks.interning").Interning([], hook("stacks.frame_names").Places("/"))
+
+    def work() -> int:
+        number: int = interning.number(sys._getframe())
+        return number
+
+    def runs(function: Any) -> int:
+        found: int = function()
+        return found
+
+    def records() -> tuple[int, int]:
+        return work(), runs(work)  # before the part, where traceviz writes its manifest, and in it
+
+    interning.outside, interning.around = runs.__code__, records.__code__
+    before, within = runs(records)  # a notebook runs the cell with the magic in the same way
+    assert (before, within >= 0, work() >= 0) == (-1, True, True)
+
+
 @dataclass
 class Timed:
     native: int | None = None

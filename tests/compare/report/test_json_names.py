@@ -13,7 +13,7 @@ from traceviz import api
 from traceviz.compare.compare import compare
 from traceviz.compare.report.document import SECTIONS, document
 from traceviz.compare.sides.sides import Side
-from traceviz.report import STATED, Facts, Grid, Lane, Timeline
+from traceviz.report import OVER_TIME, STATED, Facts, Grid, Lane, Timeline
 
 PAGE = REPOSITORY / "docs" / "compare.md"
 SAMPLES = ("healthy", "input_bound", "pageable_copies")
@@ -66,7 +66,12 @@ def host():
 def quality():
     """Return a figure that a program states."""
     figure = ("validation loss", "validation", "lower", 0.5, 0.4, 3)
-    return section("quality", table(STATED, "label split better last best best_epoch", figure))
+    course = (("validation loss", epoch, epoch, epoch, 0.5) for epoch in (1, 2, 3))
+    return section(
+        "quality",
+        table(STATED, "label split better last best best_epoch", figure),
+        table(OVER_TIME, "label epoch step start_ns value", *course),
+    )
 
 
 def names(documents, slug):

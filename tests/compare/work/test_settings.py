@@ -8,7 +8,6 @@ from tests.compare.sections_of import facts, kernels, run, section, side, table,
 from traceviz.compare.compare import compare
 from traceviz.compare.report.document import document
 from traceviz.compare.work.settings import Changed, settings_changed
-from traceviz.report import Prose
 
 
 def changed(before, after):
@@ -142,9 +141,8 @@ def test_the_verdict_names_3_changes_and_the_section_all_of_them():
 def test_every_change_of_a_path_says_what_was_changed():
     loaders = [side(f"run{workers}", run(12, tagged(workers=str(workers)))) for workers in (0, 4, 4)]
     page = document(compare([*loaders[:2], side("copy", run(13, tagged(workers="4")))]))
-    assert "Changed from run0 to run4: workers 4." in [
-        block.text for block in page.section("effect").blocks if isinstance(block, Prose)
-    ]
+    (changes, *_) = page.grids("changed")
+    assert [row[:2] + row[3:] for row in changes.rows] == [("run4", "run0", "0", "4")]
     path = list(page.grids("effect"))[1]
     assert [row[-1] for row in path.rows] == ["workers 4", None, "workers 4"]
 

@@ -59,7 +59,7 @@ def test_3_sides_have_their_own_intervals_and_their_speedup_beside_them():
         *("20.0 ms · base", "10.0 ms · 2.00× faster"),
         "crashed: out of memory",
     ]
-    assert drawn.rows[1].detail == "speed-up 1.80× to 2.20×, 95 % interval"
+    assert drawn.rows[1].detail == "1.80× faster to 2.20× faster, 95 % interval"
     assert (drawn.reference, drawn.reference_label) == (20 * MS, "a")
     assert drawn.interval == "95 % interval, between runs where a side has several"
 
@@ -224,5 +224,5 @@ def test_a_figure_of_another_kind_of_report_says_whose_it_is():
     with pytest.raises(UsageError, match=r"'steps': figures of this name are of single traces") as error:
         figure(effect(), "steps")
     assert error.value.fix == "It has: sides."
-    assert len(FIGURES.names()) == 16
+    assert len(FIGURES.names()) == 17
     assert [name for name, _ in figures(effect())] == ["sides"]

@@ -209,4 +209,4 @@ def test_of_30_functions_with_3_percent_each_20_have_a_bar():
 
 
 def test_a_trace_without_calls_has_no_such_figure():
-    assert api_of() == NoFigure("no CUDA call was recorded")
+    assert api_of() == NoFigure("no call of the device's API was recorded")

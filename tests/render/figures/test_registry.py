@@ -20,7 +20,7 @@ def test_a_report_of_steps_has_1_figure_and_it_is_drawn_where_none_is_named():
 
 
 def test_a_figure_that_a_report_does_not_have_is_refused_with_those_that_it_has():
-    with pytest.raises(UsageError, match=r"no figure 'api': no CUDA call was recorded\. It has: steps\."):
+    with pytest.raises(UsageError, match=r"'api': no call of the device's API was recorded\. It has: steps\."):
         figure(STEPS, "api")
     with pytest.raises(UsageError, match=r"It has no other figure either"):
         figure(Report((), Verdict(VerdictCode.NONE, "")), "steps")

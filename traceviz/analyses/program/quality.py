@@ -199,20 +199,20 @@ def _course(metric: Metric, points: int) -> Iterator[Row]:
 
 
 def _pictures(result: Quality, most: int, slices: int) -> Iterator[Timeline]:
-    """Yield the course of figures that have a direction and some values, none of them negative."""
+    """Yield the course of figures with a direction and several values, from the smallest to the largest."""
     begin, end = result.window
     lanes = tuple(
         _lane(metric, begin, end, slices)
         for metric in result.metrics
-        if metric.said.better and metric.finite.height >= _COURSE_OF and metric.finite["value"].min() >= 0  # type: ignore[operator]
+        if metric.said.better and metric.finite.height >= _COURSE_OF and metric.finite["value"].n_unique() > 1
     )
     if lanes and end > begin:
-        title = "From the first value to the last, each until the next; full height is the figure on the right"
+        title = "From the first value to the last, each until the next; the height is between the values on the right"
         yield Timeline(title, 0, end - begin, lanes[:most])
 
 
 _COURSE_OF = 3
-"""Least number of values for a course."""
+"""Least number of values for a course; they are not all equal."""
 
 
 def _lane(metric: Metric, begin: int, end: int, slices: int) -> Lane:
@@ -221,9 +221,9 @@ def _lane(metric: Metric, begin: int, end: int, slices: int) -> Lane:
     values, times = finite["value"].to_numpy(), finite["start_ns"].to_numpy()
     ends = begin + (end - begin) * np.arange(1, slices + 1) / slices
     places = np.searchsorted(times, ends, side="right") - 1
-    whole = float(values.max()) or 1.0
-    shown = (None if place < 0 else float(values[place]) / whole for place in places.tolist())
-    return Lane(metric.said.label, tuple(shown), format_number(whole))
+    low, high = float(values.min()), float(values.max())
+    shown = (None if place < 0 else (float(values[place]) - low) / (high - low) for place in places.tolist())
+    return Lane(metric.said.label, tuple(shown), f"{format_number(low)} to {format_number(high)}")
 
 
 def _number(value: float | None) -> float | None:

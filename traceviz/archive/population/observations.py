@@ -162,8 +162,12 @@ _OF_ONE_PROGRAM = ("framework", "gpu", "job")
 """Columns that are equal in runs of one program on one kind of machine."""
 
 
-def count_mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> tuple[tuple[str, int], ...]:
-    """Return how many frameworks, devices and jobs a group mixes, as column and number, if more than one.
+Mixture = tuple[tuple[str, int], ...]
+"""Columns with several values in one group, and how many."""
+
+
+def count_mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") -> dict[str, Mixture]:
+    """Return how many frameworks, devices and jobs each group mixes, if more than one.
 
     Args:
         rows: As for :func:`observations`.
@@ -175,8 +179,10 @@ def count_mixed(rows: pl.DataFrame, name: str, by: str = DATE, per: str = "") ->
     group = group_values(measured, per) if per and measured.height else pl.lit("", pl.String)
     names = [column for column in _OF_ONE_PROGRAM if column not in {by, per}]
     counts = measured.group_by(group.alias("group")).agg(pl.col(column).drop_nulls().n_unique() for column in names)
-    most = ((column, counts[column].max()) for column in names)
-    return tuple((column, count) for column, count in most if isinstance(count, int) and count > 1)
+    return {
+        row["group"]: tuple((column, row[column]) for column in names if row[column] > 1)
+        for row in counts.filter(pl.col("group").is_not_null()).iter_rows(named=True)
+    }
 
 
 def _place(runs: pl.DataFrame, by: str) -> pl.DataFrame:

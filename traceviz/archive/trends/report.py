@@ -127,7 +127,7 @@ def _verdict(trend: Trend) -> Verdict:
         return Verdict(VerdictCode.CANNOT_JUDGE, f"Cannot judge: {_why_empty(trend)}.")
     worst = trend.groups[0]
     head = f"{worst.group}: " if trend.per else ""
-    of = f" The runs are of {_kinds(trend)}." if trend.mixed else ""
+    of = f" The runs are of {_kinds(trend)}." if trend.mixed and worst.direction is not Direction.UNKNOWN else ""
     return Verdict(worst.direction.code, f"{head}{_sentence(trend, worst)}{_tally(trend)}{of}")
 
 
@@ -337,12 +337,12 @@ def _remarks(trend: Trend) -> Iterator[str]:
         yield (
             f"The runs{' of a group' * bool(trend.per)} are of different programs or machines ({_kinds(trend)}): "
             "what looks like a change may be the next program. "
-            f"Judge them apart: --per {trend.mixed[0][0]}; or some of them: --where."
+            f"To judge each of them, use --per {trend.mixed[0][0]}; to judge some, use --where."
         )
     if any(trajectory.changes for trajectory in trend.groups):
         yield (
-            "Intervals are of the levels as they are cut: that a change was looked for at every run is not in them. "
-            f"A change needs {trend.options.search.least} runs on each side: one that is younger is not seen yet."
+            "Intervals are of the levels as shown. They do not include that every run was searched for a change. "
+            f"A change needs {trend.options.search.least} runs on each side: a younger one is not found yet."
         )
     if trend.left_out:
         rows = counted(trend.left_out, "row")

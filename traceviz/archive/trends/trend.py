@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 
-from traceviz.archive.population.observations import DATE, Figure, count_mixed, figure, observations
+from traceviz.archive.population.observations import DATE, Figure, Mixture, count_mixed, figure, observations
 from traceviz.archive.trends.change_points import ChangePoint, Numbers, Search, change_points
 from traceviz.compare.effect import half_widths, typical
 from traceviz.core.notebook_repr import Shown
@@ -185,7 +185,8 @@ def trend(
     runs = observations(catalogue, known.name, by, per)
     parts = runs.partition_by("group", maintain_order=True)
     search = how.search.among(sum(not _too_few(part, how.search) for part in parts))
-    judged = (_judge(part, known, better, replace(how, search=search)) for part in parts)
+    mixed = count_mixed(catalogue, known.name, by, per)
+    judged = (_judge(part, known, better, replace(how, search=search), mixed) for part in parts)
 
     def order(trajectory: Trajectory) -> tuple[int, float, str]:
         size = abs(trajectory.last.shift.change or 0.0) if trajectory.last else 0.0
@@ -194,15 +195,26 @@ def trend(
     groups = tuple(sorted(judged, key=order))
     rows = int((catalogue["state"] == "ready").sum())
     left_out = max(rows - int(runs["rows"].sum()), 0)
-    return Trend(known, better, by, per, groups, left_out, count_mixed(catalogue, known.name, by, per), how)
+    most: dict[str, int] = {}
+    for column, count in (one for mixture in mixed.values() for one in mixture):
+        most[column] = max(count, most.get(column, 0))
+    return Trend(known, better, by, per, groups, left_out, tuple(most.items()), how)
 
 
 _ORDER = (Direction.REGRESSION, Direction.CHANGE, Direction.UNKNOWN, Direction.IMPROVEMENT, Direction.NO_CHANGE)
 
 
-def _judge(runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions) -> Trajectory:
+_NOT_COMPARED = {"framework": "frameworks", "gpu": "kinds of devices"}
+"""Columns whose values do not compare: a level that differs is another program or machine, and no change."""
+
+
+def _judge(
+    runs: pl.DataFrame, known: Figure, better: Better, how: TrendOptions, mixed: Mapping[str, Mixture]
+) -> Trajectory:
     values, group = runs["value"].to_numpy(), str(runs["group"][0])
-    if why := _too_few(runs, how.search):
+    kinds = [f"{count} {_NOT_COMPARED[name]}" for name, count in mixed.get(group, ()) if name in _NOT_COMPARED]
+    mixture = f"its runs are of {' and '.join(kinds)}, which do not compare" if kinds else ""
+    if why := _too_few(runs, how.search) or mixture:
         return Trajectory(group, runs, ((0, _level(values, known)),), (), Direction.UNKNOWN, why=why)
     is_new_place = np.r_[False, np.diff(runs["place"].to_numpy()) != 0]
     points = _that_count(values, change_points(values, is_new_place, how.search), known, how.min_effect)

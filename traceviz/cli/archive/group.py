@@ -57,13 +57,13 @@ def archive() -> None:
     """
 
 
-_page = page_options("terminal, csv, html, json or markdown.")
+_page = page_options("terminal, csv, html, json or markdown (default: terminal).")
 
 
 @archive.command(short_help="Add traces: files, folders, .zip, .tar, URLs.")
 @click.argument("location", metavar="ARCHIVE")
 @click.argument("sources", nargs=-1, required=True, type=SourceName(), metavar="SOURCE...")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes that convert (one per core).")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes that convert (default: one per core).")
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers convert, e.g. tcp://host:8786.")
 @click.option("--keep-private", is_flag=True, help="Store private data too: host names, command lines, paths.")
 @click.option(
@@ -72,7 +72,9 @@ _page = page_options("terminal, csv, html, json or markdown.")
 @click.option("--job", metavar="NAME", help="Job whose ranks these traces are.")
 @click.option("--retry", is_flag=True, help="Try again to read quarantined traces.")
 @click.option("--max-size", type=Size(), help="Largest JSON to read, by its unpacked size, e.g. 200GB.")
-@click.option("--max-memory", type=Size(), help="Most memory that a worker takes to read, e.g. 8GB (what is free).")
+@click.option(
+    "--max-memory", type=Size(), help="Memory limit of a worker for reading, e.g. 8GB (default: all free memory)."
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 where a trace could not be added.")
 def add(
     location: str,
@@ -151,8 +153,8 @@ def list_traces(
 @click.argument("location", metavar="ARCHIVE")
 @click.argument("trace_id", metavar="ID")
 @click.option("--all", "everything", is_flag=True, help="All sections, not only the first screen.")
-@click.option("--top", type=click.IntRange(min=1), help="Rows per table (10, small ones folded).")
-@page_options("terminal, csv, html, json or markdown.", has_sections=True)
+@click.option("--top", type=click.IntRange(min=1), help="Rows per table (default: 10, with small ones folded).")
+@page_options("terminal, csv, html, json or markdown (default: terminal).", has_sections=True)
 def show(location: str, trace_id: str, *, everything: bool, top: int | None, page: PageOptions) -> None:
     """Print the report of the trace ID, saved when the trace was added; the first digits are enough.
 

@@ -81,7 +81,7 @@ def page_options(
         figures_of: Schemas of the documents, if an SVG can show a figure of them.
     """
     options = (
-        *((click.option("--section", "sections", multiple=True, metavar="SLUG", help=_SECTIONS),) * has_sections),
+        *((click.option("--section", "sections", multiple=True, metavar="NAME", help=_SECTIONS),) * has_sections),
         click.option("--format", "format_name", callback=chosen_format, metavar="NAME", help=formats),
         *((figure_option(*figures_of),) if figures_of else ()),
         click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout."),

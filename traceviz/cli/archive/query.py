@@ -41,14 +41,21 @@ Examples:
 @click.argument("archive", metavar="ARCHIVE")
 @click.argument("sql", metavar="SQL")
 @click.option(
-    *("--format", "format_name"), default="terminal", metavar="NAME", help="terminal, csv, json, markdown or parquet."
+    *("--format", "format_name"),
+    default="terminal",
+    metavar="NAME",
+    help="terminal, csv, json, markdown or parquet (default: terminal).",
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to this file instead of stdout.")
 @click.option("--force", is_flag=True, help="Replace an existing output file.")
-@click.option("--limit", type=click.IntRange(min=1), help="Rows at most (terminal and markdown: 50; others: all).")
-@click.option("--memory", type=Size(), help="Memory to use before spilling to disk, e.g. 16GB (half of all).")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Rows at most (default: 50 in terminal and markdown, else all)."
+)
+@click.option("--memory", type=Size(), help="Memory to use before spilling to disk, e.g. 16GB (default: half of all).")
 @click.option("--per-part", metavar="SQL", help="Run this on every part of the traces; SQL then adds up.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes for --per-part, else threads (one per core).")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes for --per-part, else threads (default: one per core)."
+)
 @click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler whose workers answer, e.g. tcp://host:8786.")
 @click.option("--width", type=PAGE_WIDTH, help=WIDTH_HELP)
 def query(

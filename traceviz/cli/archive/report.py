@@ -30,14 +30,16 @@ def _source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(short_help="Say what the traces have in common, or report on a job.")
 @click.argument("archive")
 @click.option("--job", metavar="NAME", help="Report on the ranks of this job, as on one trace.")
-@click.option("--top", type=click.IntRange(min=1), default=10, help="Rows per table (10).")
+@click.option("--top", type=click.IntRange(min=1), default=10, help="Rows per table (default: 10).")
 @click.option(
     "--per",
     default="",
     metavar="TAG",
-    help="Compare shares of CUDA functions by this tag, or by gpu, job ... (framework).",
+    help="Compare shares of API functions by this tag, or by gpu, job ... (default: framework).",
 )
-@click.option("--workers", type=click.IntRange(min=1), help="Processes; reading the catalogue takes only one.")
+@click.option(
+    "--workers", type=click.IntRange(min=1), help="Processes; reading the catalogue takes only one (default: 1)."
+)
 @_source_options
 @page_options(FORMATS_HELP, has_sections=True, figures_of=(POPULATION, SCHEMA))
 def report(
@@ -69,12 +71,17 @@ def report(
 @click.command(short_help="Say where a figure changed from run to run.")
 @click.argument("archive")
 @click.argument("metric")
-@click.option("--by", default="date", metavar="TAG|date", help="Order of the runs: by recording time, or by a tag.")
+@click.option(
+    "--by",
+    default="date",
+    metavar="TAG|date",
+    help="Order of the runs: by recording time, or by a tag (default: date).",
+)
 @click.option(
     "--per", default="", metavar="TAG", help="Judge each value of this tag, or of framework, gpu ..., separately."
 )
 @click.option("--better", type=click.Choice(["lower", "higher"]), help="Which direction of METRIC is better.")
-@click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller changes do not count (1%).")
+@click.option("--min-effect", default="1%", metavar="SHARE", help="Smaller changes do not count (default: 1%).")
 @click.option(
     "--fail-on-regression",
     metavar="SHARE",
@@ -82,7 +89,9 @@ def report(
 )
 @click.option("--require-verdict", is_flag=True, help="Exit with 4 where there are too few runs to judge.")
 @click.option(
-    "--workers", type=click.IntRange(min=1), help="Processes that read saved reports, where METRIC needs them (1)."
+    "--workers",
+    type=click.IntRange(min=1),
+    help="Processes that read saved reports, if METRIC needs them (default: 1).",
 )
 @_source_options
 @page_options(FORMATS_HELP, has_sections=True, figures_of=(TREND,))

@@ -100,7 +100,7 @@ def _describe_copies(pair: Pair) -> str:
     moved = " → ".join(dict.fromkeys(size for size in sizes if size != "0 B"))
     more = f"{format_ns(abs(change.times.difference_ns))} {'more' if change.times.difference_ns > 0 else 'less'}"
     label = _COPIES.get(change.kind, change.kind)
-    return f"{label} {more} ({_between(change.times.base_ns, change.times.new_ns)}, {moved})"
+    return f"{label} {more} ({from_to(change.times.base_ns, change.times.new_ns)}, {moved})"
 
 
 _COPIES = {
@@ -247,14 +247,7 @@ def _name_largest(times: _Times, difference_ns: float) -> str:
     name, base, new = max(times, key=lambda one: sign * (one[2] - one[1]), default=("", 0.0, 0.0))
     if sign * (new - base) < _WORTH_NAMING * abs(difference_ns):
         return ""
-    return f", {'most of it' if name == _UNEXPLAINED else 'most of all'} {name} ({_between(base, new)})"
-
-
-def _between(base_ns: float, new_ns: float) -> str:
-    """Return ``1.00 → 3.00 ms``, or ``none → 3.00 ms``."""
-    if base_ns and new_ns:
-        return from_to(base_ns, new_ns)
-    return f"{format_ns(base_ns) if base_ns else 'none'} → {format_ns(new_ns) if new_ns else 'none'}"
+    return f", {'most of it' if name == _UNEXPLAINED else 'most of all'} {name} ({from_to(base, new)})"
 
 
 _UNEXPLAINED = "unexplained"

@@ -11,7 +11,7 @@ from traceviz.compare.changes.events import EventChange, Status
 from traceviz.compare.changes.figures import FigureChange
 from traceviz.compare.changes.findings import FindingChange, Seen
 from traceviz.compare.changes.resources import DEVICES, amounts, over_time
-from traceviz.compare.compare import Pair
+from traceviz.compare.compare import Comparison, Pair, PathChange
 from traceviz.compare.remark import in_capital
 from traceviz.compare.report.change_table import Blocks, Cell, change_table, change_words, of_part
 from traceviz.compare.report.whole_runs import measure_blocks, quality_blocks
@@ -19,21 +19,21 @@ from traceviz.compare.sides.capture_work import LANES, OPERATORS, OPS, PROGRAMS,
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.work.settings import Changed
 from traceviz.core.units import Value, format_value
-from traceviz.report import Block, Column, Fact, Facts, Finding, Prose
+from traceviz.report import Block, Column, Fact, Facts, Finding, Grid, Prose
 
 BlocksOfPair = Callable[[Pair, str], Blocks]
 """Takes the pair, and the unit of its times as text (``per step, on average``)."""
 
 _TIMES: tuple[Cell[EventChange], ...] = (
-    (Column("base_ns", "Base", "ns", 1, additive=True), lambda change: change.base_ns),
-    (Column("new_ns", "New", "ns", 1, additive=True), lambda change: change.new_ns),
+    (Column("base_ns", "Base", "ns", 1, additive=True), lambda change: change.base_ns or None),
+    (Column("new_ns", "New", "ns", 1, additive=True), lambda change: change.new_ns or None),
     (
         Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
         lambda change: change.difference_ns,
     ),
     (Column("ratio", "Of base", "ratio", 3, signed=True, better="lower"), lambda change: change.ratio),
 )
-_STATUS: Cell[EventChange] = (Column("status", "Is", "text", 2), lambda change: change.status.value)
+_STATUS: Cell[EventChange] = (Column("status", "Status", "text", 2), lambda change: change.status.value)
 _CALLS: tuple[Cell[EventChange], ...] = (
     (Column("base_calls", "Calls, base", "number", 4, additive=True), lambda change: _number(change.base_calls)),
     (Column("new_calls", "Calls, new", "number", 4, additive=True), lambda change: _number(change.new_calls)),
@@ -65,6 +65,27 @@ def changed_blocks(pair: Pair, per: str) -> Blocks:  # noqa: ARG001 (compares wh
         (Column("new", "New", "text", 0), lambda change: change.new),
     )
     return [change_table(cells, pair.changed, "as far as the reports show it", complete=True)], ""
+
+
+def changed_by_side(comparison: Comparison) -> list[Block]:
+    """List what was changed for each side: against the previous one of a path, else against the base."""
+    changes = comparison.path or comparison.pairs
+    rows = tuple(
+        (after.label, before.label, changed.label, changed.base, changed.new)
+        for change in changes
+        for before, after in [
+            (change.before, change.after) if isinstance(change, PathChange) else (change.base, change.new)
+        ]
+        for changed in change.changed
+    )
+    columns = (
+        Column("side", "Side", "text", 0),
+        Column("before", "Against", "text", 3),
+        Column("label", "Changed", "text", 0),
+        Column("base", "Before", "text", 0),
+        Column("new", "Now", "text", 0),
+    )
+    return [Grid(columns, rows, "as far as the reports show it", complete=True)] if rows else []
 
 
 def kernel_blocks(pair: Pair, per: str) -> Blocks:
@@ -114,8 +135,8 @@ def api_blocks(pair: Pair, per: str) -> Blocks:
         return [], api.why_not
     steady: tuple[Cell[EventChange], ...] = (
         *_CALLS,
-        (Column("base_ns", "Base", "ns", 3, additive=True), lambda change: change.base_ns),
-        (Column("new_ns", "New", "ns", 3, additive=True), lambda change: change.new_ns),
+        (Column("base_ns", "Base", "ns", 3, additive=True), lambda change: change.base_ns or None),
+        (Column("new_ns", "New", "ns", 3, additive=True), lambda change: change.new_ns or None),
         (
             Column("difference_ns", "Change", "ns", 2, signed=True, better="lower", additive=True),
             lambda change: change.difference_ns,
@@ -156,8 +177,8 @@ def copy_blocks(pair: Pair, per: str) -> Blocks:
         (Column("kind", "Kind", "text", 0), lambda copy: copy.kind),
         base_calls,
         new_calls,
-        (Column("base_bytes", "Bytes, base", "bytes", 2, additive=True), lambda copy: copy.base_bytes),
-        (Column("new_bytes", "Bytes, new", "bytes", 2, additive=True), lambda copy: copy.new_bytes),
+        (Column("base_bytes", "Bytes, base", "bytes", 2, additive=True), lambda copy: copy.base_bytes or None),
+        (Column("new_bytes", "Bytes, new", "bytes", 2, additive=True), lambda copy: copy.new_bytes or None),
         *times,
     )
     return [change_table(cells, copies.changes, per)], ""
@@ -243,13 +264,13 @@ _FIGURES: tuple[Cell[FigureChange], ...] = (
 def finding_blocks(pair: Pair, per: str) -> Blocks:
     """List findings that appeared, stayed or went away, with the share of time at stake."""
     cells: tuple[Cell[FindingChange], ...] = (
-        (Column("seen", "Finding", "text", 1), lambda change: change.seen.value),
+        (Column("seen", "Status", "text", 1), lambda change: change.seen.value),
         (Column("code", "Code", "text", 2), lambda change: change.code),
-        (Column("name", "Name", "text", 0), lambda change: change.slug),
+        (Column("name", "Finding", "text", 0), lambda change: change.slug),
         (Column("base_share", "Base", "ratio", 0), lambda change: _share_if_known(change.base, change.base_share)),
         (Column("new_share", "New", "ratio", 0), lambda change: _share_if_known(change.new, change.new_share)),
-        (Column("base_ns", "Base time", "ns", 3, additive=True), lambda change: change.base_ns),
-        (Column("new_ns", "New time", "ns", 3, additive=True), lambda change: change.new_ns),
+        (Column("base_ns", "Base time", "ns", 3, additive=True), lambda change: change.base_ns or None),
+        (Column("new_ns", "New time", "ns", 3, additive=True), lambda change: change.new_ns or None),
         (Column("severity", "Severity", "text", 9), lambda change: change.severity.value),
         (Column("message", "Message", "text", 9), lambda change: change.message),
     )
@@ -263,8 +284,8 @@ def finding_blocks(pair: Pair, per: str) -> Blocks:
 
 
 def _share_if_known(finding: Finding | None, share: float | None) -> float | None:
-    """Return the share of a finding; ``None`` if its cost is unknown."""
-    return None if finding is not None and finding.share is None else share
+    """Return the share of a finding; ``None`` if its cost is unknown or zero."""
+    return None if finding is not None and finding.share is None else share or None
 
 
 CHANGE_SECTIONS: tuple[tuple[str, str, BlocksOfPair], ...] = (

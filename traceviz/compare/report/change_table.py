@@ -53,7 +53,9 @@ def percent_ends(interval: Ends, unit: str = "") -> tuple[str, str]:
 
 
 def from_to(base_ns: float, new_ns: float) -> str:
-    """Format two durations; show the unit once if it is the same."""
+    """Format two durations: ``1.00 → 3.00 ms``, ``none → 3.00 ms``; show the unit once if it is the same."""
+    if not base_ns or not new_ns:
+        return f"{format_ns(base_ns) if base_ns else 'none'} → {format_ns(new_ns) if new_ns else 'none'}"
     base, new = format_ns(base_ns), format_ns(new_ns)
     number, _, unit = base.rpartition(" ")
     return f"{number if unit == new.rpartition(' ')[2] else base} → {new}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from traceviz.compare.attribution import Attribution, ClassChange
@@ -10,12 +10,18 @@ from traceviz.compare.changes.whole_runs import PartChange
 from traceviz.compare.compare import Comparison, Pair
 from traceviz.compare.remark import Remark
 from traceviz.compare.report.by_side import api_by_side, classes_by_side, host_by_side, parts_by_side
-from traceviz.compare.report.change_sections import CHANGE_SECTIONS, OF_CAPTURES, BlocksOfPair, resources_by_side
+from traceviz.compare.report.change_sections import (
+    CHANGE_SECTIONS,
+    OF_CAPTURES,
+    BlocksOfPair,
+    changed_by_side,
+    resources_by_side,
+)
 from traceviz.compare.report.change_table import Cell, change_table
 from traceviz.compare.report.effect_section import effect_section
 from traceviz.compare.report.sentences import between, class_name, interval_ns, measured, on_average, verdict_sentence
-from traceviz.compare.report.whole_runs import measures_by_side, quality_by_side
-from traceviz.compare.sides.sides import Side
+from traceviz.compare.report.whole_runs import learning_curves, measures_by_side, quality_by_side
+from traceviz.compare.sides.sides import grid, rows
 from traceviz.compare.tables.sections import TABLES, table_sections
 from traceviz.report import (
     COMPARISON,
@@ -31,6 +37,7 @@ from traceviz.report import (
     Skipped,
     Verdict,
 )
+from traceviz.trace.names.cuda_names import in_words_of_hip, is_of_hip
 
 _OF_THE_WHOLE = frozenset({"measures", "quality"})
 """Sections of changes that are about whole runs, as the verdict may be. They come before the parts of a step."""
@@ -90,7 +97,7 @@ def _about(comparison: Comparison) -> tuple[Fact, ...]:
     """Return the facts of the comparison; the first is the title of the page."""
     base, *others = (side.label for side in comparison.sides)
     shown = comparison.shown
-    title = f"{base} → {others[0]}" if len(others) == 1 else f"{base} → {shown.new.label}, of {len(others) + 1} sides"
+    title = f"{base} → {shown.new.label}" + (f", of {len(others) + 1} sides" if len(others) > 1 else "")
     return (
         Fact("source", "comparison", title),
         Fact("base", "base", base),
@@ -105,26 +112,36 @@ def _about(comparison: Comparison) -> tuple[Fact, ...]:
 def _changes(comparison: Comparison, slug: str, title: str, blocks_of: BlocksOfPair) -> Section | Skipped:
     """Return the changes of one kind: the shown pair for people, all other pairs for machines."""
     pairs = [(pair, *blocks_of(pair, on_average(comparison))) for pair in shown_first(comparison)]
-    several = _BY_SIDE[slug](comparison.sides) if slug in _BY_SIDE and len(comparison.sides) > 2 else []
+    is_ranked = len(comparison.sides) > 2 or slug == "quality"  # learning curves are of all runs of two sides, too
+    several = _BY_SIDE[slug](comparison) if slug in _BY_SIDE and is_ranked else []
     if several and slug in _INSTEAD_OF_PAIRS:
         return Section(slug, title, tuple(several))
-    blocks = [*several, *(block for pair, changes, _ in pairs for block in _of_pair(comparison, pair, changes))]
+    of_pairs = [block for pair, changes, _ in pairs for block in _of_pair(comparison, pair, changes)]
+    if several and slug in _PAIRS_FOR_MACHINES:
+        of_pairs = [replace(block, audience="machine") for block in of_pairs if isinstance(block, Facts | Grid)]
+    blocks = [*several, *of_pairs]
+    if slug == "cuda_api" and _are_of_hip(comparison):
+        blocks = [replace(one, title=in_words_of_hip(one.title)) if isinstance(one, Grid) else one for one in blocks]
+        title = in_words_of_hip(title)
     why_not = pairs[0][2]
     if not blocks:
         return Skipped(slug, why_not, () if _is_recorded(comparison, slug) else (slug,))
     return Section(slug, title, (*([Prose(f"{why_not}.")] if why_not else ()), *blocks))
 
 
-_BY_SIDE: Mapping[str, Callable[[Sequence[Side]], list[Block]]] = {
-    "measures": measures_by_side,
-    "quality": quality_by_side,
-    "cuda_api": api_by_side,
-    "host": host_by_side,
-    "resources": resources_by_side,
+_BY_SIDE: Mapping[str, Callable[[Comparison], list[Block]]] = {
+    "measures": lambda comparison: measures_by_side(comparison.sides),
+    "quality": lambda comparison: [*quality_by_side(comparison.sides), *learning_curves(comparison.sides)],
+    "changed": changed_by_side,
+    "cuda_api": lambda comparison: api_by_side(comparison.sides),
+    "host": lambda comparison: host_by_side(comparison.sides),
+    "resources": lambda comparison: resources_by_side(comparison.sides),
 }
 """First blocks of a section for more than two sides: a figure of each side."""
 _INSTEAD_OF_PAIRS = frozenset({"resources"})
 """Sections in which these blocks replace those of the pairs."""
+_PAIRS_FOR_MACHINES = frozenset({"changed"})
+"""Sections in which these blocks say the same as those of the pairs, which stay for machines."""
 
 
 def shown_first(comparison: Comparison) -> tuple[Pair, ...]:
@@ -148,6 +165,12 @@ def _of_pair(comparison: Comparison, pair: Pair, blocks: Iterable[Block]) -> Ite
             yield replace(block, audience=block.audience if audience == "all" else audience)
         elif audience == "all":
             yield block
+
+
+def _are_of_hip(comparison: Comparison) -> bool:
+    """Return whether no side called CUDA, and some called HIP."""
+    calls = [row["name"] for side in comparison.sides for row in rows(grid(side.reports[0], "cuda_api", ""))[:1]]
+    return bool(calls) and all(is_of_hip(str(name)) for name in calls)
 
 
 def _is_recorded(comparison: Comparison, slug: str) -> bool:

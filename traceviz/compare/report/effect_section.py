@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from traceviz.compare.attribution import Attribution, ClassChange
 from traceviz.compare.changes.by_name import sees_input
 from traceviz.compare.compare import Comparison, Pair, PathChange
 from traceviz.compare.effect import Effect, Ends, Outcome
 from traceviz.compare.judge import Judgement, without_figure
 from traceviz.compare.report.change_table import from_to
-from traceviz.compare.report.sentences import class_name_of, interval, main_cause, measured
+from traceviz.compare.report.sentences import class_name, class_name_of, interval, main_cause, measured, speed_words
 from traceviz.compare.sides.basis import cell as how_it_ended
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
@@ -24,8 +25,14 @@ BASE = "base"
 
 
 def effect_section(comparison: Comparison) -> Section:
-    """Return facts of the shown pair, a row for every side, the path, and remarks on the intervals."""
-    rows = tuple(_row(comparison, side, pair) for side, pair in _with_pairs(comparison))
+    """Return facts of the shown pair, a row for every side, the path, and remarks on the intervals.
+
+    The fastest side is at the top, and sides without a rank are at the end. Sides by tags keep the order of the tags.
+    """
+    ranking = () if comparison.by else comparison.ranking
+    order = {ranked.side.label: place for place, ranked in enumerate(ranking)}
+    sides = sorted(_with_pairs(comparison), key=lambda one: order.get(one[0].label, len(order)))
+    rows = tuple(_row(comparison, side, pair) for side, pair in sides)
     blocks: list[Block] = [_facts(comparison), Grid(_columns(comparison), rows, complete=True)]
     if comparison.path:
         blocks.append(_path(comparison))
@@ -78,12 +85,19 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
     is_judged = any(pair.judgement.speedup is not None for pair in comparison.pairs)
     repeated = any(len(side.reports) > 1 for side in comparison.sides)
     of_steps = 0 if basis.is_step else 9  # a whole run has no steps, and one time
+    is_base_fastest = not comparison.ranking or comparison.ranking[0].side is comparison.sides[0]
     return (
         Column("side", "Side", "text", 9 if comparison.by else 0),
         *(Column(f"{TAG}{tag}", tag, "text", 0) for tag in comparison.by),
         Column("runs", "Runs", "count", 2 if repeated else 5),
         Column("steps", "Steady steps, all runs" if repeated else "Steady steps", "count", max(of_steps, 1)),
-        Column("mean_ns", f"Per {unit_of(per)}" if per else f"{basis.words[:1].upper()}{basis.words[1:]}", "ns", 0),
+        Column(
+            "mean_ns",
+            f"Per {unit_of(per)}" if per else f"{basis.words[:1].upper()}{basis.words[1:]}",
+            "ns",
+            0,
+            bar=True,
+        ),
         Column("median_ns", "Median", "ns", max(of_steps, 4)),
         Column("period", "Period", "count", 9),
         Column(
@@ -98,8 +112,11 @@ def _columns(comparison: Comparison) -> tuple[Column, ...]:
         Column("input_share", "Input share", "ratio", max(of_steps, 3)),
         Column("low_ratio", "95 % from", "ratio", 9, signed=True, better="lower"),
         Column("high_ratio", "95 % to", "ratio", 9, signed=True, better="lower"),
-        Column("speedup", "Speed-up", "factor", 0 if is_judged else 9, bar=True),
-        Column("verdict", "Verdict", "text", 0, shorten=False),
+        Column("compared", "Against the base" if is_judged else "Verdict", "text", 0, shorten=False, restates=True),
+        Column("against_fastest", "Against the fastest", "text", 9 if is_base_fastest else 0, shorten=False),
+        Column("cause", "Mostly", "text", 2 if len(comparison.pairs) > 1 else 9),
+        Column("speedup", "Speed-up", "factor", 9),
+        Column("verdict", "Verdict", "text", 9),
         Column("why", "Why", "text", 9),
         Column("basis", "Basis", "text", 9),
         Column("low_ns", "95 % from", "ns", 9),
@@ -123,6 +140,8 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
     known = Known(comparison).figures.get(basis.name)
     value = known.value(side) if known else None
     own_interval = value.interval if value else None  # between its runs, or within a single one
+    ended = how_it_ended(side) if without_figure(side, basis) else ""
+    cause = _main_cause(pair.judgement, pair.attribution) if pair else None
     return (
         side.label,
         *(side.groups.get(tag) for tag in comparison.by),
@@ -135,13 +154,29 @@ def _row(comparison: Comparison, side: Side, pair: Pair | None) -> Row:
         *_differences(effect)[:3],
         side.mean("input_pipeline", "input_share") if sees_input(side) else None,
         *_differences(effect)[3:],
+        (ended or speed_words(judgement)) if pair else BASE,
+        _against_fastest(comparison, side),
+        class_name(pair, cause.key) if pair and cause else None,
         1.0 if is_base_of_any else judgement.speedup,
-        (how_it_ended(side) if without_figure(side, basis) else judgement.outcome.value) if pair else BASE,
+        (ended or judgement.outcome.value) if pair else BASE,
         judgement.why or None,
         basis.name,
         *_of(own_interval),
         *_of(effect.speedup_interval if effect and judgement.speedup is not None else None),
     )
+
+
+def _against_fastest(comparison: Comparison, side: Side) -> str | None:
+    """Return ``fastest``, ``1.25× slower``, ``no change`` or ``cannot judge``; ``None`` for sides without a rank."""
+    ranked = next((one for one in comparison.ranking if one.side is side), None)
+    if ranked is None:
+        return None
+    return "fastest" if ranked.against_fastest is None else speed_words(ranked.against_fastest)
+
+
+def _main_cause(judgement: Judgement, attribution: Attribution | None) -> ClassChange | None:
+    """Return the class with most of a difference that was judged."""
+    return main_cause(attribution) if attribution and judgement.outcome is not Outcome.UNKNOWN else None
 
 
 def _differences(effect: Effect | None) -> tuple[Value, ...]:
@@ -163,10 +198,11 @@ PATH_COLUMNS = (
     Column("before_ns", "Before", "ns", 9),
     Column("after_ns", "After", "ns", 9),
     Column("difference_ns", "Change", "ns", 0, bar=True, signed=True, better="lower", additive=True),
-    Column("ratio", "Of it", "ratio", 3, signed=True, better="lower"),
+    Column("ratio", "Relative change", "ratio", 3, signed=True, better="lower"),
     Column("interval", "95 % interval, %", "text", 4, shorten=False, restates=True),
-    Column("speedup", "Speed-up", "factor", 0),
-    Column("verdict", "Verdict", "text", 1, shorten=False),
+    Column("compared", "Verdict", "text", 0, shorten=False, restates=True),
+    Column("speedup", "Speed-up", "factor", 9),
+    Column("verdict", "Outcome", "text", 9),
     Column("cause", "Mostly", "text", 2),
     Column("cause_share", "Share of the change", "ratio", 9),
     Column("changed", "Changed", "text", 9),
@@ -180,12 +216,11 @@ def _path(comparison: Comparison) -> Grid:
     whole = PathChange(base, last, total.judgement, total.attribution, total.changed)
     rows = (*map(_step, comparison.path), ("all", "all together", *_step(whole)[2:]))
     audience: Audience = "all" if len(comparison.path) <= _LONGEST_PATH else "machine"
-    return Grid(PATH_COLUMNS, rows, "Every change on the one before", complete=True, audience=audience)
+    return Grid(PATH_COLUMNS, rows, "Change from the previous side", complete=True, audience=audience)
 
 
 def _step(change: PathChange) -> Row:
-    attribution = change.attribution if change.judgement.outcome is not Outcome.UNKNOWN else None
-    cause = main_cause(attribution) if attribution else None
+    attribution, cause = change.attribution, _main_cause(change.judgement, change.attribution)
     return (
         change.before.label,
         change.after.label,
@@ -193,20 +228,16 @@ def _step(change: PathChange) -> Row:
         change.judgement.outcome.value,
         class_name_of((change.before, change.after), cause.key) if cause else None,
         cause.difference_ns / attribution.difference_ns if cause and attribution else None,
-        _join_changes(change) or None,
+        "; ".join(one.brief or f"{one.label} {one.new}" for one in change.changed) or None,
     )
-
-
-def _join_changes(change: PathChange) -> str:
-    """Join the changed settings: ``copies to the device from pinned rather than pageable memory; workers 4``."""
-    return "; ".join(one.brief or f"{one.label} {one.new}" for one in change.changed)
 
 
 def _of_change(judgement: Judgement) -> tuple[Value, ...]:
     effect = judgement.effect
     if effect is None:
-        return (None,) * 6
-    return effect.base_ns, effect.new_ns, effect.difference_ns, effect.ratio, _ends(effect), judgement.speedup
+        return *(None,) * 5, speed_words(judgement), None
+    measured_values = effect.base_ns, effect.new_ns, effect.difference_ns, effect.ratio, _ends(effect)
+    return *measured_values, speed_words(judgement), judgement.speedup
 
 
 def _explain_unknown(comparison: Comparison, pair: Pair) -> str:
@@ -232,16 +263,13 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         names = ", ".join(comparison.left_out)
         left = counted(len(comparison.left_out), "run")
         yield f"{left} without a tag of {', '.join(comparison.by)} left out: {names}."
-    for change in comparison.path[:_LONGEST_PATH]:
-        if change.changed:
-            yield f"Changed from {change.before.label} to {change.after.label}: {_join_changes(change)}."
     if comparison.basis.is_step:
         yield from _describe_turns(comparison)
     effects = [pair.judgement.effect for pair in comparison.pairs if pair.judgement.effect]
     if any(effect.interval is None for effect in effects):
         yield (
             f"One run has one {comparison.basis.words}: how much a restart of the program alone changes is not known, "
-            "and a difference of less than a fifth is not judged. Several runs of a side (--group) tell."
+            "and a difference of less than a fifth is not judged. To include it, give each side several runs (--group)."
         )
     elif comparison.basis.work and any(not effect.runs for effect in effects):
         yield (
@@ -250,8 +278,8 @@ def _remarks(comparison: Comparison) -> Iterator[str]:
         )
     elif any(not effect.runs for effect in effects):
         yield (
-            "Intervals are of the steps of one run of each side: how much a restart of the program alone changes "
-            "is not in them. Several runs of a side (--group) tell."
+            "Intervals cover one run per side; variation between runs is not included. To include it, give each side "
+            "several runs (--group)."
         )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from traceviz.compare.attribution import Attribution, ClassChange
 from traceviz.compare.changes.whole_runs import BETTER, WORSE
-from traceviz.compare.compare import Comparison, Pair
+from traceviz.compare.compare import Comparison, Pair, Ranked
 from traceviz.compare.effect import Effect, Outcome
+from traceviz.compare.judge import Judgement
 from traceviz.compare.remark import in_capital
 from traceviz.compare.report.capture_sentences import describe_captures, describe_changes, name_within
 from traceviz.compare.report.change_table import from_to, percent_ends
@@ -14,7 +17,7 @@ from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.load_sides import shorten_names
 from traceviz.compare.sides.sides import Side
 from traceviz.compare.sides.units_of_work import unit_of
-from traceviz.core.units import format_change, format_ns, format_value
+from traceviz.core.units import counted, format_change, format_ns, format_speed
 
 _APART = 0.05
 """Medians are shown if their relative change differs from that of the means by at least this much."""
@@ -36,11 +39,16 @@ def verdict_sentence(comparison: Comparison) -> str:
 
 def _sentence(comparison: Comparison) -> str:
     pair = comparison.shown
-    many = len(comparison.sides) > 2
+    many, ranking = len(comparison.sides) > 2, comparison.ranking
     head, effect = outcome_words(pair), pair.judgement.effect
     who = f"{pair.new.label}: " if many else ""
     head = f"{head[:1].lower()}{head[1:]}" if many else head
     against = f" than {pair.base.label}" if many and pair.judgement.outcome in _CHANGED else ""
+    if ranking:
+        ranks = f"{_name_fastest(comparison, ranking)}{_name_slower(comparison, ranking)}"
+        if ranking[0].side is not pair.new:
+            return ranks
+        who, head, against = f"{ranks} ", f"From {pair.base.label} to {pair.new.label}", ""
     if pair.judgement.outcome is Outcome.UNKNOWN:
         return _unjudged(comparison, pair, who, head)
     assert effect is not None
@@ -60,6 +68,39 @@ def _sentence(comparison: Comparison) -> str:
     reason += "" if comparison.basis.work else _name_function(pair)  # the work of a device is not the host's
     reason += _note_steps(pair)
     return f"{who}{head}{against}: {figures}{reason}{whole_run}{quality}{_name_changes(pair)}{caveats}"
+
+
+def _name_fastest(comparison: Comparison, ranking: Sequence[Ranked]) -> str:
+    """Return ``Fastest of 3 sides: b, mean step 58.1 ms.``; of captures ``Shortest kernel time of 3 sides: ...``."""
+    fastest, basis = ranking[0].side, comparison.basis
+    sides = counted(len(comparison.sides), "side")
+    head = f"Shortest {basis.words} of {sides}" if basis.work else f"Fastest of {sides}"
+    what = "" if basis.work else f"{measured(comparison)} "
+    return f"{head}: {fastest.label}, {what}{format_ns(basis.typical_ns(fastest) or 0)}."
+
+
+_RANKED = 4
+"""Most sides that the verdict compares with the fastest one."""
+
+
+def _name_slower(comparison: Comparison, ranking: Sequence[Ranked]) -> str:
+    """Return `` a is 1.20× slower, c 2.79× slower. d: no change. Cannot judge e.``; each against the fastest side."""
+    others = [(one.side.label, one.against_fastest) for one in ranking if one.against_fastest is not None]
+    slower = [(label, speed_words(judgement)) for label, judgement in others if judgement.outcome in _CHANGED]
+    texts = [f"{label} {'' if place else 'is '}{words}" for place, (label, words) in enumerate(slower[:_RANKED])]
+    more = [f"{len(slower) - _RANKED} more are slower"] if len(slower) > _RANKED else []
+    said = f" {', '.join((*texts, *more))}." if slower else ""
+    for outcome, words in ((Outcome.NO_CHANGE, "As fast as it"), (Outcome.UNKNOWN, "May be as fast as it")):
+        labels = [label for label, judgement in others if judgement.outcome is outcome]
+        said += f" {words}: {_list(labels)}." if labels else ""
+    ranked = {one.side.label for one in ranking}
+    unjudged = [side.label for side in comparison.sides if side.label not in ranked]
+    return f"{said} Cannot judge {_list(unjudged)}." if unjudged else said
+
+
+def _list(labels: Sequence[str]) -> str:
+    more = [f"{len(labels) - _RANKED} more"] if len(labels) > _RANKED else []
+    return ", ".join((*labels[:_RANKED], *more))
 
 
 def _unjudged(comparison: Comparison, pair: Pair, who: str, head: str) -> str:
@@ -96,6 +137,14 @@ _GOES = {Outcome.FASTER: BETTER, Outcome.SLOWER: WORSE}
 _CHANGED = frozenset(_GOES)
 
 
+def speed_words(judgement: Judgement) -> str:
+    """Return ``2.99× faster``, ``1.10× slower``, ``no change`` or ``cannot judge``; of captures ``1.20× shorter``."""
+    if judgement.effect is None or judgement.outcome not in _CHANGED:
+        return judgement.outcome.value
+    words = format_speed(judgement.effect.speedup)
+    return words.replace("faster", "shorter").replace("slower", "longer") if judgement.basis.work else words
+
+
 def outcome_words(pair: Pair) -> str:
     """Return ``2.99× faster``, ``1.10× slower``, ``No change`` or ``Cannot judge``; of captures ``Kernel time 1.2×
     shorter``, as their work says nothing of how long the program takes.
@@ -103,11 +152,8 @@ def outcome_words(pair: Pair) -> str:
     outcome, effect = pair.judgement.outcome, pair.judgement.effect
     if effect is None or outcome not in _CHANGED:
         return in_capital(outcome.value)
-    factor = effect.speedup if outcome is Outcome.FASTER else 1 / effect.speedup
-    if pair.judgement.basis.work:
-        longer = "shorter" if outcome is Outcome.FASTER else "longer"
-        return f"{in_capital(pair.judgement.basis.words)} {format_value(factor, 'factor')} {longer}"
-    return f"{format_value(factor, 'factor')} {outcome.value}"
+    words = speed_words(pair.judgement)
+    return f"{in_capital(pair.judgement.basis.words)} {words}" if pair.judgement.basis.work else words
 
 
 def measured(comparison: Comparison, average: str = "mean", *, of_steps: bool = False) -> str:
@@ -231,10 +277,6 @@ def _name_function(pair: Pair) -> str:
     if (found.new_ns - found.base_ns) * effect.difference_ns <= 0:
         return ""
     times = from_to(found.base_ns, found.new_ns)
-    if not found.new_ns:
-        times = f"{format_ns(found.base_ns)} → none"
-    elif not found.base_ns:
-        times = f"none → {format_ns(found.new_ns)}"
     called = f", above all {found.called}" if found.called else ""
     change = "gain" if effect.difference_ns < 0 else "loss"
     share = "All" if found.share > _ALL else f"{found.share * 100:.0f} %"

@@ -12,6 +12,7 @@ from traceviz.compare.changes.whole_runs import (
     EPOCH,
     EPOCHS,
     PARTS,
+    QUALITY,
     TRAINING,
     WORSE,
     MeasureChange,
@@ -28,9 +29,9 @@ from traceviz.compare.options import Limits
 from traceviz.compare.report.change_table import Blocks, Cell, change_table, change_words, percent_ends
 from traceviz.compare.sides.basis import TOTAL
 from traceviz.compare.sides.measures import measures_of, stopped
-from traceviz.compare.sides.sides import Side
-from traceviz.core.units import Value, counted, format_change, format_number, format_value
-from traceviz.report import Block, Column, Grid, Prose, Row
+from traceviz.compare.sides.sides import Side, grid, rows
+from traceviz.core.units import Value, counted, format_change, format_number, format_speed, format_value
+from traceviz.report import OVER_TIME, STATED, Block, Column, Grid, Prose, Row
 
 # Measures -------------------------------------------------------------------------------------------------------------
 
@@ -179,24 +180,29 @@ def measures_by_side(sides: Sequence[Side]) -> list[Block]:
         Column("side", "Side", "text", 0),
         Column("runs", "Runs", "count", 4),
         *(Column(key, label, known[key].unit, importance) for key, label, importance in (*shown, *others)),
-        Column(TOTAL_SPEEDUP, "Speed-up, total", "factor", 0),
+        Column("compared", "Total, against the base", "text", 0, shorten=False, restates=True),
+        Column(TOTAL_SPEEDUP, "Speed-up, total", "factor", 9),
     )
     rows = tuple(
         (
             side.label,
             len(side.reports),
             *(typical(np.array(of_side[key].values)) if key in of_side else None for key in keys),
-            _speedup(sides[0], side),
+            *_compare_total(sides[0], side),
         )
         for side, of_side in zip(sides, measured.values(), strict=True)
     )
     return [Grid(columns, rows, "each side, over its whole runs", complete=True)]
 
 
-def _speedup(base: Side, side: Side) -> float | None:
-    """Return the speed-up of the total time; ``None`` if it cannot be judged."""
+def _compare_total(base: Side, side: Side) -> tuple[str | None, float | None]:
+    """Return the verdict on the total time, ``1.25× slower``, and its speed-up; ``None`` if it cannot be judged."""
     total = compare_measures(base, side, Limits()).of(TOTAL.key)
-    return None if total is None or total.verdict == Outcome.UNKNOWN or not total.new else total.base / total.new
+    if total is None or total.verdict == Outcome.UNKNOWN or not total.new:
+        return ("base" if side is base else None), None
+    speedup = total.base / total.new
+    same = "base" if side is base else total.verdict if total.verdict == Outcome.NO_CHANGE else ""
+    return same or format_speed(speedup), speedup
 
 
 # Quality --------------------------------------------------------------------------------------------------------------
@@ -303,12 +309,12 @@ _MOST_FIGURES = 5
 
 
 def quality_by_side(sides: Sequence[Side]) -> list[Block]:
-    """Make a row for every side with its final figures, the most informative first.
+    """Make a row for each of three and more sides with its final figures, the most informative first.
 
     Return nothing if fewer than two sides have any.
     """
     stated = [stated_figures(side) for side in sides]
-    if sum(map(bool, stated)) < 2:
+    if len(sides) < 3 or sum(map(bool, stated)) < 2:
         return []
     known = {label: one for of_side in reversed(stated) for label, one in of_side.items()}
     counts = {label: sum(label in of_side for of_side in stated) for label in known}
@@ -324,3 +330,40 @@ def quality_by_side(sides: Sequence[Side]) -> list[Block]:
         cells = [value for one in figures for value in ((one.mean, one.scatter) if one else (None, None))]
         rows.append((side.label, len(side.reports), *cells))
     return [Grid(tuple(columns), tuple(rows), "final figures of each side, mean over its runs", complete=True)]
+
+
+_MOST_CURVES = 8
+"""Most runs with learning curves; more could not be distinguished."""
+
+
+def learning_curves(sides: Sequence[Side]) -> list[Block]:
+    """List the course of the figures that have a direction, for the first runs of all sides, for figures.
+
+    Return nothing if fewer than two sides have any.
+    """
+    columns = (
+        Column("side", "Side"),
+        Column("run", "Run"),
+        Column("label", "Figure"),
+        Column("epoch", "Epoch", "count"),
+        Column("step", "Step", "count"),
+        Column("start_ns", "At", "ns"),
+        Column("value", "Value", "number"),
+    )
+    runs = [
+        (side, f"{side.label}, run {number}" if len(side.reports) > 1 else side.label, report)
+        for side in sides
+        for number, report in enumerate(side.reports, 1)
+        if rows(grid(report, QUALITY, OVER_TIME))
+    ]
+    every = sorted(runs, key=lambda run: run[0].reports.index(run[2]))[:_MOST_CURVES]  # one of each side first
+    table: list[Row] = []
+    for side, name, report in every:
+        judged = {row["label"] for row in rows(grid(report, QUALITY, STATED)) if row.get("better")}
+        table += [
+            (side.label, name, *(row.get(column.name) for column in columns[2:]))
+            for row in rows(grid(report, QUALITY, OVER_TIME))
+            if row["label"] in judged
+        ]
+    several = len({row[0] for row in table}) > 1
+    return [Grid(columns, tuple(table), OVER_TIME, audience="machine")] if several else []

@@ -12,13 +12,13 @@ from traceviz.pictures.timeline.names import always
 from traceviz.pictures.timeline.sources import Lanes, Making, Source, by_group, numbers, spans_of
 from traceviz.pictures.timeline.spans import Seat
 from traceviz.report.pictures.values import Family, LaneKind
-from traceviz.trace.names.cuda_names import ApiKind, api_kind
+from traceviz.trace.names.cuda_names import ApiKind, api_kind, in_words_of_hip, is_of_hip
 from traceviz.trace.names.op_families import UNKNOWN, op_family, op_family_label, op_type
 
 _LAUNCH = Family("launch_call", "Launch calls")
 _SYNC = Family("sync_call", "Calls that wait")
 _MEMORY = Family("memory_call", "Memory calls")
-_OTHER_CALL = Family("api_call", "Other CUDA calls")
+_OTHER_CALL = Family("api_call", "Other calls of the device's API")
 _API: dict[ApiKind, Family] = {
     "launch": _LAUNCH,
     "synchronisation": _SYNC,
@@ -63,6 +63,8 @@ def _source(making: Making, table: str) -> Source:
 
 def _threads(making: Making, table: str, frame: pl.DataFrame, first: int) -> Lanes:
     kind, words = _KINDS[table]
+    if table == "cuda_api" and is_of_hip(str(making.trace.frame(table, "name")["name"][0])):
+        words = in_words_of_hip(words)
     spans = spans_of(frame, _names(making, table), first)
     for (process, thread), own in by_group(spans, [numbers(frame["process_id"]), numbers(frame["thread_id"])]):
         label = f"{making.owners.thread(thread)} {words}"

@@ -22,6 +22,7 @@ from traceviz.render.figures.values import (
     SignedBars,
     StackedBars,
     StackedRow,
+    spans_decades,
 )
 from traceviz.report import Bars, Report, Series
 
@@ -158,7 +159,8 @@ def _panel(series: Series, places: dict[str, int], *, is_one: bool) -> Panel:
     xs = [float(place if is_one else places[point.label]) for place, point in enumerate(series.points)]
     runs = tuple(CurvePoint(x, point.value, label=point.label) for x, point in zip(xs, series.points, strict=True))
     group = "" if is_one else series.title.rpartition(": ")[0]
-    axis = Axis(group, series.unit, start=_start(series))
+    is_log = spans_decades((point.value for point in series.points), series.unit)
+    axis = Axis(group, series.unit, start=None if is_log else _start(series), log=is_log)
     ends = (*(level.start for level in series.levels[1:]), len(xs))
     levels: list[CurvePoint] = []
     for level, end in zip(series.levels, ends, strict=False):

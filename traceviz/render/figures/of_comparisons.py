@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
-from traceviz.core.units import UNITS, Unit, Value, counted, format_value
-from traceviz.render.figures.reading import Row, about, column, grid_with, number, quantity, rows, text, timelines
+from traceviz.core.units import UNITS, Unit, Value, counted, format_speed, format_value
+from traceviz.render.figures.reading import (
+    Row,
+    about,
+    api_name,
+    column,
+    grid_with,
+    number,
+    quantity,
+    rows,
+    text,
+    timelines,
+)
 from traceviz.render.figures.values import (
     Axis,
     CurvePoint,
@@ -26,6 +37,8 @@ from traceviz.report import AMOUNTS_OF_LANES, CLASSES_OF_SIDES, PARTS_OF_SIDES, 
 
 _EFFECT = "effect"
 _BASE = "base"
+_DIFFERENT = frozenset({"faster", "slower"})
+"""Verdicts that state a speed-up."""
 
 
 def sides(report: Report) -> Intervals | NoFigure:
@@ -63,17 +76,14 @@ def sides(report: Report) -> Intervals | NoFigure:
 
 def _beside(time: Value, speedup: Value, verdict: str) -> str:
     """Return ``6.27 s · 2.78× faster``; for a side without a time, the reason: ``crashed: out of memory``."""
-    factor = None if verdict == _BASE else number(speedup)
-    judged = verdict if factor is None else f"{format_value(factor, 'factor')} {verdict}"
+    factor = number(speedup)
+    judged = verdict if factor is None or verdict not in _DIFFERENT else format_speed(factor)
     return judged if number(time) is None else f"{format_value(time, 'ns')} · {judged}"
 
 
 def _detail(low: Value, high: Value) -> str:
-    ends = [number(end) for end in (low, high)]
-    if None in ends:
-        return ""
-    first, last = (format_value(end, "factor") for end in ends)
-    return f"speed-up {first} to {last}, 95 % interval"
+    ends = [end for value in (low, high) if (end := number(value)) is not None]
+    return f"{' to '.join(map(format_speed, ends))}, 95 % interval" if len(ends) == 2 else ""
 
 
 def classes(report: Report) -> StackedBars | NoFigure:
@@ -137,9 +147,9 @@ def api_changes(report: Report) -> SignedBars | NoFigure:
     """Draw time in functions of the CUDA API per step; without steady steps, shares of the API time."""
     grid = grid_with(report, "cuda_api", "name", "share_difference", "difference_ns")
     if grid is None:
-        return NoFigure("calls of the CUDA API were not compared")
+        return NoFigure("calls of the devices' API were not compared")
     table = list(rows(grid))
-    title = "CUDA functions that changed most"
+    title = f"{api_name(report).removesuffix(' API')} functions that changed most"
     if any(number(row["difference_ns"]) is not None for row in table):
         return _changes(title, _pair(report, "per step, on average"), table, "function", "functions")
     names = ("base_share", "new_share", "share_difference")
@@ -219,8 +229,9 @@ def api(report: Report) -> StackedBars | NoFigure:
             for row in table
         )
     if len(shares) < 2:
-        return NoFigure("calls of the CUDA API were not recorded on two sides")
-    return stacked_shares("CUDA API time by function", f"{about(report)}: whole captures", shares, "side")
+        return NoFigure("calls of the devices' API were not recorded on two sides")
+    name = api_name(report)
+    return stacked_shares(f"{name} time by function", f"{about(report)}: whole captures", shares, "side", name)
 
 
 def shares_by(triples: Iterable[tuple[str, str, Value]]) -> Shares:
@@ -232,7 +243,7 @@ def shares_by(triples: Iterable[tuple[str, str, Value]]) -> Shares:
     return found
 
 
-def stacked_shares(title: str, subtitle: str, shares: Shares, rows_label: str) -> StackedBars:
+def stacked_shares(title: str, subtitle: str, shares: Shares, rows_label: str, api: str = "CUDA API") -> StackedBars:
     """Draw bars of all shares: functions with 1 % in any bar, the largest first, and the sum of the others."""
     most = {
         name: max(of_bar.get(name, 0.0) for of_bar in shares.values()) for of_bar in shares.values() for name in of_bar
@@ -248,7 +259,7 @@ def stacked_shares(title: str, subtitle: str, shares: Shares, rows_label: str) -
         bars.append(StackedRow(bar, (*parts, *([Part(OTHER, "other functions", rest, rest)] if rest > 0 else ()))))
     notes = (f"{counted(hidden, 'other function')}, none with much time in any bar.",) if hidden else ()
     return StackedBars(
-        title, subtitle, Axis("share of CUDA API time", "ratio", 0.0, 1.0), tuple(bars), rows_label, notes=notes
+        title, subtitle, Axis(f"share of {api} time", "ratio", 0.0, 1.0), tuple(bars), rows_label, notes=notes
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from traceviz.core.units import Value, counted, format_ratio, format_value
-from traceviz.render.figures.reading import Row, about, grid_with, of_trace, quantity, rows, timelines
+from traceviz.render.figures.reading import Row, about, api_name, grid_with, number, of_trace, quantity, rows, timelines
 from traceviz.render.figures.values import (
     Axis,
     CurvePoint,
@@ -22,8 +22,9 @@ from traceviz.render.figures.values import (
     RankedBars,
     StackedBars,
     StackedRow,
+    spans_decades,
 )
-from traceviz.report import BY_STEP, EVERY_STEP, Bars, Lane, Report, Timeline
+from traceviz.report import BY_STEP, EVERY_STEP, OVER_TIME, STATED, Bars, Lane, Report, Timeline
 
 MOST_BARS = 120
 """Limit of the bars of a figure; with more steps, a bar is the mean of several consecutive ones."""
@@ -236,9 +237,72 @@ def _stacked(timeline: Timeline, lane: Lane) -> Iterator[Line]:
 def _points(timeline: Timeline, values: Sequence[float | None]) -> Iterator[CurvePoint]:
     """Return one point at the start of each slice; its value holds until the next one."""
     span = timeline.end_ns - timeline.start_ns
-    for number, value in enumerate(values):
-        yield CurvePoint(timeline.start_ns + span * number / len(values), value)
+    for place, value in enumerate(values):
+        yield CurvePoint(timeline.start_ns + span * place / len(values), value)
     yield CurvePoint(timeline.end_ns, None)
+
+
+_QUALITY = "quality"
+_MOST_FIGURES = 4
+"""Limit of the panels with figures of quality."""
+_COURSE_OF = 3
+"""Least number of values for a curve."""
+
+
+def quality(report: Report) -> Curves | NoFigure:
+    """Draw the learning curves: a panel for each figure of quality, and a line for each run."""
+    grid = grid_with(report, _QUALITY, "label", "epoch", "step", "start_ns", "value", title=OVER_TIME)
+    stated = grid_with(report, _QUALITY, "label", "better", "last", title=STATED)
+    table = list(rows(grid)) if grid is not None else []
+    judged = {str(row["label"]) for row in rows(stated) if row["better"]} if stated is not None else None
+    curves: dict[str, dict[tuple[str, str], list[Row]]] = {}
+    for row in table:
+        if judged is None or row["label"] in judged:
+            of_run = str(row.get("side", _QUALITY)), str(row.get("run", row["label"]))
+            curves.setdefault(str(row["label"]), {}).setdefault(of_run, []).append(row)
+    drawn = {
+        label: long
+        for label, runs in curves.items()
+        if (long := {run: course for run, course in runs.items() if len(course) >= _COURSE_OF})
+    }
+    if not drawn:
+        return NoFigure("no figure of quality has several values")
+    shown = dict(list(drawn.items())[:_MOST_FIGURES])
+    x = next(
+        (name for name in ("epoch", "step") if all(_counts(c, name) for runs in shown.values() for c in runs.values())),
+        "start_ns",
+    )
+    first = {run: min(quantity(row["start_ns"]) for row in c) for runs in shown.values() for run, c in runs.items()}
+    panels = tuple(_quality_panel(label, runs, x, first) for label, runs in shown.items())
+    left = len(drawn) - len(shown)
+    return Curves(
+        "Learning curves",
+        about(report),
+        Axis("time since the first value", "ns") if x == "start_ns" else Axis(x),
+        panels,
+        notes=(f"{left} more figures are in section quality.",) if left > 0 else (),
+    )
+
+
+def _counts(course: Sequence[Row], name: str) -> bool:
+    """Return whether each value of a curve has an epoch, or a step, of its own."""
+    return None not in {row[name] for row in course} and len({row[name] for row in course}) == len(course)
+
+
+def _quality_panel(
+    label: str, runs: Mapping[tuple[str, str], Sequence[Row]], x: str, first: Mapping[tuple[str, str], float]
+) -> Panel:
+    """Scale the panel to its values: from zero, changes of a loss from 2.31 to 2.29 would not be visible."""
+    lines = []
+    for (side, name), course in runs.items():
+        begin = first[side, name] if x == "start_ns" else 0.0
+        points = (CurvePoint(quantity(row[x]) - begin, number(row["value"])) for row in course)
+        lines.append(Line(side, name, tuple(points)))
+    values = [point.y for line in lines for point in line.points if point.y is not None]
+    is_log = spans_decades(values, "number")
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    is_close = high > low and not is_log
+    return Panel(Axis(label, "number", start=low if is_close else None, log=is_log), tuple(lines))
 
 
 LEAST_SHARE = 0.01
@@ -252,16 +316,16 @@ def api(report: Report) -> Figure | NoFigure:
     """Draw a bar for each function with at least 1 % of the time of all calls, and one for the rest."""
     grid = grid_with(report, _API, "name", "calls", "total_ns", "share_of_api")
     if grid is None:
-        return NoFigure("no CUDA call was recorded")
+        return NoFigure("no call of the device's API was recorded")
     calls = sorted(rows(grid), key=lambda call: -quantity(call["share_of_api"]))
     shown = [call for call in calls if quantity(call["share_of_api"]) >= LEAST_SHARE][:_MOST_CALLS]
     rest = calls[len(shown) :]
     total = format_value(sum(int(quantity(call["total_ns"])) for call in calls), "ns")
     count = counted(sum(int(quantity(call["calls"])) for call in calls), "call")
     return RankedBars(
-        title="CUDA API time by function",
+        title=f"{api_name(report)} time by function",
         subtitle=", ".join(filter(None, (count, f"{total} on all threads", of_trace(report)))),
-        axis=Axis("share of CUDA API time", "ratio"),
+        axis=Axis(f"share of {api_name(report)} time", "ratio"),
         bars=(*_bars(shown), *_rest(rest)),
     )
 

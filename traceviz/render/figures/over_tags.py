@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from traceviz.render.figures.reading import Row, about, column, grid_with, number, rows, sentences, text
-from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, NoFigure, Panel
+from traceviz.render.figures.values import Axis, CurvePoint, Curves, Line, NoFigure, Panel, spans_decades
 from traceviz.report import TAG, Grid, Report
 
 _MEASURE = "measure."
@@ -74,8 +74,10 @@ def _curves(  # noqa: PLR0917 (what is drawn, and its words)
 
 def _panel(grid: Grid, tag: str, name: str, ends: tuple[str, str] | None = None) -> Panel:
     shown = column(grid, name)
-    lines = [Line(key, label, points) for key, label, points in _lines(grid, tag, name, ends)][:MOST]
-    return Panel(Axis(shown.label.lower() if shown.label[1:2].islower() else shown.label, shown.unit), tuple(lines))
+    lines = list(_lines(grid, tag, name, ends))[:MOST]
+    label = shown.label.lower() if shown.label[1:2].islower() else shown.label
+    is_log = spans_decades((point.y for _, _, points in lines for point in points), shown.unit)
+    return Panel(Axis(label, shown.unit, log=is_log), tuple(Line(*line) for line in lines))
 
 
 def _lines(

@@ -84,6 +84,12 @@ def timelines(report: Report, slug: str) -> tuple[Timeline, ...]:
     return tuple(block for block in blocks if block.lanes and block.end_ns > block.start_ns)
 
 
+def api_name(report: Report) -> str:
+    """Return the name of the devices' API, ``CUDA API`` or ``HIP API``, from the title of its section."""
+    titles = (section.title for section in report.sections if section.slug == "cuda_api")
+    return "HIP API" if next(titles, "").startswith("HIP") else "CUDA API"
+
+
 def sentences(report: Report, slug: str) -> tuple[str, ...]:
     """Return the sentences of a section."""
     return tuple(block.text for block in report.blocks(slug) if isinstance(block, Prose))
@@ -164,7 +170,13 @@ def _short(label: str) -> str:
 
 
 _NAMES: Mapping[str, Mapping[str, str]] = {
-    COMPARISON: {"curve": "curve", "scaling": "scaling", "cuda_api": "api", "resources": "resources"},
+    COMPARISON: {
+        "curve": "curve",
+        "scaling": "scaling",
+        "quality": "quality",
+        "cuda_api": "api",
+        "resources": "resources",
+    },
     POPULATION: {"cuda_api": "frameworks"},
 }
 """Name of the figure of a section, by the schema of the report and the slug of the section."""

@@ -44,6 +44,7 @@ _OWN = (
     FigureEntry("sides", {COMPARISON: f"{_HERE}.of_comparisons:sides"}),
     FigureEntry("classes", {COMPARISON: f"{_HERE}.of_comparisons:classes"}),
     FigureEntry("parts", {COMPARISON: f"{_HERE}.of_comparisons:parts"}),
+    FigureEntry("quality", {SCHEMA: f"{_HERE}.of_reports:quality", COMPARISON: f"{_HERE}.of_reports:quality"}),
     FigureEntry("kernels", {COMPARISON: f"{_HERE}.of_comparisons:kernels"}),
     FigureEntry("api", {SCHEMA: f"{_HERE}.of_reports:api", COMPARISON: f"{_HERE}.of_comparisons:api"}),
     FigureEntry("api_changes", {COMPARISON: f"{_HERE}.of_comparisons:api_changes"}),

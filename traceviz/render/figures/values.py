@@ -7,6 +7,7 @@ formats values with :mod:`traceviz.core.units`, and sanitizes labels (:func:`tra
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,6 +42,17 @@ class Axis:
     end: float | None = None
     log: bool = False
     names: tuple[str, ...] = ()
+
+
+_FACTOR = 50.0
+"""Ratio of the largest to the smallest value from which a linear axis would put most values at its bottom."""
+
+
+def spans_decades(values: Iterable[float | None], unit: Unit) -> bool:
+    """Return whether an axis for these values is logarithmic: all are above zero and far apart, and no shares."""
+    measured = [value for value in values if value is not None]
+    low, high = min(measured, default=0.0), max(measured, default=0.0)
+    return unit != "ratio" and low > 0 and high / low > _FACTOR
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,18 @@ _WIDE = "tv-wide-figure"
 _WIDTHS = {_WIDE: 960, "tv-narrow-figure": 400}
 """Widths in pixels of both versions, by their class."""
 _SHOWN: Mapping[str, tuple[str, ...]] = {
-    COMPARISON: ("sides", "curve", "scaling", "classes", "parts", "kernels", "api", "api_changes", "resources"),
+    COMPARISON: (
+        "sides",
+        "curve",
+        "scaling",
+        "classes",
+        "parts",
+        "quality",
+        "kernels",
+        "api",
+        "api_changes",
+        "resources",
+    ),
     POPULATION: ("frameworks", "at_stake", "outliers"),
     TREND: ("trend",),
 }

@@ -27,8 +27,6 @@ _THREAD, _DASH, _STROKE, _CUT = "·", "╌", "│", "↑"
 _LEAST_CELLS = 16
 _CLOSE = 6
 """Points of a curve up to this many cells apart are connected by its marks."""
-_FACTOR = 50.0
-"""Ratio for a logarithmic scale, as in :mod:`traceviz.render.terminal.plot`."""
 _LONGEST_STROKE = 1.25
 """Intervals are cut at this multiple of the largest value, so that they do not compress the values."""
 _TICK_GAP, _SHORT = 2, 3
@@ -89,8 +87,15 @@ class _Curve:
         return min(max(x.place(point.x) + self.aside, 0), x.last)
 
 
-def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
-    """Draw the first panels with one legend; empty if there is no room, or no values."""
+def curves_lines(curves: Curves, width: int, *, color: bool, title: str = "") -> list[Text]:
+    """Draw the first panels with one legend; empty if there is no room, or no values.
+
+    Args:
+        curves: The figure.
+        width: Characters of a line.
+        color: True to use colours.
+        title: Title of its section, which may name a single panel.
+    """
     panels = [panel for panel in curves.panels[:MOST_PANELS] if _values(panel)]
     height = HEIGHT if len(panels) == 1 else LOW_HEIGHT
     drawn = [(panel, _plot(panel, curves.x, width - INDENT, height)) for panel in panels]
@@ -99,8 +104,9 @@ def curves_lines(curves: Curves, width: int, *, color: bool) -> list[Text]:
     lines = _legend(panels, width, color=color)
     for number, (panel, rows) in enumerate(drawn):
         lines += [Text()] if number else []
-        if len(drawn) > 1:  # the title of the section names a single panel
-            heading = f"{panel.axis.label}{f', of {panel.full}' if panel.full else ''}"
+        if len(drawn) > 1 or (title and panel.axis.label not in title.lower()):
+            over = f" over {curves.x.label}" if len(drawn) == 1 and curves.x.label else ""
+            heading = f"{panel.axis.label}{over}{f', of {panel.full}' if panel.full else ''}"
             lines += paragraph(sentence(heading), width, first=" " * INDENT, style=QUIET)
         for row in rows:
             styled = ((character, _style(index, color=color)) for character, index in row)
@@ -199,7 +205,7 @@ def _vertical(panel: Panel, height: int) -> _Scale:
     most = max(values)
     high = max(most, min(max(highs, default=most), most * _LONGEST_STROKE))
     low = min(values)
-    if panel.axis.unit != "ratio" and low > 0 and high / low > _FACTOR:
+    if panel.axis.log:
         return _Scale(low, high, height, is_log=True)
     start = panel.axis.start if panel.axis.start is not None else min(low, 0.0)
     end = panel.axis.end if panel.axis.end is not None else high
@@ -332,8 +338,8 @@ def _legend_of_bars(figure: StackedBars, width: int, fills: list[tuple[str, str]
     return lines
 
 
-def picture_lines(picture: Curves | StackedBars, width: int, *, color: bool) -> list[Text]:
-    """Draw a picture as lines of characters; empty if there is no room for it."""
+def picture_lines(picture: Curves | StackedBars, width: int, *, color: bool, title: str = "") -> list[Text]:
+    """Draw the picture of a section with this ``title`` as lines of characters; empty if there is no room for it."""
     if isinstance(picture, Curves):
-        return curves_lines(picture, width, color=color)
+        return curves_lines(picture, width, color=color, title=title)
     return stacked_lines(picture, width, color=color)

@@ -175,7 +175,7 @@ def section_lines(
     section: Section, width: int, options: RenderOptions, picture: Curves | StackedBars | None = None
 ) -> list[Text]:
     """Draw a heading, the picture of the section, and its blocks; empty blocks are skipped."""
-    drawn = picture_lines(picture, width, color=options.color) if picture else []
+    drawn = picture_lines(picture, width, color=options.color, title=section.title) if picture else []
     lines = [rule(section.title or section.slug, width), *drawn]
     blocks = without_lanes(section.blocks, picture) if drawn else section.blocks
     for block in blocks_for_people(blocks):

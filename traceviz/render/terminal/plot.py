@@ -12,6 +12,7 @@ from rich.text import Text
 
 from traceviz.core.sanitize import sentence, visible
 from traceviz.core.units import format_value
+from traceviz.render.figures.values import spans_decades
 from traceviz.render.terminal.lines import INDENT, QUIET, clip, paragraph
 from traceviz.report import Series
 
@@ -20,8 +21,6 @@ HEIGHT = 8
 _POINT, _LEVEL, _CHANGE, _MARK = "•", "─", "┊", "▲"
 _LEAST_CELLS = 12
 _LONGEST_LABEL = 20
-_FACTOR = 50.0
-"""Ratio of the largest to the smallest value from which a linear scale would leave one row to all others."""
 _EQUAL = 1e-9
 """Relative difference below which values differ by rounding only."""
 _LOG = "log"
@@ -57,8 +56,7 @@ def plot(series: Series, width: int) -> list[str]:
     bounds = [*measured, *(level.value for level in series.levels)]
     low, high = min(bounds, default=0.0), max(bounds, default=0.0)
     are_equal = high - low <= _EQUAL * max(abs(low), abs(high))
-    is_log = series.unit != "ratio" and low > 0 and high / low > _FACTOR
-    axis = _Axis(low, high, 1 if are_equal else HEIGHT, is_log)
+    axis = _Axis(low, high, 1 if are_equal else HEIGHT, spans_decades(bounds, series.unit))
     labels = _scale(axis, series)
     margin = max(map(len, labels)) + 2
     cells = width - margin

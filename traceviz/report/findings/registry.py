@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import cache
 from operator import attrgetter
 from pkgutil import iter_modules
@@ -78,4 +79,11 @@ def record_of(code: str) -> FindingRecord:
     if (found := next((record for record in FINDINGS.added() if record.slug == slug), None)) is not None:
         return found
     slugs = {**_slugs(), **{record.code: record.slug for record in FINDINGS.added()}}
-    raise UsageError.unknown("finding", code, (f"{key} ({own})" for key, own in slugs.items()))
+    numbers = {int(key.removeprefix("TV")): key for key in slugs if re.fullmatch(r"TV\d{1,9}", key)}
+    if number := re.fullmatch(r"(?:TV)?(\d{1,9})", name):
+        near = numbers[min(numbers, key=lambda known: abs(known - int(number[1])))]
+    else:
+        names = {own: key for key, own in slugs.items()} | {key.lower(): key for key in slugs}
+        near = next((names[similar] for similar in get_close_matches(slug, names, 1, 0.5)), "")
+    nearest = f"The nearest is {near} ({slugs[near]})." if near else ""
+    raise UsageError(f"There is no finding {code!r}.", nearest, "List all of them: traceviz explain.")

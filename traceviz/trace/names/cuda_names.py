@@ -68,3 +68,25 @@ def _patterns() -> tuple[tuple[ApiKind, re.Pattern[str]], ...]:
 def api_kind(name: str) -> ApiKind:
     """Return the kind of the API call ``name``; ``"other"`` for queries, events, contexts and unknown names."""
     return next((kind for kind, pattern in _patterns() if pattern.match(name)), "other")
+
+
+_OF_HIP = (
+    (re.compile(r"\bCUDA_MODULE_LOADING=LAZY or EAGER"), "HIP_ENABLE_DEFERRED_LOADING=1 or 0"),
+    (re.compile(r"\bCUDA_VISIBLE_DEVICES\b"), "HIP_VISIBLE_DEVICES"),
+    (re.compile(r"\bPYTORCH_CUDA_ALLOC_CONF\b"), "PYTORCH_HIP_ALLOC_CONF"),
+    (re.compile(r"\bCUDA(?= (?:API|calls?|functions?|graphs?)\b|:)"), "HIP"),
+    (re.compile(r"\bcuda(?=[A-Z])"), "hip"),
+)
+"""Texts about CUDA, and the words of HIP for them. Modules such as ``torch.cuda`` keep their names."""
+
+
+def is_of_hip(name: str) -> bool:
+    """Return whether a call is one of HIP, AMD's API."""
+    return name.startswith("hip")
+
+
+def in_words_of_hip(text: str) -> str:
+    """Return a text about CUDA in the words of HIP: ``HIP API``, ``hipMemcpyAsync``."""
+    for pattern, word in _OF_HIP:
+        text = pattern.sub(word, text)
+    return text

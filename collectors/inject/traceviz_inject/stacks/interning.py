@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from _json import encode_basestring_ascii as quoted
 
+from ..status import GUARDED
 from .frame_names import NATIVE, OURS, function_of, module_of
 
 TYPE_CHECKING = False  # the module typing takes as long to load as all the rest
@@ -57,7 +58,7 @@ class Interning:
 
     __slots__ = (
         *("_called", "_calls", "_codes", "_frames", "_known", "_lines", "_names"),
-        *("_next_frame", "_next_stack", "_places", "_stacks", "outside", "stepping"),
+        *("_next_frame", "_next_stack", "_places", "_stacks", "around", "outside", "stepping"),
     )
 
     def __init__(self, lines: list[str], places: Places) -> None:
@@ -74,17 +75,25 @@ class Interning:
         self._next_stack = 0
         self.outside: CodeType | None = None
         """A function around the sampled part: it and its callers are not part of a stack."""
+        self.around: CodeType | None = None
+        """The function that records the part: what it does before and after the part is our work."""
         self.stepping: dict[int, CodeType] = {}
         """By the number of a stack: the outermost function in it that may end a step of the program, by its name."""
 
     def number(self, frame: FrameType | None) -> int:
-        """Return the number of the stack with this innermost frame; -1 if all of it is ours."""
+        """Return the number of the stack with this innermost frame; -1 if the thread does not work for the program.
+
+        That is so if all frames are ours, or if a guarded function of ours is among them: a library that writes a file
+        for us works for us.
+        """
         frames: list[FrameType] = []
-        outside = self.outside
+        outside, around = self.outside, self.around
         while frame is not None and len(frames) < FARTHEST:
             if frame.f_code is outside:
                 frame = None
                 break
+            if frame.f_code is GUARDED or frame.f_code is around:
+                return -1
             frames.append(frame)
             frame = frame.f_back
         if len(frames) > DEEPEST:

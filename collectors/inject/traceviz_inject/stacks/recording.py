@@ -87,14 +87,16 @@ _STEPS = Steps()
 _METRICS = Metrics()
 
 
-def begin(run: str, rate_hz: float, around: tuple[frozenset[int], CodeType | None] | None = None) -> None:
+def begin(
+    run: str, rate_hz: float, around: tuple[frozenset[int], CodeType | None, CodeType | None] | None = None
+) -> None:
     """Sample this process from now on.
 
     Args:
         run: The run folder.
         rate_hz: Samples per second.
-        around: Threads that are not sampled, and the function that runs the part, if a part of this process is sampled.
-            Such a recording is kept even if it is short.
+        around: If a part of this process is sampled: threads that are not sampled, the function that runs the part,
+            and the function that records it. Such a recording is kept even if it is short.
     """
     if _STATE.sampler is not None or rate_hz <= 0:
         return

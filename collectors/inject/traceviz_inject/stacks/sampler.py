@@ -151,10 +151,13 @@ class Sampler:
         self.facts: dict[str, int] = {}
         """Facts about the whole process, by name."""
 
-    def leave_out(self, threads: frozenset[int], outside: CodeType | None) -> None:
-        """Sample a part of a process, even if short, without these threads and without the callers of this function."""
+    def leave_out(self, threads: frozenset[int], outside: CodeType | None, around: CodeType | None) -> None:
+        """Sample a part of a process, even if short, without these threads and without the callers of ``outside``.
+
+        What ``around`` does is not part of it, either.
+        """
         self.apart, self.is_wanted = threads, True
-        self._interning.outside = outside
+        self._interning.outside, self._interning.around = outside, around
 
     def start(self) -> None:
         """Start or continue."""
@@ -213,6 +216,11 @@ class Sampler:
         kept = {getattr(_signal, name) for name in _SYNCHRONOUS if hasattr(_signal, name)}
         _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - kept)
         self._own, self._native = get_ident(), get_native_id()
+        try:  # other profilers show this thread by its name in the system
+            with open(f"/proc/self/task/{self._native}/comm", "w", encoding="ascii") as comm:  # noqa: PTH123
+                comm.write("traceviz")
+        except OSError:
+            pass
         due = _monotonic_ns()
         while True:
             if self._is_lost:

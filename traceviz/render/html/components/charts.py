@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from itertools import accumulate, groupby, pairwise
 
 from markupsafe import Markup
 
 from traceviz.core.units import NOT_MEASURED, Unit, format_ns, format_ratio, format_value
+from traceviz.render.figures.values import spans_decades
 from traceviz.render.html.components.colors import fills
 from traceviz.render.html.components.element import element, joined, line, name, number, shown, term
 from traceviz.render.rows import bars_heading, number_of
@@ -84,13 +87,19 @@ def series(block: Series) -> Markup:
     values = [point.value for point in block.points if point.value is not None]
     if not values:
         return Markup()
-    low, high = min(0.0, *values), max(values)
-    title = line(block.title)
+    is_log = spans_decades(values, block.unit)
+    low, high = (min(values) if is_log else min(0.0, *values)), max(values)
+    title = line(f"{block.title}{'; logarithmic' * is_log}")
+
+    def height(value: float) -> float:
+        start, end, at = map(math.log, (low, high, max(value, low))) if is_log else (low, high, value)
+        return _PLOT_HEIGHT - (at - start) / ((end - start) or 1.0) * (_PLOT_HEIGHT - 10) - 5
+
     starts = [*(level.start for level in block.levels), len(block.points)]
     levels = joined(
         element(
             "path",
-            d=f"M{number(_x(block, start - 0.5))} {number(_y(level.value, low, high))}H{number(_x(block, end - 0.5))}",
+            d=f"M{number(_x(block, start - 0.5))} {number(height(level.value))}H{number(_x(block, end - 0.5))}",
             class_="tv-level",
         )
         for level, (start, end) in zip(block.levels, pairwise(starts), strict=True)
@@ -98,7 +107,7 @@ def series(block: Series) -> Markup:
     drawn = element(
         "svg",
         levels,
-        _lines(block, low, high),
+        _lines(block, height),
         class_="tv-plot",
         viewBox=f"0 0 {_PLOT_WIDTH} {_PLOT_HEIGHT}",
         preserveAspectRatio="none",
@@ -122,16 +131,12 @@ def _x(block: Series, position: float) -> float:
     return _PLOT_WIDTH * (position + 0.5) / len(block.points)
 
 
-def _y(value: float, low: float, high: float) -> float:
-    return _PLOT_HEIGHT - (value - low) / ((high - low) or 1.0) * (_PLOT_HEIGHT - 10) - 5
-
-
-def _lines(block: Series, low: float, high: float) -> Markup:
+def _lines(block: Series, height: Callable[[float], float]) -> Markup:
     """Join consecutive points; a line ends at a point that was not measured."""
     drawn = []
     for is_measured, run in groupby(enumerate(block.points), key=lambda item: item[1].value is not None):
         if is_measured:
-            places = [(_x(block, index), _y(point.value or 0.0, low, high)) for index, point in run]
+            places = [(_x(block, index), height(point.value or 0.0)) for index, point in run]
             path = "L".join(f"{number(x)} {number(y)}" for x, y in places)
             drawn.append(f"M{path}{'h0.01' if len(places) == 1 else ''}")
     return element("path", d="".join(drawn), class_="tv-line")

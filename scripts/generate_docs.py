@@ -238,7 +238,12 @@ SIGNS = "①②③④⑤⑥⑦⑧⑨"
 def shown_pages() -> dict[Path, str]:
     """Return the pages that show outputs of commands on sample traces, with these outputs as they are now."""
     texts = {path: path.read_text("utf-8") for path in (README, *sorted(DOCS.rglob("*.md")))}
-    return {path: _with_output(text) for path, text in texts.items() if PASTED.search(text)}
+    return {path: _with_output(text) for path, text in texts.items() if shows_samples(text)}
+
+
+def shows_samples(text: str) -> bool:
+    """Return whether a page shows outputs on sample traces; those of other pages are not made again."""
+    return any("sample_traces/" in block["arguments"] for block in PASTED.finditer(text))
 
 
 def _with_output(text: str) -> str:
@@ -251,19 +256,21 @@ def _with_output(text: str) -> str:
 def _with_output_of_block(block: re.Match[str]) -> str:
     printed = _printed(block["arguments"])
     if block["title"]:
-        printed = _section(printed, block["title"])
+        printed = section_of(printed, block["title"])
     marks = [words.strip() for words in (block["marks"] or "").split("|") if words.strip()]
     start = block.start("output") - block.start()
     return block[0][:start] + marked(printed, marks) + "\n```"
 
 
-def _section(printed: str, title: str) -> str:
-    """Return the lines of a report from a heading on, up to the next one."""
+def section_of(printed: str, title: str) -> str:
+    """Return the lines of a report from a heading on up to the next one; for "until HEADING" those before it."""
     lines = printed.splitlines()
     headings = [number for number, line in enumerate(lines) if re.match(r"\S.* ──", line)]
-    first = next(number for number in headings if lines[number].startswith(f"{title} ─"))
-    last = next((number for number in headings if number > first), len(lines))
-    return "\n".join(lines[first:last]).rstrip("\n")
+    start = next(number for number in headings if lines[number].startswith(f"{title.removeprefix('until ')} ─"))
+    if title.startswith("until "):
+        return "\n".join([*lines[:start], "..."])
+    end = next((number for number in headings if number > start), len(lines))
+    return "\n".join(lines[start:end]).rstrip("\n")
 
 
 def marked(printed: str, marks: list[str]) -> str:

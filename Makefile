@@ -132,7 +132,8 @@ references: $(VENV)/dev browser
 docs: $(VENV)/dev
 	$(BIN)/python scripts/generate_docs.py
 
-# The documentation as a site, in an environment of its own. A warning is an error, such as a link without a target; then
+# The documentation as a site, in an environment of its own. Its pages work from a disk; searching them takes a server, such
+# as `python -m http.server -d build/site`. A warning is an error, such as a link without a target; then
 # the built pages are checked: they load nothing from elsewhere.
 site: export NO_MKDOCS_2_WARNING := 1
 site: $(DOCS)/installed

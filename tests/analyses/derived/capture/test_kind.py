@@ -122,7 +122,8 @@ def test_a_capture_that_takes_most_of_the_time_counts_although_its_graph_runs_on
     assert capture_kind(view).key == key
     if key == "graph-capture":
         assert capture_kind(view).evidence == (
-            "95.2 % of the launch calls record into a graph and run nothing; recording takes 77.8 % of the captured time"
+            "95.2 % of the launch calls record into a graph and run nothing; "
+            "recording takes 77.8 % of the captured time"
         )
 
 

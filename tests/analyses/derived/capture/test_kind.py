@@ -83,7 +83,7 @@ CASES = {
     ),
     "one-pass": (
         trace(host_ops=[*FORWARD, (0, 1, *LOADER[0][2:])], kernels=[(100, 200, "k"), (310, 50, "m")], run=TORCH),
-        "one batch from the loader, but no backward pass and no optimizer were recorded",
+        "one batch is taken from the loader, but no backward pass and no optimizer were recorded",
     ),
     "forward-pass": (
         trace(host_ops=FORWARD, kernels=[(100, 200, "k"), (310, 50, "m")], run=TORCH),

@@ -420,7 +420,7 @@ def _find_forward(trace: TraceView) -> CaptureKind | None:
     no_more = "but no backward pass and no optimizer were recorded"
     steps = training_steps(trace)
     if steps.source == "passes" and steps.frame.height == 1:
-        return CaptureKind("one-pass", f"one batch from the loader, {no_more}")
+        return CaptureKind("one-pass", f"one batch is taken from the loader, {no_more}")
     if model:
         key: Kind = "forward-pass" if count + others == 1 else "inference"
         calls = f"{counted(count, 'call')} of {shortened(model)}"

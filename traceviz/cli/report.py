@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Events in the timeline of a page (1,000,000); of more, levels of detail show the rest. 0 for no timeline.",
 )
-@click.option("--why", "explains", is_flag=True, help="Only why the first sentence says what it says.")
+@click.option("--why", "explains", is_flag=True, help="Explain only the headline.")
 @click.option(
     "--what-if",
     "predicts",
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 @click.option(
     "--require-verdict",
     is_flag=True,
-    help="Exit with 4 if the input pipeline cannot be judged; a serving engine has none.",
+    help="Exit with 4 if the input pipeline cannot be judged; serving traces never have one.",
 )
 @gate_options()
 def report(

@@ -2,6 +2,7 @@
 # make quick      after every change: lint, types, layers, and the tests that take no time
 # make test       what must hold before a change is shared: all that, and the tests that start programs and record with nsys
 # make test-all   the rest as well: live recordings of frameworks, other tools as oracles, clusters, object stores
+# make site       builds the documentation as a site, into build/site: open build/site/index.html
 # make lock       writes the locks in requirements/, from which all of these install
 # make fuzz MINUTES=60        spoilt inputs of all formats through everything, on all cores
 # make fuzz-asan MINUTES=60   the same for the C code, with sanitizers
@@ -14,6 +15,7 @@ ORACLE := .venv-oracle
 TORCH  := .venv-torch
 PADDLE := .venv-paddle
 MXNET  := .venv-mxnet
+DOCS   := .venv-docs
 NEWEST := .venv-newest
 OLDEST := .venv-oldest
 STAGE  := build/typecheck
@@ -31,7 +33,7 @@ export TRACEVIZ_HTA ?= $(if $(wildcard $(TORCH)/installed),$(abspath $(TORCH)/bi
 export TRACEVIZ_PADDLE ?= $(if $(wildcard $(PADDLE)/installed),$(abspath $(PADDLE)/bin/python))
 export TRACEVIZ_MXNET ?= $(if $(wildcard $(MXNET)/installed),$(abspath $(MXNET)/bin/python))
 
-.PHONY: demo quick test test-all test-long test-newest test-oldest requirements-of-test-newest requirements-of-test-oldest lock lint types bench bench-pages references docs causes consistent diagnosis other-tools studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
+.PHONY: demo quick test test-all test-long test-newest test-oldest requirements-of-test-newest requirements-of-test-oldest lock lint types bench bench-pages references docs site causes consistent diagnosis other-tools studies images nvtx samples oracle frameworks wheel nsys browser mutants fuzz fuzz-asan extremes clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/installed
@@ -130,6 +132,14 @@ references: $(VENV)/dev browser
 docs: $(VENV)/dev
 	$(BIN)/python scripts/generate_docs.py
 
+# The documentation as a site, in an environment of its own. Its pages work from a disk; searching them takes a server, such
+# as `python -m http.server -d build/site`. A warning is an error, such as a link without a target; then
+# the built pages are checked: they load nothing from elsewhere.
+site: export NO_MKDOCS_2_WARNING := 1
+site: $(DOCS)/installed
+	$(DOCS)/bin/mkdocs build --strict --quiet --clean
+	$(DOCS)/bin/python scripts/check_site.py build/site
+
 # How many first sentences name the true cause, sample by sample, and public trace by public trace where
 # TRACEVIZ_TRACES and TRACEVIZ_CASES name their folders. The table goes to docs/causes.md. RECORD=1 first records the
 # programs of sample_traces/causes anew, with the frameworks of `make oracle`.
@@ -203,7 +213,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --custom
 lock: $(BIN)/uv
 	$(LOCK) --generate-hashes pyproject.toml --group build --group dev --output-file requirements/dev.txt
 	$(LOCK) --generate-hashes pyproject.toml --group build --constraint requirements/dev.txt --output-file requirements/run.txt
-	for group in oracle paddle mxnet; do \
+	for group in oracle paddle mxnet docs; do \
 	    $(LOCK) --generate-hashes --group $$group --output-file requirements/$$group.txt || exit; done
 	$(LOCK) --generate-hashes --no-deps --group hta --output-file requirements/hta.txt
 	$(LOCK) --no-annotate --group torch --output-file requirements/torch.txt
@@ -225,7 +235,7 @@ oracle: $(ORACLE)/installed $(TORCH)/installed
 # Python 3.11 is the last to have. They take 0.8 GB and 0.3 GB on disk.
 frameworks: $(PADDLE)/installed $(MXNET)/installed
 
-$(ORACLE)/installed $(PADDLE)/installed $(MXNET)/installed: .venv-%/installed: requirements/%.txt
+$(ORACLE)/installed $(PADDLE)/installed $(MXNET)/installed $(DOCS)/installed: .venv-%/installed: requirements/%.txt
 	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python $(LOCKED) $<
 	@touch $@
@@ -249,4 +259,4 @@ $(VENV)/dev: requirements/dev.txt $(VENV)/installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(ORACLE) $(TORCH) $(PADDLE) $(MXNET) $(NEWEST) $(OLDEST) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(ORACLE) $(TORCH) $(PADDLE) $(MXNET) $(DOCS) $(NEWEST) $(OLDEST) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,4 +1,4 @@
-"""Write the pages of docs/ that derive from declarations, and the report in README.md.
+"""Write the pages of docs/ that derive from declarations, the outputs of commands in pages, and pictures.
 
 With --check, only say which pages are out of date.
 
@@ -220,26 +220,67 @@ def privacy_page() -> str:
     return KINDS_OF_TEXTS.sub(lambda match: match[1] + table + match[2], page)
 
 
-README = DOCS.parent / "README.md"
+REPOSITORY = DOCS.parent
+README = REPOSITORY / "README.md"
 PASTED = re.compile(
-    r"(```console\n\$ traceviz (?P<arguments>[^\n]*(?:sample_traces/|archive ).*?)\n(?! )).*?(\n```)", re.DOTALL
+    r"(?:<!-- shows: (?P<title>[^;\n]*)(?:; marks: (?P<marks>[^\n]*))? -->\n)?"
+    r"```console\n\$ traceviz (?P<arguments>[^\n]*(?:sample_traces/|archive ).*?)\n(?! )(?P<output>.*?)\n```",
+    re.DOTALL,
 )
+"""A command whose output stands in a page. The comment before it may name the one section to show, and words whose
+lines get the signs ①, ②, ... that the text below refers to."""
+
+
+SIGNS = "①②③④⑤⑥⑦⑧⑨"
 
 
 @functools.cache
-def readme() -> str:
-    """``README.md`` with the output of its commands."""
-    return _with_output(README.read_text("utf-8"))
+def shown_pages() -> dict[Path, str]:
+    """Return the pages that show outputs of commands on sample traces, with these outputs as they are now."""
+    texts = {path: path.read_text("utf-8") for path in (README, *sorted(DOCS.rglob("*.md")))}
+    return {path: _with_output(text) for path, text in texts.items() if shows_samples(text)}
 
 
-@functools.cache
+def shows_samples(text: str) -> bool:
+    """Return whether a page shows outputs on sample traces; those of other pages are not made again."""
+    return any("sample_traces/" in block["arguments"] for block in PASTED.finditer(text))
+
+
 def _with_output(text: str) -> str:
     """Return a page with the output of its commands, run in order in a folder that has the sample traces."""
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
-        Path("sample_traces").symlink_to(README.parent / "sample_traces")
-        shown, count = PASTED.subn(lambda block: block[1] + _printed(block["arguments"]) + block[3], text)
-    assert count, "README.md shows no report"
-    return shown
+        Path("sample_traces").symlink_to(REPOSITORY / "sample_traces")
+        return PASTED.sub(_with_output_of_block, text)
+
+
+def _with_output_of_block(block: re.Match[str]) -> str:
+    printed = _printed(block["arguments"])
+    if block["title"]:
+        printed = section_of(printed, block["title"])
+    marks = [words.strip() for words in (block["marks"] or "").split("|") if words.strip()]
+    start = block.start("output") - block.start()
+    return block[0][:start] + marked(printed, marks) + "\n```"
+
+
+def section_of(printed: str, title: str) -> str:
+    """Return the lines of a report from a heading on up to the next one; for "until HEADING" those before it."""
+    lines = printed.splitlines()
+    headings = [number for number, line in enumerate(lines) if re.match(r"\S.* ──", line)]
+    start = next(number for number in headings if lines[number].startswith(f"{title.removeprefix('until ')} ─"))
+    if title.startswith("until "):
+        return "\n".join([*lines[:start], "..."])
+    end = next((number for number in headings if number > start), len(lines))
+    return "\n".join(lines[start:end]).rstrip("\n")
+
+
+def marked(printed: str, marks: list[str]) -> str:
+    """Return ``printed`` with a numbered sign behind the first line that holds each of ``marks``."""
+    lines = printed.splitlines()
+    for sign, words in zip(SIGNS, marks, strict=False):
+        line = next((place for place, line in enumerate(lines) if words in line and line[-1:] not in SIGNS), None)
+        if line is not None:
+            lines[line] = f"{lines[line]:<80}  {sign}"
+    return "\n".join(lines)
 
 
 def _printed(arguments: str) -> str:
@@ -247,6 +288,25 @@ def _printed(arguments: str) -> str:
     result = CliRunner().invoke(traceviz, shlex.split(arguments.replace("\\\n", " ")), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout.rstrip("\n")
+
+
+PICTURES = {
+    "tensorflow-steps.svg": "report sample_traces/xplane/slow_map.xplane.pb.gz --figure steps",
+    "jax-steps.svg": "report sample_traces/synthetic/tpu_infeed_wait.xplane.pb --figure steps",
+    "cuda-api.svg": "report sample_traces/synthetic/input_bound.sqlite --figure api",
+    "device-use.svg": "report sample_traces/synthetic/input_bound.sqlite --figure utilization",
+    "compare-classes.svg": "compare sample_traces/kineto/slow.pt.trace.json.gz"
+    " sample_traces/kineto/repaired.pt.trace.json.gz --figure classes",
+}
+"""Pictures of the pages, in docs/pictures/, with the commands that draw them."""
+
+
+@functools.cache
+def pictures() -> dict[Path, str]:
+    """Return the drawn pictures by file."""
+    with chdir(REPOSITORY):
+        drawn = {name: _printed(f"{arguments} --format svg") for name, arguments in PICTURES.items()}
+    return {DOCS / "pictures" / name: f"{picture}\n" for name, picture in drawn.items()}
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -262,7 +322,8 @@ PAGES: dict[str, Callable[[], str]] = {
 def outdated(folder: Path = DOCS) -> list[str]:
     """Return the names of the pages in ``folder`` that differ from their declarations."""
     pages = [name for name, page in PAGES.items() if not _same(folder / name, page())]
-    return pages if _same(README, readme()) else [*pages, README.name]
+    made = {**shown_pages(), **pictures()}
+    return [*pages, *(path.relative_to(REPOSITORY).as_posix() for path, text in made.items() if not _same(path, text))]
 
 
 def _same(path: Path, text: str) -> bool:
@@ -280,7 +341,8 @@ def main(arguments: list[str] | None = None) -> int:
         return 1 if names else 0
     for name, page in PAGES.items():
         (DOCS / name).write_text(page(), encoding="utf-8")
-    README.write_text(readme(), encoding="utf-8")
+    for path, text in {**shown_pages(), **pictures()}.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

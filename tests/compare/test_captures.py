@@ -79,7 +79,7 @@ def test_fewer_passes_of_the_same_loop_are_other_work_and_compared_by_call():
     pair, sentence = compared(before, after)
     assert pair.judgement.outcome is Outcome.UNKNOWN
     assert sentence == (
-        "Kernel time 297 → 274 ms (−7.8 %), for different work: "
+        "Kernel time 297 → 274 ms (−7.8 %), but the work differs: "
         "attention 31.4 ms less (272 → 241 ms; 68 → 60 calls, each 4.00 → 4.01 ms, +0.2 %); "
         "send 8.32 ms more (25.4 → 33.7 ms; 66 → 62 calls, each 385 → 544 µs, +41.3 %). "
         "Cannot judge: the captures hold different work: counts differ (attention runs 68 → 60 times; 1 other kernel "
@@ -287,7 +287,7 @@ def test_captures_of_two_gpus_without_steps_hold_other_amounts_of_work(public_ca
     pair = [public_cases2 / "nsys" / f"pair_no_steps_{name}.sqlite" for name in ("before", "after")]
     sentence = document(api.compare(*pair)).verdict.sentence
     assert sentence.startswith(
-        "Kernel time 535 → 489 ms (−8.7 %), for different work: flash::flash_fwd_kernel 31.6 ms less"
+        "Kernel time 535 → 489 ms (−8.7 %), but the work differs: flash::flash_fwd_kernel 31.6 ms less"
     )
     assert "ncclDevKernel_SendRecv 8.34 ms more (25.4 → 33.7 ms" in sentence
     assert "Communication and compute share a stream on both sides" in sentence

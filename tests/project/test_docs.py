@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.generate_docs import DOCS, PAGES, main, outdated
+from scripts.generate_docs import DOCS, PAGES, PASTED, README, SIGNS, main, marked, outdated, section_of
 from traceviz.analyses.derived import statistics
 from traceviz.analyses.registry import analyses
 from traceviz.archive.catalogue.columns import CATALOGUE
@@ -63,9 +63,34 @@ def test_documented_json_names_occur_in_the_analysis(analysis) -> None:
     assert [name for name in columns if f'Column("{name}"' not in source + shared] == []
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_marks_stand_behind_the_first_lines_with_their_words() -> None:
+    assert marked("Kernel  Calls\nadd     3\nKernel", ["Kernel", "Kernel", "absent", "add"]).splitlines() == [
+        f"{'Kernel  Calls':<80}  ①",
+        f"{'add     3':<80}  ④",
+        f"{'Kernel':<80}  ②",
+    ]
+
+
+def test_a_section_ends_before_the_next_heading() -> None:
+    report = "verdict\n\nSteps ────\n  count  3\n\nFindings ── largest first\n  none"
+    assert section_of(report, "Steps") == "Steps ────\n  count  3"
+    assert section_of(report, "Findings") == "Findings ── largest first\n  none"
+    assert section_of(report, "until Steps") == "verdict\n\n..."
+
+
+@pytest.mark.parametrize("page", [README, *sorted(DOCS.rglob("*.md"))], ids=lambda page: page.name)
+def test_every_mark_of_a_page_is_placed_and_explained(page: Path) -> None:
+    text = page.read_text("utf-8")
+    for block in PASTED.finditer(text):
+        asked = SIGNS[: len([words for words in (block["marks"] or "").split("|") if words.strip()])]
+        table = re.match(r"\n\n\| \| read \|\n\|---\|---\|\n((?:\| . \|.*\n)+)", text[block.end() :])
+        explained = re.findall(r"^\| (.) \|", table[1], re.MULTILINE) if table else []
+        assert sorted(re.findall(f"[{SIGNS}]", block["output"])) == [*asked] == explained
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\(([\w./-]+\.md)(?:#[\w-]+)?\)", page.read_text())
+    targets = re.findall(r"\]\(([\w./-]+\.(?:md|svg))(?:#[\w-]+)?\)", page.read_text())
     assert [target for target in targets if not (page.parent / target).is_file()] == []
 
 

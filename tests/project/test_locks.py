@@ -87,7 +87,7 @@ def test_a_lock_that_lacks_a_package_or_has_another_version_is_noticed() -> None
 
 def test_locks_are_those_of_the_groups() -> None:
     assert {path.stem for path in (REPOSITORY / "requirements").iterdir()} == set(ASKED)
-    assert len(ASKED) == 7
+    assert len(ASKED) == 8
 
 
 @pytest.mark.parametrize("name", ASKED)

@@ -2,7 +2,7 @@
 
 A line of advice may start with a general sentence. Parts for one addressee follow; each starts with its name::
 
-    Let the input run ahead. TensorFlow: .prefetch(tf.data.AUTOTUNE); PyTorch: more workers; JAX: a thread.
+    Prefetch the input. TensorFlow: .prefetch(tf.data.AUTOTUNE); PyTorch: more workers; JAX: a thread.
 
 Advice is also left out if the program follows it already, or if the capture contradicts it. Each :class:`Habit` names
 a behaviour of the program and the words of advice that it makes pointless. Environment settings need no entry:

@@ -113,7 +113,7 @@ _recording_options = option_group(
         metavar="FIRST:END",
         help="Steps to record, counted from 0, up to but without END; nsys records all (default: 10:30).",
     ),
-    click.option("--delay", type=Time(), help="Begin this long after the start, e.g. 30s, not at a step."),
+    click.option("--delay", type=Time(), help="Start this long after the program, e.g. 30s, not at a step."),
     click.option("--duration", type=Time(), help="Record this long, e.g. 10s, not a number of steps."),
     click.option(
         "--nvtx",
@@ -136,7 +136,7 @@ _recording_options = option_group(
         multiple=True,
         type=click.Path(path_type=Path),
         metavar="FOLDER",
-        help="Folder of TensorBoard's event files, where the program writes them unseen; may be repeated.",
+        help="Folder of TensorBoard's event files, if the hooks do not see it; may be repeated.",
     ),
     click.option("--keep-raw/--no-keep-raw", default=True, help="Keep the profilers' own files next to the tables."),
     click.option("--keep-private", is_flag=True, help="Store command line and host name too."),

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Events in the timeline of a page; levels of detail show further ones. 0: no timeline (default: 1,000,000).",
 )
-@click.option("--why", "explains", is_flag=True, help="Only why the first sentence says what it says.")
+@click.option("--why", "explains", is_flag=True, help="Explain only the headline.")
 @click.option(
     "--what-if",
     "predicts",
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 @click.option(
     "--require-verdict",
     is_flag=True,
-    help="Exit with 4 if the input pipeline cannot be judged; a serving engine has none.",
+    help="Exit with 4 if the input pipeline cannot be judged; serving traces never have one.",
 )
 @gate_options()
 def report(

@@ -322,7 +322,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("device_idle", "ratio", "what is left of them", _USE, _mean(_device_idle)),
     _share("communication", "steady step time in collectives that no other kernel hides", "communication"),
     _share("exposed_copies", "steady step time in copies that no kernel hides", *_COPIES),
-    _share("launch", "steady step time in which the device idles until launched work begins", "kernel_launch"),
+    _share("launch", "steady step time in which the device idles until launched work starts", "kernel_launch"),
     _from("compilation", "ratio", "steady step time in which code is compiled", "compilation", "steady_share"),
     _from("peak_memory", "bytes", "most memory in use, of the device where it has a pool", "memory", "peak_bytes"),
     _from("host_cpu", "ratio", "mean use of the usable cores by the program", "host", "cpu_mean"),

@@ -288,7 +288,7 @@ def test_a_tpus_wait_for_infeed_is_a_stage_but_for_what_the_programs_own_loading
     assert sum(stage.self_ns for stage in result.stages) == result.wait_ns == 160
     (finding,) = [f for f in ANALYSIS.judge(result) if f.code == "TV101"]
     assert all(fact.value is not None for fact in finding.evidence)
-    assert finding.advice[0].startswith("Let the input run ahead: prefetch(AUTOTUNE)")
+    assert finding.advice[0].startswith("Prefetch the input: prefetch(AUTOTUNE)")
 
 
 TAKE = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"

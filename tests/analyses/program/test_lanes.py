@@ -23,7 +23,7 @@ def test_the_busiest_lane_is_named_with_its_largest_event_and_not_the_one_with_m
     assert (
         finding.message
         == "The busiest lane, MAC unit, works in 85.0 % of the captured time, most of all in matmul tile (80.0 %). "
-        "No lane works in 14.0 % of it."
+        "For 14.0 % of the captured time, no lane works."
     )
     assert finding.cost_ns == 0
 
@@ -48,7 +48,7 @@ def test_a_lane_is_busy_for_as_long_as_its_events_last_without_counting_any_twic
 def test_the_sentence_says_that_another_program_wrote_the_trace():
     report = analyze(of([(0, 0, 600, "solve"), (1, 0, 300, "wait")]).tables)
     assert report.verdict.sentence.startswith(
-        "Events of another program: 2 lanes in the format of Chrome's trace viewer. "
+        "Events of an unknown program: 2 lanes in the format of Chrome's trace viewer. "
     )
     assert [finding.code for finding in report.findings] == ["TV608"]
     assert "cpu_steps" not in {section.slug for section in report.sections}
@@ -90,11 +90,11 @@ def test_a_lane_that_works_longer_than_others_of_its_kind_is_named(busy, longest
 def test_nothing_is_recorded_where_no_lane_works():
     result = ANALYSIS.run(of([(0, 0, 500, "a"), (1, 300, 400, "b")]))
     assert result.idle_ns == 300
-    assert result.sentence.endswith("No lane works in 30.0 % of it.")
+    assert result.sentence.endswith("For 30.0 % of the captured time, no lane works.")
     assert "No lane" not in ANALYSIS.run(of([(0, 0, 500, "a"), (1, 300, 680, "b")])).sentence
 
 
 def test_training_on_many_lanes_is_that_of_workers_and_on_one_that_of_a_program():
     job = of([(number, 0, 500, "backward") for number in range(3)])
-    assert analyze(job.tables).fact("capture", "kind") == "events of another program"
+    assert analyze(job.tables).fact("capture", "kind") == "events of an unknown program"
     assert analyze(of([(0, 0, 500, "backward"), (1, 0, 20, "log")]).tables).fact("capture", "kind") == "CPU only"

@@ -169,6 +169,6 @@ def test_phases_of_horovod_are_no_input_and_its_lanes_no_processes_of_a_program(
         for pid in range(1, 5)
     ]  # fmt: skip
     report = analyze(read_bytes(tmp_path, timeline(*tensors, lane(9, "Broadcast_9", ("INIT_NCCL", 150, 50)))))
-    assert report.verdict.sentence.startswith("Events of another program: 5 lanes")
-    assert "No lane works in 31.6 % of it." in report.verdict.sentence
+    assert report.verdict.sentence.startswith("Events of an unknown program: 5 lanes")
+    assert "For 31.6 % of the captured time, no lane works." in report.verdict.sentence
     assert "nput-bound" not in report.verdict.sentence

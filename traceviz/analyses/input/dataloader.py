@@ -49,9 +49,9 @@ _ADVICE: dict[LoaderKind, tuple[str, ...]] = {
     "single-process": (
         (
             "PyTorch: set num_workers > 0 in the DataLoader (about the number of free cores): now the training process "
-            "itself reads, decodes and collates each batch, and nothing else happens meanwhile."
+            "itself reads, decodes and collates each batch, and nothing else happens at that time."
         ),
-        "PyTorch: keep the workers between epochs (persistent_workers=True), and let them run ahead (prefetch_factor).",
+        "PyTorch: keep the workers between epochs (persistent_workers=True); prefetch_factor: more batches.",
     ),
     "multi-process": (
         (

@@ -60,7 +60,7 @@ _WORDS: dict[str, str] = {
     "python_wait": "Python functions that wait",
     "os_call": "calls of the operating system",
     "library": "libraries",
-    "native": "compiled code",
+    "native": "native code",
 }
 _FUSE = "Fuse it with what is around. PyTorch: torch.compile; TensorFlow: tf.function(jit_compile=True)."
 _IN_32_BITS = (

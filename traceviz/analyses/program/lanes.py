@@ -92,7 +92,7 @@ class LaneTimes:
     def _of_idle(self) -> str:
         if self.lanes.height < 2 or self.idle_ns < WARNING_SHARE * self.captured_ns:
             return ""
-        return f"No lane works in {self._share(self.idle_ns)} of it."
+        return f"For {self._share(self.idle_ns)} of the captured time, no lane works."
 
     def _share(self, time_ns: int) -> str:
         return format_ratio(ratio(time_ns, self.captured_ns) or 0.0)

@@ -58,9 +58,9 @@ def _describe_total(pair: Pair, basis: Basis) -> str:
 
 
 def _caveat(pair: Pair) -> str:
-    """Return why a change says little: ``, for different work``, ``, which may be chance``."""
+    """Return why a change says little: ``, but the work differs``, ``, which may be chance``."""
     if any(remark.code in OTHER_WORK and remark.forbids for remark in pair.remarks):
-        return ", for different work"
+        return ", but the work differs"
     return ", which may be chance" if pair.judgement.effect is not None else ""
 
 

@@ -25,7 +25,7 @@ _LABELS = {
     "python": "the program",
     "library": "libraries",
     "standard": "Python's library",
-    "native": "compiled code",
+    "native": "native code",
     "launch_call": "launch call",
     "sync_call": "waiting call",
     "memory_call": "memory call",

@@ -16,7 +16,7 @@ RECORD = FindingRecord(
     ),
     advice=(
         (
-            "Let the input run ahead. TensorFlow: .prefetch(tf.data.AUTOTUNE); PyTorch: more workers and "
+            "Prefetch the input. TensorFlow: .prefetch(tf.data.AUTOTUNE); PyTorch: more workers and "
             "a larger prefetch_factor of the DataLoader; JAX: batches from a background thread or process."
         ),
         (

@@ -8,7 +8,7 @@ RECORD = FindingRecord(
     what="Steps wait for input, and the buffers of the tf.data pipeline use at least 90 % of their memory budget.",
     why="The runtime stops enlarging buffers and parallelism at that budget.",
     advice=(
-        "Raise options.autotune.ram_budget (bytes) where the host has memory to spare.",
+        "Raise options.autotune.ram_budget (bytes) if the host has free memory.",
         "Keep smaller elements in buffers: decode and cast late, shuffle file names instead of images.",
     ),
     misleads="A cache that was meant to fill the memory.",

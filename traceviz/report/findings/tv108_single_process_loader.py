@@ -7,12 +7,12 @@ RECORD = FindingRecord(
     slug="single-process-loader",
     what="Steps wait for input, and at least a tenth of the wait is in a DataLoader of PyTorch with num_workers=0.",
     why=(
-        "The training process then reads, decodes and collates each batch itself, and launches nothing meanwhile: "
+        "The training process then reads, decodes and collates each batch itself, and launches nothing at that time: "
         "input and training take turns."
     ),
     advice=(
         "Set num_workers of the DataLoader to about the number of free cores.",
-        "Keep the workers between epochs (persistent_workers=True); prefetch_factor sets how far they run ahead.",
+        "Keep the workers between epochs (persistent_workers=True); prefetch_factor is the batches that each prepares.",
         "Where samples already are tensors in memory, index whole batches instead of collating single samples.",
     ),
     misleads=(

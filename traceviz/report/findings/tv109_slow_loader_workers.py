@@ -9,15 +9,15 @@ RECORD = FindingRecord(
         "Steps wait for input, and at least a tenth of the wait is in a DataLoader of PyTorch with worker processes: "
         "none had finished the next batch."
     ),
-    why="Workers prepare batches beside the training. Together they must be at least as fast as it, or it waits.",
+    why="Workers prepare batches during the training. If together they are slower than the training, it waits.",
     advice=(
         "Raise num_workers towards the number of free cores.",
-        "Set persistent_workers=True: else they start anew in each epoch, and its first batch waits for that.",
+        "Set persistent_workers=True: else they start again in each epoch, and its first batch waits for that.",
         "Raise prefetch_factor where batches take unequal time.",
         "Make samples cheaper: decode at the size needed, cache, move augmentation to the device.",
     ),
     misleads=(
-        "A capture that begins with the first batch of an epoch waits for the workers to start. More workers than "
+        "A capture that starts with the first batch of an epoch waits for the workers to start. More workers than "
         "cores, or a slow disk, gain nothing by more workers."
     ),
     references=("https://pytorch.org/docs/stable/data.html#multi-process-data-loading",),

@@ -35,7 +35,7 @@ RECORD = FindingRecord(
         "In at least 20 % of the judged time no device works, and the innermost recorded event of the host is its own "
         "work: an operator, a Python function, the optimizer, the framework's runtime, a launch call, or a range."
     ),
-    why="The device can work no faster than the host tells it to. The events say what the host was busy with instead.",
+    why="The device cannot work faster than the host launches. The events show what the host did instead.",
     advice=(
         ON_DEVICE,
         COMPILE,

@@ -27,7 +27,7 @@ RECORD = FindingRecord(
         "Where the host only needs sizes: compute them on the host, from data that is there already.",
     ),
     misleads=(
-        "Where work that was launched earlier has not begun either, the device waits for something else, such as "
+        "If work that was launched earlier has not started either, the device waits for something else, such as "
         "another rank or events that were not recorded, and the copy waits with it."
     ),
     references=(

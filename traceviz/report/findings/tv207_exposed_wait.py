@@ -13,7 +13,7 @@ RECORD = FindingRecord(
     advice=(
         "Wait for results later: prepare and launch the next step first.",
         "JAX: call block_until_ready once, after the loop. PyTorch: read losses every N steps.",
-        "If other threads work meanwhile (the runtime's dispatch, communication), look at what they do.",
+        "If other threads work during the wait (the runtime's dispatch, communication), look at what they do.",
     ),
     misleads="Waits at the end of a measurement are meant. Devices of other processes are not seen.",
     section="host_waits",

@@ -9,7 +9,7 @@ RECORD = FindingRecord(
         "Blocking copy calls in steady steps (cudaMemcpy, cuMemcpyHtoD ... without Async) during which the device "
         "runs no kernel."
     ),
-    why="The host waits for the copy, and nothing is launched meanwhile.",
+    why="The host waits for the copy, and launches nothing during that time.",
     advice=(
         (
             "Copy on a stream from pinned memory (cudaMemcpyAsync). PyTorch: DataLoader(pin_memory=True) and "

@@ -8,7 +8,7 @@ RECORD = FindingRecord(
     what="TPUs wait for infeed in at least 5 % of their time.",
     why="The accelerator has asked for the next batch, and the host does not have it ready.",
     advice=(
-        "Let the input run ahead: prefetch(AUTOTUNE), parallel map and interleave on the hosts.",
+        "Prefetch the input: prefetch(AUTOTUNE), parallel map and interleave on the hosts.",
         "Send less: uint8 images, preprocessing on the device.",
         "Use more hosts per device, or cache the decoded data set.",
     ),

@@ -14,7 +14,7 @@ RECORD = FindingRecord(
         "Give launching threads of its own: TF_GPU_THREAD_MODE=gpu_private (and TF_GPU_THREAD_COUNT=1 or 2).",
         "Leave cores free: options.threading.private_threadpool_size in tf.data below the number of cores.",
     ),
-    misleads="Launching is slow for another reason (many small kernels) and the input merely runs beside it.",
+    misleads="Launching is slow for another reason (many small kernels) and the input only runs at the same time.",
     references=("https://www.tensorflow.org/guide/gpu_performance_analysis",),
     section="launch_contention",
     compares_clocks=True,

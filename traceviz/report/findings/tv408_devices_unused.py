@@ -7,7 +7,8 @@ RECORD = FindingRecord(
     slug="devices-unused",
     what="The program can use several devices and computes on one of them, in at least 75 % of the judged time.",
     why=(
-        "Frameworks reserve every device that they see, but place all work on the first unless told otherwise. It is "
+        "Frameworks reserve every device that they see, but place all work on the first unless the program says "
+        "otherwise. It is "
         "for information only, unless an operation shows that the program means to use several."
     ),
     advice=(

@@ -10,11 +10,11 @@ RECORD = FindingRecord(
         "between their own memories, or between device and host."
     ),
     why=(
-        "XLA starts such copies early so that computing hides them. Where there is too little to compute, or the copy "
+        "XLA starts such copies early so that computing hides them. If there is too little to compute, or the copy "
         "is too large for the link, the device waits for the rest."
     ),
     advice=(
-        "Start the copy earlier: prefetch what is kept in host memory a layer or a step ahead.",
+        "Start the copy earlier: prefetch what is kept in host memory one layer or step earlier.",
         "Move fewer bytes: offload less, in bfloat16 or smaller, or shard it over more devices.",
         "Compute again instead of offloading (jax.checkpoint with a policy that saves less).",
         "Let XLA schedule more at once: larger batches, fewer barriers between layers.",

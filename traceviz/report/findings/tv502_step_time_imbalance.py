@@ -18,7 +18,7 @@ RECORD = FindingRecord(
         "Compare the step breakdown of the slowest rank (--rank N) with that of another.",
     ),
     misleads=(
-        "Pipeline stages and experts are unequal by design. Captures that do not cover the same steps, or begin with "
+        "Pipeline stages and experts are unequal by design. Captures that do not cover the same steps, or start with "
         "compilation, differ without any fault."
     ),
     references=("https://pytorch.org/docs/stable/distributed.html",),

@@ -12,7 +12,7 @@ RECORD = FindingRecord(
     slug="late-collectives",
     what=(
         "In at least 5 % of the judged time ranks wait in collectives for ranks that arrive later, and compute nothing "
-        "meanwhile."
+        "during that time."
     ),
     why="A collective transfers nothing before the last rank has come; the time before that is not the network's.",
     advice=(

@@ -10,8 +10,9 @@ RECORD = FindingRecord(
     slug="parameter-transfer",
     what=(
         "In at least 10 % of the judged time parameters (or what else is put away on the host: gradients, optimizer "
-        "state, activations) are copied between the host and a device that computes nothing meanwhile. Ranges that "
-        "bring them (FSDP::pre_forward, ZeRO, offload hooks) or the sizes of the copies tell them from input."
+        "state, activations) are copied between the host and a device that computes nothing during the copy. Ranges "
+        "that "
+        "bring them (FSDP::pre_forward, ZeRO, offload hooks) or the sizes of the copies distinguish them from input."
     ),
     why=(
         "The host's link moves a few tens of gigabytes a second, device memory a hundred times as much: a layer is "

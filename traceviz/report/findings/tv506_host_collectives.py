@@ -30,7 +30,7 @@ RECORD = FindingRecord(
     slug="host-collectives",
     what=(
         "In at least 10 % of the judged time the program waits in collectives that run on the host (PyTorch's gloo, "
-        "MPI or UCC, calls of MPI), and computes nothing meanwhile, neither on a device nor on the host."
+        "MPI or UCC, calls of MPI), and computes nothing during that time, neither on a device nor on the host."
     ),
     why=(
         "The host sends the data through its own memory and network, and the program stands still until the last rank "

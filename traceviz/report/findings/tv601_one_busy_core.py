@@ -12,7 +12,7 @@ RECORD = FindingRecord(
     ),
     why=(
         "One thread does all the work, as Python's lock lets only one thread at a time run Python. The other cores "
-        "could do the same work beside it."
+        "could do the same work at the same time."
     ),
     advice=(
         (

@@ -11,7 +11,8 @@ RECORD = FindingRecord(
         "core or more. Ten samples or more lie in these steps."
     ),
     why=(
-        "Threads take turns on the cores: caches are cold after each turn, and whoever waits for the slowest thread of "
+        "Threads take turns on the cores: caches are cold after each turn, and code that waits for the slowest "
+        "thread of "
         "a parallel operation waits for its turn as well."
     ),
     advice=(
@@ -24,7 +25,8 @@ RECORD = FindingRecord(
         "In a container, set thread numbers by its CPU limit: libraries see all cores of the machine.",
     ),
     misleads=(
-        "The stake is an upper bound: threads that nobody waits for may queue. What threads wait for those of other "
+        "The stake is an upper bound: threads that no other thread waits for may queue. What threads wait for those "
+        "of other "
         "programs does not count; a note says where others used the machine."
     ),
     references=("https://docs.pytorch.org/docs/stable/notes/multiprocessing.html#cpu-oversubscription",),

@@ -7,7 +7,7 @@ RECORD = FindingRecord(
     slug="host-memory-growth",
     what=(
         "The resident memory of the program rises in at least nine of ten parts of the judged time, by at least 64 MiB "
-        "and 5 % in all, goes on rising in its second half, and no process was started meanwhile."
+        "and 5 % in all, goes on rising in its second half, and no process was started in that time."
     ),
     why="Training that leaks ends when the memory of the machine or the container is full, often hours later.",
     advice=(

@@ -6,7 +6,8 @@ RECORD = FindingRecord(
     code="TV607",
     slug="other-work-of-cpu-steps",
     what=(
-        "No device work was captured, and at least 20 % of the judged time is spent beside operators: in Python, in "
+        "No device work was captured, and at least 20 % of the judged time is spent outside of operators: in Python, "
+        "in "
         "ranges with nothing more precise in them, in the runtime of the framework, or in calls of the operating "
         "system."
     ),

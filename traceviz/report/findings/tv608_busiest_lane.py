@@ -10,9 +10,9 @@ RECORD = FindingRecord(
         "kind of event takes at least 20 % of the captured time in its busiest lane, or one lane works much longer "
         "than the others of its kind, which are like each other."
     ),
-    why="It is what most of the time goes into, as far as the trace tells.",
+    why="It is what most of the time goes into, as far as the trace shows.",
     advice=(
-        "Look at the event that is named, and at the lanes that wait meanwhile.",
+        "Look at the event that is named, and at the lanes that wait during it.",
         "If one lane works longest: compare its work with that of the others; if it is the same, look at its machine.",
         "For more than that, record the program with its framework's profiler, or with Nsight Systems.",
     ),

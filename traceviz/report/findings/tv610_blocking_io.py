@@ -11,9 +11,9 @@ RECORD = FindingRecord(
     ),
     why="Nothing is computed while the main thread waits for a file, a pipe or a socket.",
     advice=(
-        "What is written: do it less often, every N steps or minutes. What is read: read it before the loop, or ahead.",
+        "What is written: do it less often, every N steps or minutes. What is read: read it earlier, before the loop.",
         (
-            "Do it beside the steps, on another thread or process. PyTorch: "
+            "Do it during the steps, on another thread or process. PyTorch: "
             "torch.distributed.checkpoint.async_save, or copy the state and write it from a thread; JAX: orbax's "
             "AsyncCheckpointer; TensorFlow: tf.train.CheckpointOptions(enable_async=True)."
         ),

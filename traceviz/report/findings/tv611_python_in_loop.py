@@ -36,5 +36,5 @@ RECORD = FindingRecord(
     explains=("serialization", "host"),
     is_sampled=True,
     tables=("host_time", "operators", "host_limits"),
-    place=TimelinePlace("sampled", "the longest stretch of Python", ("python",)),
+    place=TimelinePlace("sampled", "the longest interval of Python", ("python",)),
 )

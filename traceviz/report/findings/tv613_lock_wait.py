@@ -7,15 +7,15 @@ RECORD = FindingRecord(
     slug="lock-wait",
     what=(
         "In at least 5 % of the steps, the program's main thread waits for a lock, a queue, another thread or process, "
-        "or sleeps, by samples of its stack, and no thread computes for it meanwhile."
+        "or sleeps, by samples of its stack, and no thread computes for it during that time."
     ),
     why="The main thread has nothing to do until another one has done its part.",
     advice=(
-        "Look at what the other thread does meanwhile: that has to become faster, or to be done by several.",
+        "Look at what the other thread does during the wait: that has to become faster, or to be done by several.",
         "Hold locks for a moment: prepare first, then lock, exchange and unlock; do not sleep or write under one.",
-        "Let the thread that fills a queue run ahead (a larger maxsize), and several fill it.",
+        "Enlarge the queue (maxsize), and let several threads fill it.",
         "Sleep only where nothing waits: poll less often from another thread.",
-        "A server that waits for requests has time left. A client: ask for several things at once, or ahead.",
+        "A server that waits for requests has time left. A client: ask for several things at once, or earlier.",
     ),
     misleads="A program that waits by design: for other programs, for requests, for the rate of a service.",
     references=("https://docs.python.org/3/library/threading.html",),

@@ -8,8 +8,8 @@ WITHOUT_CALLS = "Do not call gc.collect() in steps."
 RECORD = FindingRecord(
     code="TV615",
     slug="garbage-collection",
-    what="Python's garbage collector works in at least 5 % of the steps, as its own callbacks tell.",
-    why="A full collection looks at every object of the program, and nothing else runs Python meanwhile.",
+    what="Python's garbage collector works in at least 5 % of the steps, as its own callbacks show.",
+    why="A full collection looks at every object of the program, and no other thread runs Python during it.",
     advice=(
         WITHOUT_CALLS,
         "Freeze what was made before the loop, so that it is not looked at again: gc.collect(); gc.freeze().",

@@ -7,7 +7,7 @@ RECORD = FindingRecord(
     slug="threads-per-item",
     what=(
         "A process of the program started at least 100 threads without names of their own, or 20 pools of threads, as "
-        "their running numbers tell; three or more of them were seen."
+        "their running numbers show; three or more of them were seen."
     ),
     why=(
         "A thread costs 50 to 100 microseconds to start and to join, and memory for its stack. Hundreds at once take "

@@ -11,7 +11,7 @@ RECORD = FindingRecord(
     ),
     why="Faster steps hardly make such a run faster: its time is elsewhere.",
     advice=(
-        "Begin with the part and the place that the section on the whole run shows first.",
+        "Start with the part and the place that the section on the whole run shows first.",
         "Do less of it: evaluate and save every N epochs or minutes, and not after each few steps.",
     ),
     misleads="A short run for a test: evaluation and saving cost the same after few steps as after many.",

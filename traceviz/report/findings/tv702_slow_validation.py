@@ -6,7 +6,7 @@ RECORD = FindingRecord(
     code="TV702",
     slug="slow-validation",
     what="The program evaluates its model in at least 5 % of the run.",
-    why="No step runs meanwhile.",
+    why="No step runs during that time.",
     advice=(
         "Evaluate less often, or on a part of the data, and on all of it at the end.",
         (

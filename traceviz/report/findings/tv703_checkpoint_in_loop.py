@@ -13,7 +13,7 @@ RECORD = FindingRecord(
     advice=(
         "Save less often: every N minutes rather than every N steps.",
         (
-            "Write beside the training: copy the state to the host, and let a thread write it "
+            "Write during the training: copy the state to the host, and let a thread write it "
             "(torch.distributed.checkpoint.async_save, orbax AsyncCheckpointer, "
             "tf.train.CheckpointOptions(enable_async=True))."
         ),

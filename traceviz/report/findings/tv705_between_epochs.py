@@ -9,10 +9,10 @@ RECORD = FindingRecord(
         "In at least 5 % of the run, between its first and its last step, the program does something else: no step, no "
         "validation, no saving."
     ),
-    why="No step runs meanwhile.",
+    why="No step runs during that time.",
     advice=(
-        "Do it once before the loop, or beside it in a thread or a worker process.",
-        "Loaders: persistent_workers=True keeps the workers from starting anew in each epoch.",
+        "Do it once before the loop, or concurrently in a thread or a worker process.",
+        "Loaders: persistent_workers=True keeps the workers from starting again in each epoch.",
     ),
     misleads="Work that has to be done between epochs, such as new negative samples.",
     section="whole_run",

@@ -35,9 +35,9 @@ FIRST_ADVICE = {
     ),
     "no workers": (
         "PyTorch: set num_workers > 0 in the DataLoader (about the number of free cores): now the training process "
-        "itself reads, decodes and collates each batch, and nothing else happens meanwhile."
+        "itself reads, decodes and collates each batch, and nothing else happens at that time."
     ),
-    "infeed": "Let the input run ahead: prefetch(AUTOTUNE), parallel map and interleave on the hosts.",
+    "infeed": "Prefetch the input: prefetch(AUTOTUNE), parallel map and interleave on the hosts.",
 }
 RANGES = "Record ranges around data loading to tell whether this is the input."
 

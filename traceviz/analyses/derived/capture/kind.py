@@ -52,7 +52,7 @@ KIND_WORDS: dict[Kind, str] = {
     "summary": "a summary without events",
     "counters": "counters of kernels",
     "serving": "serving",
-    "other-program": "events of another program",
+    "other-program": "events of an unknown program",
     "cpu-only": "CPU only",
     "no-device-work": "no device work",
     "no-kernels": "no kernels",
@@ -354,9 +354,9 @@ def _find_graph_capture(trace: TraceView) -> CaptureKind | None:
     time = intervals(trace.graph_captures).total / max(1, trace.captured_ns)
     if kernels > launches and time < CAPTURED_SHARE:
         return None
-    takes = f"it takes {format_ratio(time)} of the captured time, in which " if time >= CAPTURED_SHARE else ""
-    recorded = f"{format_ratio(inside / (inside + launches))} of the launch calls are recorded into a graph"
-    return CaptureKind("graph-capture", f"{takes}{recorded}, and run nothing")
+    takes = f"; recording takes {format_ratio(time)} of the captured time" if time >= CAPTURED_SHARE else ""
+    recorded = f"{format_ratio(inside / (inside + launches))} of the launch calls record into a graph and run nothing"
+    return CaptureKind("graph-capture", f"{recorded}{takes}")
 
 
 def _find_start_up(trace: TraceView) -> CaptureKind | None:
@@ -407,7 +407,7 @@ def _find_one_kernel(trace: TraceView) -> CaptureKind | None:
     if share < ONE_KERNEL_SHARE or 2 * most["runs"] < durations.size:
         return None
     name, runs = shortened(function_of(str(most["name"]))), counted(most["runs"], "run")
-    return CaptureKind("one-kernel", f"{name} has {format_ratio(share)} of kernel time, in {runs}")
+    return CaptureKind("one-kernel", f"{name} takes {format_ratio(share)} of kernel time ({runs})")
 
 
 def _find_forward(trace: TraceView) -> CaptureKind | None:
@@ -417,14 +417,14 @@ def _find_forward(trace: TraceView) -> CaptureKind | None:
     if "pytorch" not in trace.frameworks or "host_ops" not in trace.tables:
         return None
     model, count, others = _find_model(trace)
-    no_more = "and neither a backward pass nor an optimizer"
+    no_more = "but no backward pass and no optimizer were recorded"
     steps = training_steps(trace)
     if steps.source == "passes" and steps.frame.height == 1:
         return CaptureKind("one-pass", f"one batch is taken from the loader, {no_more}")
     if model:
         key: Kind = "forward-pass" if count + others == 1 else "inference"
         calls = f"{counted(count, 'call')} of {shortened(model)}"
-        return CaptureKind(key, f"{calls}{f', {others} of other modules' if others else ''}, {no_more}")
+        return CaptureKind(key, f"{calls}{f' and {others} of other modules' if others else ''}, {no_more}")
     if names := _names_like(trace, PREDICTING):
         return CaptureKind("inference", f"annotations such as {shortened(min(names, key=len))}, {no_more}")
     if _names_like(trace, MATRIX_OP):

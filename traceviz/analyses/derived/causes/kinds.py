@@ -89,7 +89,7 @@ KINDS: tuple[CauseKind, ...] = (
     CauseKind("python", "Python", "a Python function"),
     CauseKind("python_wait", "waits in Python", "a Python function that waits: sleep, a lock, a queue, a socket"),
     CauseKind("library", "library code", "a numeric library runs, in samples of the stack: what operator is not known"),
-    CauseKind("native", "compiled code", "compiled code of the program or a library runs, in samples of the stack"),
+    CauseKind("native", "native code", "native code of the program or a library runs, in samples of the stack"),
     CauseKind("saving", "saving", "a checkpoint or a model is written, in samples of the stack"),
     CauseKind("logging", "logging", "messages, metrics or a progress bar are written, in samples of the stack"),
     CauseKind("serialization", "serialization", "objects become bytes or text, or back, in samples of the stack"),

@@ -69,7 +69,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("gil", "waits for the GIL", "the thread wants to run Python, and waits until another thread lets it"),
     Kind("wait", "waits", "the thread uses no processor, and nothing says what it waits for"),
     Kind("compute", "computing", "a numeric library computes"),
-    Kind("native", "compiled code", "compiled code of the program or a library runs"),
+    Kind("native", "native code", "native code of the program or a library runs"),
     Kind("python", "Python", "the program's own Python runs"),
 )
 """All kinds, purposes first."""

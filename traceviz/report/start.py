@@ -19,7 +19,6 @@ _OF_A_RANK = frozenset({"TV501", "TV502", "TV503"})
 _NO_PLACES = frozenset({"migrations of managed memory"})
 """Causes that name no place."""
 _LINE = re.compile(r"(?s)^(?P<call>.* in )?(?:\S*/)?(?P<file>[^/]+?):(?P<line>\d+) (?P<function>.+)$")
-_OWN_LINE = re.compile(r", [\d.]+ % of it in line (?=\d+\)$)")
 
 
 def find_start(finding: Finding) -> str:
@@ -48,7 +47,9 @@ def place_within_sentence(place: str) -> str:
     """
     match = _LINE.match(place)
     if match is None:
-        return _OWN_LINE.sub(":", place)
+        start, in_line, line = place.partition(" % of it in line ")
+        file, comma, _ = start.rpartition(", ")
+        return f"{file}:{line}" if in_line and comma else place
     where, function = f"{match['file']}:{match['line']}", match["function"].rpartition(".")[2]
     named = where if function.startswith("<") else f"{function} ({where})"
     return f"{match['call'] or ''}{named}"

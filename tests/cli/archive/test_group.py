@@ -69,7 +69,9 @@ def test_list_writes_a_file_once(place, tmp_path):
 
 def test_show_prints_the_report_and_its_sections(place):
     trace_id = id_of(place, INPUT_BOUND)
-    assert "input-bound: 46.3 %" in " ".join(run("show", place, trace_id[:6]).replace("▌", "").split())
+    assert "Input-bound: steps wait for data 46.3 %" in " ".join(
+        run("show", place, trace_id[:6]).replace("▌", "").split()
+    )
     first, whole = run("show", place, trace_id), run("show", place, trace_id, "--all")
     assert ("all 17 sections: --all" in first, "Step time breakdown" in first) == (True, False)
     assert "Step time breakdown" in whole

@@ -50,9 +50,10 @@ RECURS = 3
 _WORK_ARRIVES = (
     r"\bqueue[.]py:\d+ get$|^<built-in (method|function) (e?poll|select|accept|recv\w*)\b"
     r"|\b(selectors|socket|connection)[.]py:\d+ (select|_?poll|recv\w*|accept)$"
-    r"|^(e?poll(_wait)?|ppoll|p?select|accept4?|recv(from|msg)?)$"
+    r"|^(epoll_p?wait2?|accept4?)$"
 )
-"""Functions in which a program waits for what others send it."""
+"""Functions in which a program waits for what others send it. ``poll`` and ``recv`` alone are as often waits for a loader
+process or for another rank."""
 
 _PLURALS = {**KIND_LABELS, "driver": "the driver", "optimizer": "the optimizer", "runtime": "the framework's runtime"}
 

@@ -138,8 +138,9 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     is_judged = judges_steps and not time.has_device
     knows_more = choice.lead or around or lanes or is_judged or pipeline.spent == cause_sentence
     judges_input = pipeline.verdict is not InputVerdict.NOT_JUDGED
+    failure = describe_failure(trace)
     sentences = [
-        (0, describe_failure(trace)),
+        (0, failure),
         (0, run.sentence if run.candidate else ""),
         (0, "" if is_plain else opening),
         (0, around if is_brief else ""),
@@ -167,7 +168,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     first = run.headline if run.candidate else _find_headline(trace, results, time, choice, findings)
     in_steps = _find_headline(trace, results, time, choice, findings) if run.candidate and choice.lead else NO_HEADLINE
     caveats = (
-        describe_failure(trace),
+        failure,
         run.caveat,
         in_steps.text and f"{in_steps.text}.",
         opening,

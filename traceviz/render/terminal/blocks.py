@@ -152,7 +152,7 @@ def bars_lines(bars: Bars, width: int, *, color: bool, is_short: bool = False) -
         legend = _legend(bars, parts, width - INDENT, fills)
         shorter = _legend(bars, parts, width - INDENT, fills, has_values=False) if is_short else legend
         lines += [_stack(parts, width - INDENT, fills), *_groups(parts, width - INDENT)]
-        lines += min(legend, shorter, key=len)
+        lines += legend if len(legend) <= len(shorter) else shorter
     if zero:
         lines += paragraph(f"none: {', '.join(zero)}", width, first=" " * INDENT, style=QUIET)
     return lines

@@ -70,13 +70,13 @@ def api_kind(name: str) -> ApiKind:
     return next((kind for kind, pattern in _patterns() if pattern.match(name)), "other")
 
 
-_OF_HIP = (
-    (re.compile(r"\bCUDA_MODULE_LOADING=LAZY or EAGER"), "HIP_ENABLE_DEFERRED_LOADING=1 or 0"),
-    (re.compile(r"\bCUDA_VISIBLE_DEVICES\b"), "HIP_VISIBLE_DEVICES"),
-    (re.compile(r"\bPYTORCH_CUDA_ALLOC_CONF\b"), "PYTORCH_HIP_ALLOC_CONF"),
-    (re.compile(r"\bCUDA(?= (?:API|calls?|functions?|graphs?)\b|:)"), "HIP"),
-    (re.compile(r"\bcuda(?=[A-Z])"), "hip"),
-)
+_OF_HIP = {
+    "CUDA_MODULE_LOADING=LAZY or EAGER": "HIP_ENABLE_DEFERRED_LOADING=1 or 0",
+    "CUDA_VISIBLE_DEVICES": "HIP_VISIBLE_DEVICES",
+    "PYTORCH_CUDA_ALLOC_CONF": "PYTORCH_HIP_ALLOC_CONF",
+    "CUDA": "HIP",
+    "cuda": "hip",
+}
 """Texts about CUDA, and the words of HIP for them. Modules such as ``torch.cuda`` keep their names."""
 
 
@@ -85,8 +85,14 @@ def is_of_hip(name: str) -> bool:
     return name.startswith("hip")
 
 
+@cache
+def _in_hip() -> re.Pattern[str]:
+    return re.compile(
+        r"\b(CUDA_MODULE_LOADING=LAZY or EAGER|(?:CUDA_VISIBLE_DEVICES|PYTORCH_CUDA_ALLOC_CONF)\b"
+        r"|CUDA(?= (?:API|calls?|functions?|graphs?)\b|:)|cuda(?=[A-Z]))"
+    )
+
+
 def in_words_of_hip(text: str) -> str:
     """Return a text about CUDA in the words of HIP: ``HIP API``, ``hipMemcpyAsync``."""
-    for pattern, word in _OF_HIP:
-        text = pattern.sub(word, text)
-    return text
+    return _in_hip().sub(lambda found: _OF_HIP[found[0]], text)

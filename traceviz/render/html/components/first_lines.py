@@ -14,9 +14,6 @@ def draw_first_lines(verdict: Verdict) -> Markup:
     first = first_lines(verdict)
     before, figure, after = first.split(first.headline)
     claimed = (" ", element("strong", prose(figure), class_="tv-claimed"), " ") if figure else ("",)
-    said = (prose(before), *claimed, prose(after))
-    return joined(
-        element("p", joined(part) if name == "tv-verdict" else prose(part), class_=name)
-        for name, part in (("tv-verdict", said), ("tv-consequence", first.consequence), ("tv-caveats", first.caveats))
-        if any(part)
-    )
+    claim = element("p", joined((prose(before), *claimed, prose(after))), class_="tv-verdict") if first.headline else ""
+    others = (("tv-consequence", first.consequence), ("tv-caveats", first.caveats))
+    return joined((claim, *(element("p", prose(text), class_=name) for name, text in others if text)))

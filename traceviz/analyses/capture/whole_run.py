@@ -152,7 +152,7 @@ def _places(run: RunParts) -> Grid | None:
         Column("part", "Part", "text", 0),
         Column("place", "Place", "text", 0),
         Column("time_ns", "Time", "ns", 0),
-        Column("share_of_part", "Of the part", "ratio", 1, additive=True),
+        Column("share_of_part", "Of the part", "ratio", 1),
         Column("samples", "Samples", "count", 2),
     )
     rows = tuple(

@@ -188,7 +188,9 @@ class MemoryAnalysis(Analysis[MemoryUse]):
             for use in result.pools
             for op, count, held in use.holders.iter_rows()
         )
-        held = (Grid(_HOLDER_COLUMNS, holders, "What held the memory at the peak"),) if holders else ()
+        # Each pool has a peak of its own: shares of several peaks do not add up.
+        of_peak = Column("share_of_peak", "Of peak", "ratio", 1, additive=len(result.pools) == 1)
+        held = (Grid((*_HOLDER_COLUMNS, of_peak), holders, "What held the memory at the peak"),) if holders else ()
         rows = tuple(
             (
                 *(use.pool.label, use.peak_bytes, use.peak_at_ns, use.capacity_bytes, use.used_share),
@@ -208,7 +210,7 @@ _COLUMNS = (
     Column("peak_bytes", "Peak", "bytes", 0),
     Column("peak_at_ns", "At", "ns", 3),
     Column("capacity_bytes", "Capacity", "bytes", 1),
-    Column("used_share", "Highest use", "ratio", 1, bar=True),
+    Column("used_share", "Highest use", "ratio", 1, bar=True, additive=False),
     Column("reserved_bytes", "Reserved", "bytes", 2),
     Column("unused_reserved", "Unused of it", "bytes", 3),
     Column("lifetime_peak_bytes", "Peak since start", "bytes", 4),
@@ -223,7 +225,6 @@ _HOLDER_COLUMNS = (
     Column("pool", "Pool", "text", 2),
     Column("allocations", "Allocations", "count", 1),
     Column("bytes", "Held", "bytes", 0, additive=True),
-    Column("share_of_peak", "Of peak", "ratio", 1, additive=True),
 )
 
 

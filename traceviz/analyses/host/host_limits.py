@@ -361,12 +361,12 @@ LABELS: dict[str, str] = {
 """Labels of parts of the steps, for readers."""
 _COLUMNS = (
     Column("what", "What", "text", 0),
-    Column("share_of_steps", "Of steps", "ratio", 0, bar=True),
+    Column("share_of_steps", "Of steps", "ratio", 0, bar=True, additive=False),
     Column("low", "At least", "ratio", 2),
     Column("high", "At most", "ratio", 2),
     Column("samples", "Samples", "number", 3),
     Column("location", "Mostly in", "text", 0),
-    Column("share_of_part", "Of it", "ratio", 4, additive=True),
+    Column("share_of_part", "Of it", "ratio", 4),
     Column("leaf", "Calls", "text", 5),
     Column("group", "Key", "text", 9),
 )

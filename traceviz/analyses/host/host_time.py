@@ -166,7 +166,7 @@ class HostTimeAnalysis(Analysis[HostTime]):
         columns = (
             Column("function", "Function", "text", 0),
             Column("inclusive_ns", "Inclusive", "ns", 0),
-            Column("share_of_part", "Share", "ratio", 0, additive=True),
+            Column("share_of_part", "Share", "ratio", 0),
             Column("self_ns", "Self", "ns", 1, additive=True),
             Column("own", "Of the program", "bool", 9),
         )

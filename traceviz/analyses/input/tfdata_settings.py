@@ -231,7 +231,7 @@ def describe_settings(settings: PipelineSettings) -> list[Block]:
         Column("parallelism", "At once", "count", 0),
         Column("autotune", "Autotuned", "bool", 2),
         Column("buffer_limit", "Buffer", "count", 1),
-        Column("empty_share", "Found empty", "ratio", 0, bar=True),
+        Column("empty_share", "Found empty", "ratio", 0, bar=True, additive=False),
         Column("batch_size", "Batch", "count", 3),
         Column("fused", "Fused from", "text", 4),
         Column("path", "Path in the pipeline", "text", 9),

@@ -207,7 +207,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Column("lane", "Lane", "text", 0),
             Column("events", "Events", "count", 2),
             Column("busy_ns", "Busy", "ns", 0),
-            Column("busy_share", "Of captured time", "ratio", 0, bar=True),
+            Column("busy_share", "Of captured time", "ratio", 0, bar=True, additive=False),
             Column("largest", "Most of it", "text", 1),
             Column("largest_ns", "Of it", "ns", 1),
         )
@@ -216,7 +216,7 @@ class LanesAnalysis(Analysis[LaneTimes]):
             Column("name", "Event", "text", 0),
             Column("calls", "Calls", "count", 2, additive=True),
             Column("self_ns", "Self", "ns", 0, additive=True),
-            Column("self_share", "Of captured time", "ratio", 0, bar=True),
+            Column("self_share", "Of captured time", "ratio", 0, bar=True, additive=False),
         )
         of_lanes = result.lanes.with_columns(share("busy_ns", whole, "busy_share"))
         listed = result.events.filter(pl.col("self_ns") >= self.least_share * whole)  # names may all differ

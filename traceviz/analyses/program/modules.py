@@ -140,10 +140,10 @@ _TIMES = (
     Column("device_ns", "Device forward", "ns", 0),
     Column("device_self_ns", "Device self", "ns", 5, additive=True),
     Column("backward_ns", "Device backward", "ns", 1),
-    Column("share_of_device_time", "Of device time", "ratio", 2, additive=True),
+    Column("share_of_device_time", "Of device time", "ratio", 2),
     Column("host_ns", "Host total", "ns", 0),
     Column("host_self_ns", "Host self", "ns", 4, additive=True),
-    Column("share_of_host_time", "Of host time", "ratio", 2, additive=True),
+    Column("share_of_host_time", "Of host time", "ratio", 2),
 )
 _EXACT = (
     Column("path", "Path", "text", 0),

@@ -54,7 +54,7 @@ def arrivals_grid(result: RanksResult) -> Grid:
         Column("median_skew_ns", "Skew, median", "ns", 0),
         Column("last", "Last at", "count", 0),
         Column("wait_ns", "Waits", "ns", 0),
-        Column("wait_share", "Of its time", "ratio", 1, bar=True),
+        Column("wait_share", "Of its time", "ratio", 1, bar=True, additive=False),
         Column("clock_ns", "Clock ahead", "ns", 9 if result.skew.one_clock else 2),
     )
     rows = tuple(

@@ -53,7 +53,7 @@ class WhatIfAnalysis(Analysis[WhatIf]):
             Column("label", "Without", "text", 0),
             Column("step_range", "Step", "text", 0),
             Column("as_fast", "As fast", "text", 0),
-            Column("share_of_steps", "Of steps", "ratio", 2, bar=True),
+            Column("share_of_steps", "Of steps", "ratio", 2, bar=True, additive=False),
             Column("not_proven", "Not proven because", "text", 9),
             Column("part", "Part", "text", 9),
             Column("step_ns", "Step", "ns", 9),

@@ -73,13 +73,15 @@ def test_saving_does_not_lead_over_the_steps_of_a_program_without_devices():
     assert "of this run" not in run(startup=1, stepping=10, saving=5).verdict.sentence
 
 
+@pytest.mark.parametrize("unseen", [0, 3])
 @pytest.mark.parametrize(("encloses", "cause"), [(True, "synchronisation"), (False, "run_other")])
-def test_a_function_that_encloses_a_run_without_steps_does_not_lead_over_what_devices_wait_for(encloses, cause):
+def test_a_function_that_encloses_a_run_without_steps_does_not_lead_over_what_devices_wait_for(encloses, cause, unseen):
+    """What is not known of the run, for 3 s more, does not count: the function encloses the 10 s that are."""
     main, load = (0, None, "main", "serve.py", 12), (1, None, "load_model", "serve.py", 3)
     at = range(0, 10 * S, S // 10)
     report = analyze(
         tables(
-            phases=[(0, 10 * S, "program", "serve.py", {"thread_id": None})],
+            phases=[(-unseen * S, (10 + unseen) * S, "program", "serve.py", {"thread_id": None})],
             stacks=[(0, 10 * S, 0, 1000)] if encloses else [(0, 7 * S, 1, 700), (7 * S, 3 * S, 0, 300)],
             stack_frames=[main, load],
             kernels=[(start, S // 20, "gemm") for start in at],

@@ -90,8 +90,9 @@ def describe_run(
     run = run.judged
     if not run.steps:
         text = RunText() if are_steps_judged else _describe_without_steps(run)
-        # A function that encloses the whole run says nothing next to what devices wait for.
-        encloses = text.candidate is not None and text.candidate.share >= ENCLOSES
+        # A function that encloses all known time of the run says nothing next to what devices wait for.
+        known_ns = run.run_ns - run.time_ns(UNEXPLAINED)
+        encloses = text.candidate is not None and text.candidate.time_ns >= ENCLOSES * known_ns
         return RunText() if encloses and has_device and lead is not None else text
     leads, before, outside = are_recorded and lead is not None, largest(run, BEFORE), run.time_ns(*OUTSIDE)
     if run.share(*STEPS) >= LEAST_STEPS:

@@ -127,6 +127,20 @@ def test_repeating_modules_of_the_busiest_device_are_steps():
     assert bounds_of(view) == [(i * 100 + 1, i * 100 + 101) for i in range(5)]
 
 
+@pytest.mark.parametrize(
+    ("name", "ends"), [("validation", [100, 200, 300, 700, 800]), ("forward", [100, 200, 600, 700, 800])]
+)
+def test_a_range_of_other_work_between_repeating_modules_belongs_to_no_step(name, ends):
+    """Modules of 80 ns each 100 ns, and after the third one a range of 300 ns in which another module runs."""
+    starts = [0, 100, 200, 600, 700, 800]
+    runs = [(start, 80, "jit_f(7)", "module") for start in starts] + [(290, 300, "jit_g(8)", "module")]
+    work = [(start, lasts, "fusion.1") for start, lasts, *_ in runs]
+    view = trace(device_ops=sorted(runs), kernels=sorted(work), host_ops=[(285, 310, name, "annotation")])
+    expected = [end - 15 if name == "validation" and end == 300 else end for end in ends]
+    assert bounds_of(view) == list(zip(starts, expected, strict=False))
+    assert training_steps(view).source == "module_cycle"
+
+
 def test_a_marker_with_too_few_annotations_says_how_many():
     view = trace(host_ops=[(0, 10, "do_it", "runtime")], options=AnalysisOptions(step_marker="do_it"))
     assert StepAnalysis().run(view).reason.startswith("--step-marker 'do_it' matches 1 ranges")

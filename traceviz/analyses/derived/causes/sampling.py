@@ -52,6 +52,8 @@ def find_working_time(trace: TraceView) -> IntervalSet | None:
     return IntervalSet.of(times[:-1][works], times[1:][works])
 
 
+ENCLOSES = 0.95
+"""A line of the program around this share of the samples encloses them, and is no place."""
 LEAST_SAMPLES = 10
 """With fewer samples in the judged time, none are used."""
 
@@ -123,7 +125,7 @@ def find_ticks(trace: TraceView, process_id: int) -> pl.DataFrame:
     said = rows.select(
         # That a thread runs on no core does not explain what it waits for
         pl.when(pl.col("leaf") != OFF_CORE).then(pl.col("kind").replace_strict(kinds, default="python")).alias("did"),
-        _name_of_code(),
+        _name_of_code(_find_enclosing_line(rows, trace.rank_extents.get(process_id))),
         pl.when(~pl.col("location").str.contains(_NO_PLACE)).then(pl.col("location")).alias("line"),
     )
     times = pl.DataFrame({"begin_ns": begin, "moment_ns": end - 1})
@@ -169,12 +171,25 @@ def _with_work_of_others(trace: TraceView, process_id: int, thread: int, samples
     )
 
 
-def _name_of_code() -> pl.Expr:
+def _find_enclosing_line(rows: pl.DataFrame, extent: tuple[int, int] | None) -> str:
+    """Return the line of the program around nearly all samples from first to last device work; empty if none is."""
+    if extent is None:
+        return ""
+    inside = pl.Series(IntervalSet.span(*extent).overlap(*bounds(rows)))
+    times = rows.select("location", inside.alias("time")).group_by("location").agg(pl.col("time").sum())
+    nearly_all = times.filter((pl.col("time") > 0) & (pl.col("time") >= ENCLOSES * pl.col("time").sum()))
+    return str(nearly_all["location"][0]) if nearly_all.height else ""
+
+
+def _name_of_code(enclosing: str = "") -> pl.Expr:
     """Return the name of the compiled function that ran, else the line; of a wait, the function that waits.
+
+    A line of the program that encloses all, ``engine.run()``, does not distinguish: then it is the library's function.
 
     The line that waits is in its location: *get (queue.py) in main (serve.py:12)* is no lock.
     """
     is_called = ~pl.col("leaf").str.contains(r"[^:]:\d| ") | ((pl.col("kind") == "lock") & (pl.col("leaf") != OFF_CORE))
+    is_called |= pl.col("location") == enclosing
     return pl.when(is_called).then("leaf").otherwise(pl.col("location")).alias("what")
 
 

@@ -56,7 +56,7 @@ def start_to_start(markers: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
     following = np.append(starts[1:], np.iinfo(np.int64).max)
     followed = np.append(_has_same_parent(outer), [False])[: starts.size]
     until = np.where(followed, following, np.minimum(ends, following))
-    until = np.where(followed, _end_before_others(ends, until, others), until)
+    until = np.where(followed, end_before_others(ends, until, others), until)
     after = np.maximum(until - ends, 0)[followed].sum()
     matters = after > GAPS_MATTER * (until - starts)[followed].sum()
     timed = outer.with_columns(pl.Series("end_ns", until), pl.Series("cut", ~followed & matters))
@@ -80,7 +80,7 @@ def _has_same_parent(markers: pl.DataFrame) -> npt.NDArray[np.bool_]:
     return np.asarray((parents[1:] == parents[:-1]).to_numpy())
 
 
-def _end_before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array:
+def end_before_others(ends: Array, until: Array, others: pl.DataFrame) -> Array:
     """Return ``until``, or the start of the first of ``others`` after a mark, if they fill enough of that time."""
     claimed = intervals(others)
     if not len(claimed):
@@ -126,13 +126,21 @@ class Coverage:
         return with_last >= WHOLE_PASS and self.time >= ENOUGH and self.captured >= ENOUGH_OF_CAPTURE
 
 
-def coverage(trace: TraceView, steps: pl.DataFrame) -> Coverage:
-    """Return the shares that ``steps`` (``process_id, start_ns, end_ns``) cover."""
+def coverage(trace: TraceView, steps: pl.DataFrame, others: pl.DataFrame) -> Coverage:
+    """Return the shares that ``steps`` (``process_id, start_ns, end_ns``) cover.
+
+    Ranges of other work between them are known: ``others`` (the same columns) do not make steps parts of a pass.
+    """
     inside = unions_by(steps, "process_id")
+    theirs = unions_by(others, "process_id")
+    known = {
+        rank: own.union(theirs[rank].clip(int(own.starts[0]), int(own.ends[-1]))) if rank in theirs else own
+        for rank, own in inside.items()
+    }
     extents = {rank: IntervalSet.span(*extent) for rank, extent in trace.rank_extents.items()}
     work, time = (
         ratio(
-            sum(all_of[rank].intersect(own).total for rank, own in inside.items() if rank in all_of),
+            sum(all_of[rank].intersect(own).total for rank, own in known.items() if rank in all_of),
             sum(own.total for own in all_of.values()),
         )
         for all_of in (trace.rank_busy, extents)

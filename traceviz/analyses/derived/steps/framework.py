@@ -34,21 +34,23 @@ COMPILED_SHARE = 0.1
 """Minimum share of its time that a first step must spend compiling to be warm-up."""
 
 
-def module_cycle_steps(modules: pl.DataFrame) -> Steps:
+def module_cycle_steps(modules: pl.DataFrame, others: pl.DataFrame) -> Steps:
     """Return steps from the cycle of compiled modules that a device executes.
 
     Devices of one process execute the same modules, so the device that spends the most time in them decides.
 
     Args:
         modules: ``process_id, device_id, start_ns, end_ns, name``, sorted by start.
+        others: ``process_id, start_ns, end_ns`` of ranges outside the loop (names match
+            :data:`traceviz.analyses.derived.steps.bounds.OTHER_WORK`).
     """
     parts = []
-    for part in parts_by(modules, "process_id").values():
+    for process, part in parts_by(modules, "process_id").items():
         spent = part.group_by("device_id").agg((pl.col("end_ns") - pl.col("start_ns")).sum().alias("spent"))
         device = spent.sort("spent", "device_id", descending=[True, False])["device_id"][0]
         own = having(part, "device_id", device)
         plain = own.with_columns(pl.col("name").cast(pl.String).str.replace(MODULE_FINGERPRINT, ""))
-        parts.append(cycle_steps(plain, "name", at_least=1))
+        parts.append(cycle_steps(plain, "name", at_least=1, others=having(others, "process_id", process)))
     return join_processes("module_cycle", [part for part in parts if part])
 
 

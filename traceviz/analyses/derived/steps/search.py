@@ -142,7 +142,7 @@ def slight_steps(trace: TraceView) -> Steps | None:
 def covered_by_steps(trace: TraceView) -> Coverage | None:
     """Return the coverage of inferred steps; ``None`` if steps are marked, or none were found."""
     steps = found_steps(trace)
-    return coverage(trace, steps.frame) if steps.source in INFERRED else None
+    return coverage(trace, steps.frame, _find_other_work(trace)) if steps.source in INFERRED else None
 
 
 @once_per_trace
@@ -316,7 +316,7 @@ def _find_module_cycle(trace: TraceView) -> Steps:
         return NO_STEPS
     scan = trace.tables.scan("device_ops").filter(pl.col("kind") == "module")
     modules = scan.select("process_id", "device_id", "start_ns", end_ns(), "name").collect(engine=trace.tables.engine)
-    return module_cycle_steps(modules.sort("start_ns")) if modules.height else NO_STEPS
+    return module_cycle_steps(modules.sort("start_ns"), _find_other_work(trace)) if modules.height else NO_STEPS
 
 
 def _find_host_cycle(trace: TraceView) -> Steps:

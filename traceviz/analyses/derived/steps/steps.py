@@ -17,7 +17,7 @@ import polars as pl
 
 from traceviz.analyses.derived.frames import codes, end_ns, having, parts_by
 from traceviz.analyses.derived.patterns import matches
-from traceviz.analyses.derived.steps.bounds import WHOLE_PASS, start_to_start
+from traceviz.analyses.derived.steps.bounds import WHOLE_PASS, end_before_others, start_to_start
 from traceviz.analyses.derived.steps.cycles import find_cycle
 from traceviz.core.arrays.intervals import Array, IntervalSet
 
@@ -273,8 +273,14 @@ def fold_numbers(column: str) -> pl.Expr:
     return pl.col(column).str.replace_all(r"\d+", "#")
 
 
-def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps | None:
-    """Return steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events."""
+def cycle_steps(
+    events: pl.DataFrame, name: str, at_least: int, others: pl.DataFrame | None = None
+) -> ProcessSteps | None:
+    """Return steps between the anchors of the cycle of ``events`` (sorted by start), if it has ``at_least`` events.
+
+    A step ends where one of ``others`` starts, which do not belong to the loop, if they fill most of the time after its
+    first event.
+    """
     starts = events["start_ns"].to_numpy()
 
     def find_pauses() -> Array:
@@ -289,6 +295,9 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
     repeats = int(durations[cycle.anchors[0] : cycle.anchors[-1]].sum())
     share = repeats * (1 + 1 / (cycle.anchors.size - 1)) / max(1, int(durations.sum()))
     edges = starts[cycle.anchors]
+    until = edges[1:]
+    if others is not None:
+        until = end_before_others(events["end_ns"].to_numpy()[cycle.anchors[:-1]], until, others)
     label = str(events[name][int(cycle.anchors[0])])
     frame = pl.DataFrame(
         {
@@ -296,7 +305,7 @@ def cycle_steps(events: pl.DataFrame, name: str, at_least: int) -> ProcessSteps 
             "step": np.arange(edges.size - 1),
             "name": [label] * (edges.size - 1),
             "start_ns": edges[:-1],
-            "end_ns": edges[1:],
+            "end_ns": until,
         }
     )
     thread = events["thread_id"][0] if "thread_id" in events.columns else None

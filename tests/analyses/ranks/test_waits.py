@@ -13,8 +13,10 @@ US = 1_000
 SEND_RECV = "ncclDevKernel_SendRecv"
 
 
-def stages(*works, transfer=10, idle=0, steps=4):
+def stages(*works, transfer=10, idle=0, steps=4, takes_turns=False):
     """Return ranks that compute for so many µs in each step, and exchange data until the slowest has sent for 10 µs.
+
+    With ``takes_turns``, ranks exchange their work after each step.
 
     Rank 0 then idles for ``idle`` µs::
 
@@ -25,7 +27,7 @@ def stages(*works, transfer=10, idle=0, steps=4):
     marks, kernels = [], []
     for step in range(steps):
         start = step * (end + idle)
-        for rank, work in enumerate(works):
+        for rank, work in enumerate(works[::-1] if takes_turns and step % 2 else works):
             at = {"process_id": rank, "device_id": rank}
             kernels += [(start * US, work * US, "gemm", at), ((start + work) * US, (end - work) * US, SEND_RECV, at)]
             marks.append(
@@ -56,6 +58,21 @@ def test_exposed_communication_is_without_that_wait_and_uneven_work_is_named():
     assert judged(RanksAnalysis(), view)["TV502"].cost_ns == 4 * 20 * US  # 90, and 70 on average
     verdict = analyze(view).verdict
     assert verdict.cause == "step-time-imbalance"
+
+
+def test_ranks_that_work_most_in_turn_wait_for_one_another():
+    view = stages(50, 90, takes_turns=True)
+    found = judged(RanksAnalysis(), view)
+    # In each step one of the two ranks waits for 40 of 100 µs: 20 on average over ranks.
+    assert set(found) == {"TV503"}
+    assert (found["TV503"].cost_ns, found["TV503"].share) == (4 * 20 * US, 0.2)
+    assert "wait for one another for 20.0 %" in found["TV503"].message
+    assert "late in turn" in found["TV503"].message
+    assert analyze(view).verdict.cause == "late-collectives"
+
+
+def test_ranks_with_equal_work_in_turn_do_not_wait():
+    assert judged(RanksAnalysis(), stages(50, 52, transfer=48, takes_turns=True)) == {}  # 1 of 100 µs on average
 
 
 def test_stages_with_equal_work_communicate_and_do_not_wait():

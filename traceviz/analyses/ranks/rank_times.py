@@ -124,7 +124,12 @@ class RanksResult:
 
     @property
     def wait_ns(self) -> int:
-        """Mean of the waits of the ranks with judged time."""
+        """Mean of all known waits of the ranks with judged time."""
+        return mean([rank.known_wait_ns for rank in self.ranks if rank.judged_ns])
+
+    @property
+    def collective_wait_ns(self) -> int:
+        """Mean of their waits in compared collectives."""
         return mean([rank.wait_ns or 0 for rank in self.ranks if rank.judged_ns])
 
 

@@ -91,7 +91,11 @@ class RanksAnalysis(Analysis[RanksResult]):
 
     def judge(self, result: RanksResult) -> tuple[Finding, ...]:
         """Return findings on stragglers, unequal steps, and waiting for late ranks."""
-        return (*self._straggler(result), *self._imbalance(result), *self._late(result))
+        uneven = self._imbalance(result)
+        # If no collective was compared, the waits are known by the rank with most work alone: it is named if it stays
+        # the same.
+        late = () if uneven and not result.skew.collectives else self._late(result)
+        return (*self._straggler(result), *uneven, *late)
 
     def _straggler(self, result: RanksResult) -> tuple[Finding, ...]:
         worst = max(range(len(result.ranks)), key=lambda place: result.scores[place])
@@ -159,9 +163,10 @@ class RanksAnalysis(Analysis[RanksResult]):
             return ()
         blamed = self._blamed(result)
         first: tuple[str, ...] = ()
+        in_collectives = 2 * result.collective_wait_ns >= cost
         waited = (
-            f"Ranks wait for one another in collectives for {format_ratio(cost / result.judged_ns)} of the "
-            f"{result.judged_words}, and compute nothing meanwhile"
+            f"Ranks wait for one another {'in collectives ' if in_collectives else ''}for "
+            f"{format_ratio(cost / result.judged_ns)} of the {result.judged_words}, and compute nothing meanwhile"
         )
         evidence: tuple[Fact, ...] = (
             Fact("wait_ns", "waiting, mean over ranks", cost, "ns"),
@@ -205,7 +210,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             return None
         own, place = max(known, key=lambda pair: pair[0])
         others, rank = median(time for time, other in known if other != place), result.ranks[place]
-        waited = [other.wait_ns or 0 for other in result.ranks if other is not rank and other.judged_ns]
+        waited = [other.known_wait_ns for other in result.ranks if other is not rank and other.judged_ns]
         explains = (own - others) * rank.rounds >= self.blame_wait * mean(waited)
         explains = explains and result.imbalance.is_mostly_slowest(rank.process_id)
         return (rank, own, others) if own - others > self.blame_share * others and explains else None
@@ -221,7 +226,7 @@ class RanksAnalysis(Analysis[RanksResult]):
             Fact("slowest_factor", f"slowest rank's own {'step' if of_steps else 'time'} / median", slowest, "factor"),
             Fact("lost_ns", f"lost to unequal {'steps' if of_steps else 'work'}", lost, "ns"),
             Fact("collectives", "collectives compared", result.skew.collectives, "count"),
-            Fact("wait_ns", "waiting in them, mean", result.wait_ns if result.compared else None, "ns"),
+            Fact("wait_ns", "waiting in them, mean", result.collective_wait_ns if result.compared else None, "ns"),
         )
         grids = (times_grid(result), arrivals_grid(result), collectives_grid(result), steps_grid(result))
         remarks = (Prose(text) for text in cautions(result))

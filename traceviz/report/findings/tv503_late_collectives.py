@@ -12,7 +12,12 @@ RECORD = FindingRecord(
     slug="late-collectives",
     what=(
         "In at least 5 % of the judged time ranks wait in collectives for ranks that arrive later, and compute nothing "
+<<<<<<< HEAD
         "during that time."
+=======
+        "meanwhile. In communication that cannot be compared call by call, ranks wait for the one with the most work "
+        "of its own in a step: by the time for which they communicate longer."
+>>>>>>> mendb
     ),
     why="A collective transfers nothing before the last rank has come; the time before that is not the network's.",
     advice=(

@@ -52,8 +52,8 @@ _WORK_ARRIVES = (
     r"|\b(selectors|socket|connection)[.]py:\d+ (select|_?poll|recv\w*|accept)$"
     r"|^(epoll_p?wait2?|accept4?)$"
 )
-"""Functions in which a program waits for what others send it. ``poll`` and ``recv`` alone are as often waits for loaders
-or for another rank."""
+"""Functions in which a program waits for what others send it. ``poll`` and ``recv`` alone are as often waits for
+loaders or for another rank."""
 
 _PLURALS = {**KIND_LABELS, "driver": "the driver", "optimizer": "the optimizer", "runtime": "the framework's runtime"}
 

@@ -32,6 +32,8 @@ RECORD = FindingRecord(
     disjoint_from=("TV506",),
     is_per_rank=True,
     is_of_ranks=True,
+    claim="Late collectives: waiting for rank {rank} takes",
+    claims_of=(("", "Late collectives: ranks wait for one another"),),
     tables=RANKS,
     place=TimelinePlace("late_collective", "the longest wait for a late rank"),
 )

@@ -87,6 +87,7 @@ _BASES = {
     "GPU time": "of GPU time",
     "API time": "of API time",
     "kernel time": "of kernel time",
+    "time in collectives": "of collective time",
 }
 
 

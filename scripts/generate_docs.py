@@ -125,8 +125,8 @@ def findings_page() -> str:
 {GENERATED.format(source="the records in traceviz/report/findings/")}
 
 The findings of a report, with reasons. `traceviz explain CODE` prints the same in the terminal. A code never changes
-its meaning. A finding is an error where at least 20 % of the judged time is at stake, a warning from 5 % on, and a hint
-below; findings are sorted by the time at stake.
+its meaning. The severity of a finding is high if at least 20 % of the judged time is at stake, medium from 5 % on, and
+info below (in JSON: error, warning, info); findings are sorted by the time at stake.
 
 | code | problem | section |
 |---|---|---|

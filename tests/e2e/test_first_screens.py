@@ -39,7 +39,7 @@ def test_a_screen_holds_verdict_bar_findings_and_the_tables_behind_them(samples,
         assert max(map(len, lines)) <= width
         verdict = [place for place, line in enumerate(lines) if line.startswith("▌ ")]
         assert verdict == list(range(3, 3 + len(verdict)))
-        headings = [line.partition(" ─")[0] for line in lines if " ──" in line]
+        headings = [line.partition(" ─")[0] for line in lines if " ──" in line and not line.startswith(" ")]
         assert headings[0] == "Where the steps' time went"
         assert len(shown := [heading for heading in headings if heading not in NO_TABLES]) == len(tables)
         assert [heading for heading, title in zip(shown, tables, strict=True) if not heading.startswith(title)] == []

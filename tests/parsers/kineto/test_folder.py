@@ -242,6 +242,6 @@ def test_any_bytes_are_answered(data):
 
 def test_the_first_sentence_says_that_the_newest_of_several_recordings_was_read(tmp_path):
     cycles = fill(tmp_path, {f"host_11.170000000000{n}.pt.trace.json": alone(f"k{n}") for n in range(3)})
-    words = "This is the newest of several recordings."
+    words = "The folder has several recordings; this report is about the newest."
     assert api.report_on(cycles).verdict.sentence.endswith(words)
     assert words not in api.report_on(cycles / "host_11.1700000000001.pt.trace.json").verdict.sentence

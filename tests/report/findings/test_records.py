@@ -61,6 +61,11 @@ def is_of_candidates(value, record):
     return not value or record.can_lead
 
 
+def is_claim(value):
+    """Return whether a figure can follow: no end of a sentence, and with ``12.3 % of step time`` at most 12 words."""
+    return not value.endswith((".", ":")) and not re.search(r"\d", value) and len(value.split()) <= 7
+
+
 CHECKS = {
     "code": lambda value, _: re.fullmatch(r"TV\d{3}", value),
     "slug": lambda value, _: re.fullmatch(r"[a-z]+(-[a-z]+)*", value),
@@ -80,6 +85,12 @@ CHECKS = {
     "certainty": lambda value, _: value in get_args(Certainty),
     "is_candidate": lambda value, record: value or (record.explains and record.severity == "by share"),
     "label": lambda value, record: value != record.slug.replace("-", " "),
+    "claim": lambda value, record: bool(value) is record.can_lead and is_claim(value),
+    "claims_of": lambda value, record: (
+        not value
+        if not record.can_lead
+        else all(is_claim(claim) for _, claim in value) and ("{rank}" not in record.claim or "" in dict(value))
+    ),
     "counts_later_time": is_of_candidates,
     "disjoint_from": lambda value, record: (
         are_other_codes(value, record) and all(record.code in record_of(code).disjoint_from for code in value)

@@ -1,4 +1,4 @@
-"""Claims for the headline: one clause for each exclusive part of the judged time, and for each finding that may lead.
+"""Claims for the headline: one clause for each exclusive part of the judged time. Records of findings have theirs.
 
 A headline is ``claim``, the share of the option that leads, and the base of that share::
 
@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from traceviz.analyses.headline.choice import IN_TURN, INPUT, INPUTS, POSSIBLE_INPUT, UNEXPLAINED, Option
 from traceviz.core.units import format_ratio
 from traceviz.report import STEADY_STEP_TIME, Finding
+from traceviz.report.findings.record import ONE_FUNCTION
 from traceviz.report.start import find_start, place_within_sentence
 
 LONGEST_NAME = 44
@@ -76,60 +77,6 @@ _OF_PARTS: dict[str, tuple[str, str]] = {
 }
 """Claims of the exclusive parts: with a device, and without one if that differs."""
 
-_OF_FINDINGS: dict[str, str] = {
-    "TV202": "Launch-bound: devices wait for launches",
-    "TV203": "Synchronisation: devices idle while the host waits",
-    "TV204": "Small grids: larger ones save up to",
-    "TV206": "Blocking copies: devices idle during them",
-    "TV301": "Allocation churn: devices idle during it",
-    "TV302": "Pageable copies: devices wait for them",
-    "TV303": "Synchronous copies: devices wait for them",
-    "TV304": "Stream creation: devices wait for it",
-    "TV310": "Layout conversion: avoiding it saves up to",
-    "TV401": "Recompilation: steps compile again for",
-    "TV404": "Infeed: devices wait for data",
-    "TV405": "Full precision: lower precision saves up to",
-    "TV406": "Launches: input threads delay them",
-    "TV407": "Eager ops: starting them takes",
-    "TV408": "Unused devices: using them saves up to",
-    "TV409": "Small grids: larger batches save up to",
-    "TV410": "Device copies: devices wait for them",
-    "TV411": "Unused device: using it saves up to",
-    "TV501": "Straggler: waiting for rank {rank} takes",
-    "TV502": "Uneven ranks: waiting for rank {rank} takes",
-    "TV503": "Late collectives: waiting for rank {rank} takes",
-    "TV504": "Exposed communication: devices only communicate",
-    "TV505": "Parameter transfer: devices wait for parameters",
-    "TV506": "Host collectives: ranks exchange data",
-    "TV603": "Too many threads: they may waste",
-    "TV612": "GIL: steps wait for the interpreter lock",
-    "TV614": "Logging: steps write messages",
-    "TV615": "Garbage collection: Python collects garbage",
-    "TV616": "Small batch: overhead takes",
-    "TV618": "Threads: starting them takes",
-    "TV621": "Stalled threads: operators wait for cores",
-    "TV902": "Profiler: its own work takes",
-}
-"""Claims of findings, by code; ``{rank}`` is the fact of that key. Without it, :data:`_WITHOUT_RANK` has the claim."""
-_WITHOUT_RANK = {
-    "TV501": "Straggler: ranks wait for one rank",
-    "TV502": "Uneven ranks: they wait for the slowest",
-    "TV503": "Late collectives: ranks wait for one another",
-}
-_OF_HEADINGS: dict[str, str] = {
-    "saving": "Saving: steps save",
-    "input and output": "Input and output: steps read or write",
-    "serialization": "Serialization: converting objects takes",
-    "Python": "Python: interpreted code takes",
-    "small operators": "Small operators: calling them takes",
-    "sleep": "Sleep: steps sleep",
-    "starved": "Starved: steps wait for a queue",
-    "connections": "Connections: steps wait for one",
-    "waiting": "Waiting: steps wait for others",
-    "locks": "Locks: steps wait for a lock",
-}
-"""Claims of findings on one activity of the main thread, by their heading. Others are about a function."""
-
 _BASES = {
     f"{STEADY_STEP_TIME} of a rank": "of step time",
     STEADY_STEP_TIME: "of step time",
@@ -140,6 +87,7 @@ _BASES = {
     "GPU time": "of GPU time",
     "API time": "of API time",
     "kernel time": "of kernel time",
+    "time in collectives": "of collective time",
 }
 
 
@@ -170,14 +118,12 @@ def claim_of_option(option: Option, finding: Finding | None, *, has_device: bool
     if option.record is None or finding is None:
         with_device, alone = _OF_PARTS.get(option.key, ("", ""))
         subject = with_device if has_device or not alone else alone
-    elif option.code in _OF_FINDINGS:
+    else:
+        others = dict(option.record.claims_of)
         rank = next((fact.value for fact in finding.evidence if fact.key == "rank"), None)
-        subject = _WITHOUT_RANK.get(option.code, "") if rank is None else ""
-        subject = subject or _OF_FINDINGS[option.code].format(rank=rank)
-    elif option.label in _OF_HEADINGS:
-        subject = _OF_HEADINGS[option.label]
-    elif option.code in {"TV610", "TV613", "TV622"}:
-        subject, name = "One function takes", find_start(finding)
+        subject = others.get(option.label) or (rank is None and others.get("")) or option.record.claim
+        name = find_start(finding) if subject == ONE_FUNCTION else ""
+        subject = subject.format(rank=rank)
     if not subject:
         label = option.label.partition(": ")[0]
         subject = f"{label[0].upper()}{label[1:]}: it takes"

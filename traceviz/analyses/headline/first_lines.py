@@ -49,6 +49,7 @@ LONGEST_PLACE = 80
 """Most characters of a place in the consequence."""
 _MARK_INPUT = "to know, mark data loading with a range"
 _KERNEL_TIME, _GPU_TIME, _API_TIME = "kernel time", "GPU time", "API time"
+_COLLECTIVE_TIME = "time in collectives"
 
 
 def headline_of_lead(results: dict[str, Any], time: Judged, lead: Option, findings: tuple[Finding, ...]) -> Headline:
@@ -192,19 +193,22 @@ def _with_article(what: str, share: float) -> str:
 def headline_of_unjudged(trace: TraceView, pipeline: InputPipelineResult) -> Headline:
     """Return the headline of a capture that shows no causes: its largest kernel or event, else why it shows none."""
     kind = pipeline.kind
-    kernel = _find_largest_kernel(trace) if kind.key != "filtered" else None
+    kernel = _find_largest_kernel(trace)
     remedy = kind.remedy.rstrip(".")
-    if kernel is not None:
-        made = claim_on(_with_article("kernel", kernel[1]), kernel[1], _KERNEL_TIME, kernel[0])
+    base = _COLLECTIVE_TIME if kind.key == "filtered" else _KERNEL_TIME
+    if kind.late_device:
+        made = claim_on("One late device takes up to", kind.late_share, base, kind.late_device)
         return replace(made, consequence=remedy)
-    if trace.ranks and trace.captured_ns and kind.key != "filtered":
+    if kernel is not None:
+        made = claim_on(_with_article("kernel", kernel[1]), kernel[1], base, kernel[0])
+        return replace(made, consequence=remedy)
+    if trace.ranks and trace.captured_ns:
         rank = max(trace.ranks, key=lambda process: trace.idle_of(process).total)
         name, inside = find_costliest_name(trace, rank, trace.idle_of(rank))
         if name:
             made = claim_on("One event takes", inside / trace.captured_ns, CAPTURED, name)
             return replace(made, consequence=remedy)
-    reason = {"filtered": "only collectives were recorded", "no-device-work": "no device work was recorded"}
-    reason |= {"no-kernels": "no kernels were recorded"}
+    reason = {"no-device-work": "no device work was recorded", "no-kernels": "no kernels were recorded"}
     why = reason.get(kind.key) or (pipeline.reason.fact if pipeline.reason is not None else "no steps were found")
     return Headline(f"Not judged: {why}", consequence=remedy)
 

@@ -487,7 +487,7 @@ def _name_cycle(trace: TraceView) -> str:
     """Return that the trace is one of several recordings of the program, one for each cycle of its profiler."""
     notes = trace.tables.arrow("notes").to_pylist() if "notes" in trace.tables else []
     is_cycle = any(note["code"] == "run-chosen" and note["severity"] == Severity.WARNING for note in notes)
-    return "This is the newest of several recordings." if is_cycle else ""
+    return "The folder has several recordings; this report is about the newest." if is_cycle else ""
 
 
 def _list_problems(findings: tuple[Finding, ...]) -> list[Finding]:

@@ -263,7 +263,7 @@ REMARKS_TABLE: tuple[Cell[Remark], ...] = (
 def _comparability(comparison: Comparison) -> Section:
     """Return the remarks on other differences between the sides: sentences for people, a table for machines."""
     remarks = comparison.shown.remarks
-    sentences: list[Block] = [Prose(f"{remark.severity}: {remark.text.removesuffix('.')}.") for remark in remarks]
+    sentences: list[Block] = [Prose(f"{remark.severity.text}: {remark.text.removesuffix('.')}.") for remark in remarks]
     nothing = Prose("Nothing was found that keeps the sides from being compared.")
     tables = (
         block

@@ -16,6 +16,9 @@ ERROR_SHARE = 0.20
 READ_RARELY = "Read results (loss.item(), numpy(), print) every N steps, not in each."
 """Advice about waits for results. Analyses leave it out if the operation that waits has advice of its own."""
 
+ONE_FUNCTION = "One function takes"
+"""Claim of findings about one function, whose name follows the figure."""
+
 SeverityRule = Literal["by share", "hint", "warning"]
 """Severity from the share of the judged time at stake; always information; always a warning."""
 
@@ -118,6 +121,8 @@ class FindingRecord:
         is_candidate: It may lead the first sentence if it has a time class and a share (see :attr:`can_lead`). Others
             have the time of classes that are candidates themselves.
         label: Name within a sentence; empty for the slug.
+        claim: Headline up to the figure, if it leads; ``{rank}`` stands for the rank that the finding names.
+        claims_of: Other claims by heading of the finding; the heading is empty for a finding that names no rank.
         counts_later_time: Its time at stake includes time after its classes: it leads only if they are half of it.
         disjoint_from: Codes of findings on other parts of the time of the same classes.
         is_sampled: It comes from samples of all steps of a run; a profiler recorded only a few of these steps.
@@ -152,6 +157,8 @@ class FindingRecord:
     certainty: Certainty = "measured"
     is_candidate: bool = True
     label: str = ""
+    claim: str = ""
+    claims_of: tuple[tuple[str, str], ...] = ()
     counts_later_time: bool = False
     disjoint_from: tuple[str, ...] = ()
     is_sampled: bool = False

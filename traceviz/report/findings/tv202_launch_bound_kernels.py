@@ -24,6 +24,7 @@ RECORD = FindingRecord(
     section="kernels",
     explains=("kernel_launch", "launch_queue", "host"),
     label="launch-bound",
+    claim="Launch-bound: devices wait for launches",
     tables=LAUNCHES,
     place=TimelinePlace("idle_class", "the longest kernel launch without device work", ("kernel_launch",)),
 )

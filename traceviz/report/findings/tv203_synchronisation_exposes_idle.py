@@ -21,6 +21,7 @@ RECORD = FindingRecord(
     compares_clocks=True,
     explains=("synchronisation",),
     counts_later_time=True,
+    claim="Synchronisation: devices idle while the host waits",
     tables=WAITS,
     place=TimelinePlace("idle_class", "the longest wait for a device that then idles", ("synchronisation",)),
 )

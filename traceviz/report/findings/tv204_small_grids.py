@@ -30,6 +30,7 @@ RECORD = FindingRecord(
     part_of=("TV409",),
     explains=("device_compute",),
     certainty="at most",
+    claim="Small grids: larger ones save up to",
     tables=("gpu_efficiency:1", "kernels"),
     place=TimelinePlace("small_grid", "the longest kernel with a small grid"),
 )

@@ -37,6 +37,7 @@ RECORD = FindingRecord(
     section="cuda_api",
     compares_clocks=True,
     explains=("blocking_copy",),
+    claim="Blocking copies: devices idle during them",
     tables=("host_waits", "copies", "cuda_api"),
     place=TimelinePlace("waiting_copy", "the longest wait in a copy call"),
 )

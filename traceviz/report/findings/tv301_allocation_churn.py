@@ -18,6 +18,7 @@ RECORD = FindingRecord(
     section="cuda_api",
     compares_clocks=True,
     explains=("allocation",),
+    claim="Allocation churn: devices idle during it",
     tables=ALLOCATION,
     place=TimelinePlace("idle_class", "the longest allocation without device work", ("allocation",)),
 )

@@ -19,6 +19,7 @@ RECORD = FindingRecord(
     references=("https://developer.nvidia.com/blog/how-optimize-data-transfers-cuda-cc/",),
     section="copies",
     explains=("copy_d2h", "copy_h2d", "blocking_copy"),
+    claim="Pageable copies: devices wait for them",
     tables=COPIES,
     place=TimelinePlace("pageable_copy", "the longest pageable copy"),
 )

@@ -22,6 +22,7 @@ RECORD = FindingRecord(
     section="copies",
     compares_clocks=True,
     explains=("copy_d2h", "copy_h2d", "blocking_copy"),
+    claim="Synchronous copies: devices wait for them",
     tables=COPIES,
     place=TimelinePlace("api_call", "the longest blocking copy call", ("blocking_copy",)),
 )

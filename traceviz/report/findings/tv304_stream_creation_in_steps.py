@@ -12,6 +12,7 @@ RECORD = FindingRecord(
     section="cuda_api",
     compares_clocks=True,
     explains=("stream",),
+    claim="Stream creation: devices wait for it",
     tables=ALLOCATION,
     place=TimelinePlace("idle_class", "the longest allocation without device work", ("allocation",)),
 )

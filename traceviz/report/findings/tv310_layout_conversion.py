@@ -30,6 +30,7 @@ RECORD = FindingRecord(
     section="kernels",
     explains=("device_compute",),
     certainty="at most",
+    claim="Layout conversion: avoiding it saves up to",
     tables=("kernels",),
     place=TimelinePlace("layout_kernel", "the longest conversion of a layout"),
 )

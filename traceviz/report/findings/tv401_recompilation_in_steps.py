@@ -26,6 +26,7 @@ RECORD = FindingRecord(
     section="compilation",
     compares_clocks=True,
     explains=("compilation",),
+    claim="Recompilation: steps compile again for",
     tables=COMPILATION,
     place=TimelinePlace("idle_class", "the longest compilation without device work", ("compilation",)),
 )

@@ -17,6 +17,7 @@ RECORD = FindingRecord(
     section="device_programs",
     part_of=("TV101",),
     explains=("input",),
+    claim="Infeed: devices wait for data",
     tables=("input_pipeline", "device_programs"),
     place=TimelinePlace("input", "the longest wait for input", ("input_wait",)),
 )

@@ -37,6 +37,7 @@ RECORD = FindingRecord(
     section="precision",
     explains=("device_compute",),
     certainty="at most",
+    claim="Full precision: lower precision saves up to",
     tables=("precision", "kernels"),
     place=TimelinePlace("full_precision_kernel", "the longest matrix kernel in full precision"),
 )

@@ -19,6 +19,7 @@ RECORD = FindingRecord(
     section="launch_contention",
     compares_clocks=True,
     explains=("kernel_launch", "launch_queue"),
+    claim="Launches: input threads delay them",
     tables=("launch_contention", "launch", "operators"),
     place=TimelinePlace("idle_class", "the longest kernel launch without device work", ("kernel_launch",)),
 )

@@ -23,6 +23,7 @@ RECORD = FindingRecord(
     section="framework_ops",
     compares_clocks=True,
     explains=("kernel_launch", "launch_queue", "host"),
+    claim="Eager ops: starting them takes",
     tables=("framework_ops", "launch", "operators"),
     place=TimelinePlace("idle_class", "the longest kernel launch without device work", ("kernel_launch",)),
 )

@@ -23,5 +23,6 @@ RECORD = FindingRecord(
     hint_if="No operation shows that the program means to use several devices.",
     explains=("device_compute",),
     certainty="at most",
+    claim="Unused devices: using them saves up to",
     tables=("devices", "device_use"),
 )

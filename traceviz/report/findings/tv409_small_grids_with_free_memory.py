@@ -24,6 +24,7 @@ RECORD = FindingRecord(
     section="devices",
     explains=("device_compute",),
     certainty="at most",
+    claim="Small grids: larger batches save up to",
     tables=("gpu_efficiency:1", "kernels"),
     place=TimelinePlace("small_grid", "the longest kernel with a small grid"),
 )

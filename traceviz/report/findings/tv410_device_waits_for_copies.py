@@ -26,5 +26,6 @@ RECORD = FindingRecord(
     references=("https://docs.jax.dev/en/latest/notebooks/host-offloading.html",),
     section="device_programs",
     explains=("other_device",),
+    claim="Device copies: devices wait for them",
     tables=("device_programs", "copies"),
 )

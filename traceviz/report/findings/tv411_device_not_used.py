@@ -43,5 +43,6 @@ RECORD = FindingRecord(
     hint_if="The program does not train.",
     explains=("device_compute",),
     certainty="at most",
+    claim="Unused device: using it saves up to",
     tables=("devices", *COMPUTING),
 )

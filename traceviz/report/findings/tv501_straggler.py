@@ -27,6 +27,8 @@ RECORD = FindingRecord(
     disjoint_from=("TV506",),
     is_per_rank=True,
     is_of_ranks=True,
+    claim="Straggler: waiting for rank {rank} takes",
+    claims_of=(("", "Straggler: ranks wait for one rank"),),
     tables=RANKS,
     place=TimelinePlace("straggler", "the slowest step of rank {rank}"),
 )

@@ -28,6 +28,8 @@ RECORD = FindingRecord(
     disjoint_from=("TV506",),
     is_per_rank=True,
     is_of_ranks=True,
+    claim="Uneven ranks: waiting for rank {rank} takes",
+    claims_of=(("", "Uneven ranks: they wait for the slowest"),),
     tables=RANKS,
     place=TimelinePlace("uneven_step", "the step in which ranks differ most"),
 )

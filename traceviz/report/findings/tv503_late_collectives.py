@@ -12,12 +12,8 @@ RECORD = FindingRecord(
     slug="late-collectives",
     what=(
         "In at least 5 % of the judged time ranks wait in collectives for ranks that arrive later, and compute nothing "
-<<<<<<< HEAD
-        "during that time."
-=======
-        "meanwhile. In communication that cannot be compared call by call, ranks wait for the one with the most work "
-        "of its own in a step: by the time for which they communicate longer."
->>>>>>> mendb
+        "during that time. In communication that cannot be compared call by call, ranks wait for the one with the most "
+        "work of its own in a step: by the time for which they communicate longer."
     ),
     why="A collective transfers nothing before the last rank has come; the time before that is not the network's.",
     advice=(
@@ -37,6 +33,8 @@ RECORD = FindingRecord(
     disjoint_from=("TV506",),
     is_per_rank=True,
     is_of_ranks=True,
+    claim="Late collectives: waiting for rank {rank} takes",
+    claims_of=(("", "Late collectives: ranks wait for one another"),),
     tables=RANKS,
     place=TimelinePlace("late_collective", "the longest wait for a late rank"),
 )

@@ -42,6 +42,7 @@ RECORD = FindingRecord(
     section="communication",
     explains=("communication",),
     is_of_ranks=True,
+    claim="Exposed communication: devices only communicate",
     tables=COMMUNICATION,
     place=TimelinePlace("idle_class", "the longest communication without computing", ("communication",)),
 )

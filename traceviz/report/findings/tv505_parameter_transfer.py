@@ -44,6 +44,7 @@ RECORD = FindingRecord(
     section="copies",
     explains=("parameter_transfer",),
     is_of_ranks=True,
+    claim="Parameter transfer: devices wait for parameters",
     tables=COPIES,
     place=TimelinePlace("idle_class", "the longest transfer of parameters without computing", ("parameter_transfer",)),
 )

@@ -50,6 +50,7 @@ RECORD = FindingRecord(
     explains=("host_collective",),
     disjoint_from=("TV501", "TV502", "TV503"),
     is_of_ranks=True,
+    claim="Host collectives: ranks exchange data",
     tables=HOST_COLLECTIVES,
     place=TimelinePlace("idle_class", "the longest communication without computing", ("communication",)),
 )

@@ -33,5 +33,6 @@ RECORD = FindingRecord(
     section="host",
     explains=("host",),
     certainty="suspected",
+    claim="Too many threads: they may waste",
     tables=("host", "host_time", "cpu_steps"),
 )

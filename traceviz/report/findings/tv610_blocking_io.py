@@ -1,6 +1,6 @@
 """Finding TV610: blocking io."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
+from traceviz.report.findings.record import ONE_FUNCTION, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV610",
@@ -25,6 +25,8 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615"),
     explains=("os_call", "waiting", "saving", "io"),
     is_sampled=True,
+    claim=ONE_FUNCTION,
+    claims_of=(("saving", "Saving: steps save"), ("input and output", "Input and output: steps read or write")),
     tables=("host_time", "os_calls", "host_limits"),
     place=TimelinePlace("sampled", "the longest input and output", ("io", "saving")),
 )

@@ -1,6 +1,6 @@
 """Finding TV611: python in loop."""
 
-from traceviz.report.findings.record import FindingRecord, TimelinePlace
+from traceviz.report.findings.record import ONE_FUNCTION, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV611",
@@ -35,6 +35,12 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615", "TV616"),
     explains=("serialization", "host"),
     is_sampled=True,
+    claim=ONE_FUNCTION,
+    claims_of=(
+        ("Python", "Python: interpreted code takes"),
+        ("serialization", "Serialization: converting objects takes"),
+        ("small operators", "Small operators: calling them takes"),
+    ),
     tables=("host_time", "operators", "host_limits"),
     place=TimelinePlace("sampled", "the longest interval of Python", ("python",)),
 )

@@ -25,6 +25,7 @@ RECORD = FindingRecord(
     half_of=("TV615",),
     explains=("waiting", "lock", "gil"),
     is_sampled=True,
+    claim="GIL: steps wait for the interpreter lock",
     tables=THREADS,
     place=TimelinePlace("sampled", "the longest wait for the interpreter", ("gil",)),
 )

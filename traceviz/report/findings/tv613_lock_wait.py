@@ -1,6 +1,6 @@
 """Finding TV613: lock wait."""
 
-from traceviz.report.findings.record import THREADS, FindingRecord, TimelinePlace
+from traceviz.report.findings.record import ONE_FUNCTION, THREADS, FindingRecord, TimelinePlace
 
 RECORD = FindingRecord(
     code="TV613",
@@ -23,6 +23,14 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615", "TV618"),
     explains=("os_call", "waiting", "sleep", "lock"),
     is_sampled=True,
+    claim=ONE_FUNCTION,
+    claims_of=(
+        ("sleep", "Sleep: steps sleep"),
+        ("starved", "Starved: steps wait for a queue"),
+        ("connections", "Connections: steps wait for one"),
+        ("waiting", "Waiting: steps wait for others"),
+        ("locks", "Locks: steps wait for a lock"),
+    ),
     tables=THREADS,
     place=TimelinePlace("sampled", "the longest wait for a lock or a thread", ("lock", "sleep")),
 )

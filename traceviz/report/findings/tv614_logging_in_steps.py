@@ -21,6 +21,7 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615"),
     explains=("logging",),
     is_sampled=True,
+    claim="Logging: steps write messages",
     tables=HOST,
     place=TimelinePlace("sampled", "the longest logging", ("logging",)),
 )

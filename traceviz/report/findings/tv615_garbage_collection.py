@@ -21,6 +21,7 @@ RECORD = FindingRecord(
     section="host_limits",
     explains=("host",),
     is_sampled=True,
+    claim="Garbage collection: Python collects garbage",
     tables=HOST,
     place=TimelinePlace("phase", "the longest garbage collection", ("collection",)),
 )

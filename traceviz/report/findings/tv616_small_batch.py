@@ -21,5 +21,6 @@ RECORD = FindingRecord(
     references=("https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html",),
     section="host_limits",
     explains=("host",),
+    claim="Small batch: overhead takes",
     tables=("operators", "host_time", "host_limits"),
 )

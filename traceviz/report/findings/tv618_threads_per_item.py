@@ -28,5 +28,6 @@ RECORD = FindingRecord(
     references=("https://docs.python.org/3/library/concurrent.futures.html#threadpoolexecutor",),
     section="host",
     explains=("os_call", "waiting", "lock", "gil", "host"),
+    claim="Threads: starting them takes",
     tables=HOST,
 )

@@ -29,5 +29,6 @@ RECORD = FindingRecord(
     section="host_limits",
     explains=("host",),
     hint_if="Only other programs take the cores, and a function of the program takes 20 % of the steps.",
+    claim="Stalled threads: operators wait for cores",
     tables=COMPUTING,
 )

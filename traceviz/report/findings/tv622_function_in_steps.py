@@ -1,6 +1,6 @@
 """Finding TV622: function in steps."""
 
-from traceviz.report.findings.record import FindingRecord
+from traceviz.report.findings.record import ONE_FUNCTION, FindingRecord
 
 RECORD = FindingRecord(
     code="TV622",
@@ -23,5 +23,6 @@ RECORD = FindingRecord(
     half_of=("TV612", "TV615"),
     explains=("os_call", "waiting", "saving", "io", "sleep", "lock", "gil", "logging", "serialization", "host"),
     is_sampled=True,
+    claim=ONE_FUNCTION,
     tables=("host_time", "host_limits"),
 )

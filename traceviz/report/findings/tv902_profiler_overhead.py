@@ -14,6 +14,7 @@ RECORD = FindingRecord(
     misleads="Overhead at start-up, before the first step, does not distort the steps.",
     section="capture",
     explains=("profiler",),
+    claim="Profiler: its own work takes",
     tables=ELSEWHERE,
     place=TimelinePlace("idle_class", "the longest work of the profiler", ("profiler",)),
 )

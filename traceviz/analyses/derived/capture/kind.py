@@ -122,11 +122,15 @@ class CaptureKind:
         key: The kind.
         evidence: What shows it, as text.
         remedy: What to record instead, if another kind was wanted; may be empty.
+        late_device: Device for which the others wait, if the capture shows only that; may be empty.
+        late_share: Share of the time in collectives that the others wait for it, at most.
     """
 
     key: Kind
     evidence: str
     remedy: str = ""
+    late_device: str = ""
+    late_share: float = 0.0
 
     @property
     def words(self) -> str:
@@ -285,7 +289,7 @@ def _why_no_device(trace: TraceView, launches: int) -> tuple[str, str]:
     if any(note["code"] == COUNTERS for note in notes):
         return (
             "the kernels were measured with counters, which leaves them out",
-            "Record without profiler_metrics to see them.",
+            "To see the kernels, record without profiler_metrics.",
         )
     if launches:
         return f"the work of {counted(launches, 'launch call')} was not recorded", ""
@@ -333,7 +337,9 @@ def _find_filtered(trace: TraceView) -> CaptureKind | None:
         name = device_names(trace)[devices["device_id"][0]]
         least, most = format_ns(others_ns[0]), format_ns(others_ns[-1])
         evidence += f". {name} spends {format_ns(first)} in them, the others {least} to {most}: it arrives last"
-    return CaptureKind("filtered", evidence, "Record kernels of all kinds to see why it is late.")
+        share = sum(time - first for time in others_ns) / (first + sum(others_ns))
+        return CaptureKind("filtered", evidence, "To see why it is late, record kernels of all kinds.", name, share)
+    return CaptureKind("filtered", evidence, "To see why devices wait, record kernels of all kinds.")
 
 
 def _find_benchmark(trace: TraceView) -> CaptureKind | None:

@@ -109,7 +109,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         partial = "Only some sections were analysed; the verdict needs input_pipeline."
         line = " ".join(filter(None, (partial, _name_largest_problem(findings))))
         first = headline_of_largest(_list_problems(findings))
-        return Verdict(VerdictCode.PARTIAL, line, **_first_lines(first, (partial,)))
+        caveat = partial if first.figure else "The verdict needs the section input_pipeline."
+        return Verdict(VerdictCode.PARTIAL, line, **_first_lines(first, (caveat,)))
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         caveat = "The file is a summary without events: it does not show why devices wait."

@@ -92,9 +92,10 @@ class RanksAnalysis(Analysis[RanksResult]):
     def judge(self, result: RanksResult) -> tuple[Finding, ...]:
         """Return findings on stragglers, unequal steps, and waiting for late ranks."""
         uneven = self._imbalance(result)
-        # If no collective was compared, the waits are known by the rank with most work alone: it is named if it stays
-        # the same.
-        late = () if uneven and not result.skew.collectives else self._late(result)
+        # Waits outside compared collectives are derived from the rank with most work: name it, if it is always the same
+        # one and not late by a cause that all ranks share.
+        is_derived = 2 * result.collective_wait_ns < result.wait_ns
+        late = () if uneven and is_derived and not result.shared else self._late(result)
         return (*self._straggler(result), *uneven, *late)
 
     def _straggler(self, result: RanksResult) -> tuple[Finding, ...]:

@@ -140,7 +140,7 @@ def test_a_slash_focuses_the_search_which_hides_sections_and_rows(show):
     assert page.locator("main > section:visible").evaluate_all("all => all.map((one) => one.id)") == ["cuda_api"]
     assert page.locator("#cuda_api tbody tr:visible").all_text_contents() == ["cudaFree"]
     expect(page.locator(".tv-nav li:visible")).to_have_count(1)
-    expect(page.locator(".tv-search-count")).to_have_text("1 of 3 sections")
+    expect(page.locator(".tv-search-count")).to_have_text("1 of 4 sections")
     page.keyboard.press("Escape")
     expect(page.locator("main > section:visible")).to_have_count(3)
 

@@ -6,8 +6,8 @@ one. The slow rank is the one that does most of the added work. A place counts o
 
 from __future__ import annotations
 
-import gzip
 import re
+import zlib
 from collections import Counter
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from traceviz.report import Report
 
 MOST = 0.75
 """A rank is the place of a cause if it does this share of the added work."""
+_GZIP = 16 + zlib.MAX_WBITS
 FUNCTION, RANK = "function", "rank"
 _BUILT_IN = re.compile(r"<built-in (?:function|method) (\w+)")
 _PYTHON = re.compile(r"\(\d+\): (\w+)$")
@@ -30,8 +31,10 @@ def score_places(with_cause: Record, without: Record, report: Report, files: lis
     """
     text = " ".join((report.verdict.sentence, *(finding.message for finding in report.findings[:1])))
     inside = [file for path in files for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file()]
+    # A decompressor, as a file may be cut off.
     held = b"".join(
-        gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes() for file in inside
+        zlib.decompressobj(wbits=_GZIP).decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        for file in inside
     )
     words = {word for word in place_words(with_cause, without) if word.encode() in held}
     named = {FUNCTION: any(has_word(word, text) for word in words)} if words else {}

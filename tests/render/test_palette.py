@@ -113,6 +113,8 @@ IN_ORDER = {
     "calls": CALLS,
     "run": RUN,
     "copies": ("copy_h2d", "copy", "copy_d2h", "memset"),
+    "device use": ("device_compute", "communication", "copy"),
+    "device use without communication": ("device_compute", "copy"),
 }
 """Keys that are drawn in this order."""
 TOGETHER = {

@@ -109,7 +109,7 @@ COLORS: dict[str, Color] = {
     "sorting": Color("#937aae", "#1d75e5"),
     "recurrent": Color("#628650", "#91d0cf"),
     "image": Color("#041f9e", "#e1ea17"),
-    **dict.fromkeys(("copy", "movement"), Color("#06aa4b", "#c1fba4")),
+    **dict.fromkeys(("copy", "movement"), Color("#06aa4b", "#257054")),
     "transfer": Color("#003d7c", "#1ae1ff"),
     "fusion": Color("#d25680", "#cc912e"),
     "compiled": Color("#2a2000", "#77f2ca"),

@@ -67,7 +67,7 @@ def describe_input(pipeline: InputPipelineResult, lead: Option | None, *, is_alo
     """
     if pipeline.verdict is InputVerdict.CANNOT_JUDGE and pipeline.reason is not None:
         if pipeline.reason.code is ReasonCode.TRAINS_NOTHING:
-            return "Without training, there is no input pipeline to judge."
+            return "There is no input to judge."
         return f"Cannot judge the input pipeline: {pipeline.reason.fact}."
     if lead is not None and lead.key in INPUTS:
         return ""

@@ -142,7 +142,7 @@ def test_a_slash_focuses_the_search_which_hides_sections_and_rows(show):
     expect(page.locator(".tv-nav li:visible")).to_have_count(1)
     expect(page.locator(".tv-search-count")).to_have_text("1 of 4 sections")
     page.keyboard.press("Escape")
-    expect(page.locator("main > section:visible")).to_have_count(3)
+    expect(page.locator("main > section:visible")).to_have_count(4)
 
 
 def test_a_slash_in_a_field_is_a_letter(show):

@@ -19,7 +19,7 @@ HINTS = {"canonical", "alternate", "edit", "license"}
 
 
 class Page(HTMLParser):
-    """What one page loads, where it links to, and which anchors it has."""
+    """Files that one page loads, its links and its anchors."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What a report answers by name, and its errors."""
+"""Rows and facts of a report by name, and the errors of names that it does not have."""
 
 import pytest
 

@@ -76,7 +76,7 @@ def test_saving_does_not_lead_over_the_steps_of_a_program_without_devices():
 @pytest.mark.parametrize("unseen", [0, 3])
 @pytest.mark.parametrize(("encloses", "cause"), [(True, "synchronisation"), (False, "run_other")])
 def test_a_function_that_encloses_a_run_without_steps_does_not_lead_over_what_devices_wait_for(encloses, cause, unseen):
-    """What is not known of the run, for 3 s more, does not count: the function encloses the 10 s that are."""
+    """Unknown time of the run, 3 s more, does not count: the function encloses the 10 s that are known."""
     main, load = (0, None, "main", "serve.py", 12), (1, None, "load_model", "serve.py", 3)
     at = range(0, 10 * S, S // 10)
     report = analyze(

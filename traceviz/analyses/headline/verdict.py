@@ -106,11 +106,7 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     """Return the verdict on ``trace`` from the results of its analyses (by slug) and the findings, worst first."""
     pipeline = results.get("input_pipeline")
     if not isinstance(pipeline, InputPipelineResult):
-        partial = "Only some sections were analysed; the verdict needs input_pipeline."
-        line = " ".join(filter(None, (partial, _name_largest_problem(findings))))
-        first = headline_of_largest(_list_problems(findings))
-        caveat = partial if first.figure else "The verdict needs the section input_pipeline."
-        return Verdict(VerdictCode.PARTIAL, line, **_first_lines(first, (caveat,)))
+        return _judge_some_sections(findings)
     printed, capture = results.get("totals"), results.get("capture")
     if isinstance(printed, PrintedTotals) and isinstance(capture, CaptureFacts) and not capture.events:
         caveat = "The file is a summary without events: it does not show why devices wait."
@@ -139,7 +135,8 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
     is_judged = judges_steps and not time.has_device
     knows_more = choice.lead or around or lanes or is_judged or pipeline.spent == cause_sentence
     judges_input = pipeline.verdict is not InputVerdict.NOT_JUDGED
-    failure = describe_failure(trace)
+    failure, cycle, unrecorded = describe_failure(trace), _name_cycle(trace), _describe_unrecorded_work(results)
+    unexplained, caution = _describe_unexplained(trace, results, time, choice), _caution_about_steps(results)
     sentences = [
         (0, failure),
         (0, run.sentence if run.candidate else ""),
@@ -150,39 +147,39 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         (3 if judges_steps else 0 if working < MOST else 1, "" if is_brief else around),
         (1, describe_others(choice, time) if cause_sentence else ""),
         (0, "" if run.candidate else run.sentence),
-        (2, _describe_unexplained(trace, results, time, choice)),
+        (2, unexplained),
         (1, _advise_recording(results, choice)),
         (2, describe_input(pipeline, choice.lead) if judges_input else ""),
         (6, _describe_host_while_idle(trace, time, choice)),
         (5, _describe_computing(time, pipeline, choice)),
         (6, "" if knows_more else pipeline.spent),
         (2, pipeline.remedy.brief),
-        (3, _caution_about_steps(results)),
-        (0, _describe_unrecorded_work(results)),
+        (3, caution),
+        (0, unrecorded),
         (0, trace.clock_doubt),
-        (0, _name_cycle(trace)),
+        (0, cycle),
     ]
     lead = run.candidate or choice.lead
     cause = lead.key if lead else Cause.HEALTHY if _is_healthy(time) else Cause.UNKNOWN
     is_divided = time.has_device and time.total_ns and not says_nothing and trace.options.basis == OURS
     parts = list_parts(time, options) if is_divided else ()
-    first = run.headline if run.candidate else _find_headline(trace, results, time, choice, findings)
-    in_steps = _find_headline(trace, results, time, choice, findings) if run.candidate and choice.lead else NO_HEADLINE
+    judged = _find_headline(trace, results, time, choice, findings)
+    first = run.headline if run.candidate else judged
     caveats = (
         failure,
         run.caveat,
-        in_steps.text and f"{in_steps.text}.",
+        f"{judged.text}." if run.candidate and choice.lead and judged.text else "",
         opening,
         around if is_brief else "",
         trace.clock_doubt,
-        _describe_unrecorded_work(results),
+        unrecorded,
         describe_others(choice, time, is_alone=True) if cause_sentence else "",
         "" if run.candidate else run.sentence,
-        _caution_about_steps(results),
+        caution,
         describe_input(pipeline, choice.lead, is_alone=True) if judges_input else "",
         "" if is_brief else around,
-        _describe_unexplained(trace, results, time, choice),
-        _name_cycle(trace),
+        unexplained,
+        cycle,
         pipeline.remedy.brief,
     )
     return Verdict(
@@ -194,6 +191,15 @@ def verdict(trace: TraceView, results: dict[str, Any], findings: tuple[Finding, 
         capture_parts=run.parts,
         **_first_lines(first, caveats),
     )
+
+
+def _judge_some_sections(findings: tuple[Finding, ...]) -> Verdict:
+    """Return the verdict if the input was not analysed: the largest problem of the sections that were."""
+    partial = "Only some sections were analysed; the verdict needs input_pipeline."
+    first = headline_of_largest(_list_problems(findings))
+    caveat = partial if first.figure else "The verdict needs the section input_pipeline."
+    line = " ".join(filter(None, (partial, _name_largest_problem(findings))))
+    return Verdict(VerdictCode.PARTIAL, line, **_first_lines(first, (caveat,)))
 
 
 def _first_lines(first: Headline, caveats: tuple[str, ...]) -> dict[str, Any]:
